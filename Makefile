@@ -1,0 +1,57 @@
+# Every target sets up what it needs. `make demo` and `make test` are the two to start with.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+READY  := $(VENV)/.ready
+
+.PHONY: help demo test lint types check bench format lock clean
+
+help:
+	@echo "make demo    solve and draw every world (pictures in demo/)"
+	@echo "make test    the core tests"
+	@echo "make lint    ruff and codespell        make types   mypy, strict"
+	@echo "make check   test + lint + types       make bench   the planner against QuantEcon"
+	@echo "make format  let ruff rewrite          make lock    renew the development lock"
+
+# The environment: the locked, hashed packages, then monmdp itself in place.
+$(READY): pyproject.toml requirements-dev.lock
+	$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(0 if v >= (3, 11) else f"monmdp needs Python 3.11 or newer, {sys.executable} is {v[0]}.{v[1]}; set PYTHON=python3.11")'
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	touch $(READY)
+
+demo: $(READY)
+	$(BIN)/python examples/demo.py --out demo
+
+test: $(READY)
+	$(BIN)/python -m pytest -n 2
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/codespell
+
+types: $(READY)
+	$(BIN)/mypy
+
+check: test lint types
+
+bench: $(READY)
+	$(BIN)/python benchmarks/planning.py
+
+format: $(READY)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+# The lock holds names, versions and hashes, no addresses.
+lock:
+	$(PYTHON) -m venv $(VENV)-lock
+	$(VENV)-lock/bin/python -m pip install --quiet uv
+	$(VENV)-lock/bin/uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 \
+		--generate-hashes --no-emit-index-url --no-annotate --custom-compile-command "make lock" \
+		--output-file requirements-dev.lock --upgrade
+	rm -rf $(VENV)-lock
+
+clean:
+	rm -rf $(VENV) demo .mypy_cache .ruff_cache .pytest_cache .hypothesis

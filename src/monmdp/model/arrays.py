@@ -1,0 +1,110 @@
+"""Turning what people pass in into frozen arrays of one dtype, with errors that name the place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from monmdp.errors import MonMDPError
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+
+ROW_SUM_TOLERANCE = 1e-9
+
+Place = Callable[[tuple[int, ...]], str]
+"""Names an entry of an array in the user's words, given its index."""
+
+
+class FrozenArrays:
+    """Mixin for frozen dataclasses of arrays: a copy from another process is validated and frozen too.
+
+    Pickle alone would hand back writable arrays.
+    """
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Rebuild through the constructor."""
+        values = {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
+        return _rebuild, (type(self), values)
+
+
+def _rebuild(kind: Callable[..., Any], values: dict[str, Any]) -> Any:
+    return kind(**values)
+
+
+def frozen(
+    values: ArrayLike | None,
+    dtype: type[np.generic],
+    shape: tuple[int, ...],
+    what: str,
+) -> NDArray[Any]:
+    """Return a read-only C-contiguous copy of `values`, or say what is wrong with it."""
+    try:
+        given = np.asarray(values)
+        if dtype is not np.float64 and given.dtype.kind == "f" and not np.all(given == given // 1):
+            raise MonMDPError(f"{what}: whole numbers expected, got {given.dtype}")
+        array = np.array(given, dtype=dtype, order="C")
+    except (TypeError, ValueError) as error:
+        if isinstance(error, MonMDPError):
+            raise
+        raise MonMDPError(f"{what}: not an array of {np.dtype(dtype)} ({error})") from None
+    if array.shape != shape:
+        raise MonMDPError(f"{what}: shape {shape} expected, got {array.shape}")
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        index = first_index(~np.isfinite(array))
+        raise MonMDPError(f"{what}: {array[index]} at index {list(index)}; finite numbers expected")
+    array.setflags(write=False)
+    return array
+
+
+def first_index(mask: NDArray[np.bool_]) -> tuple[int, ...]:
+    """Return the index of the first true entry."""
+    return tuple(int(i) for i in np.argwhere(mask)[0])
+
+
+def check_distribution(rows: FloatArray, what: str, place: Place) -> None:
+    """Demand that the last axis of `rows` holds probability distributions."""
+    outside = (rows < 0) | (rows > 1 + ROW_SUM_TOLERANCE)
+    if outside.any():
+        index = first_index(outside)
+        raise MonMDPError(
+            f"{what}: probability {rows[index]} {place(index[:-1])}; must lie in [0, 1]"
+        )
+    sums = rows.sum(axis=-1)
+    wrong = np.abs(sums - 1) > ROW_SUM_TOLERANCE
+    if wrong.any():
+        index = first_index(np.atleast_1d(wrong))
+        total = np.atleast_1d(sums)[index]
+        raise MonMDPError(
+            f"{what}: probabilities sum to {total:.12g} {place(index)}; they must sum to 1"
+        )
+
+
+def cumulative(rows: FloatArray) -> FloatArray:
+    """Return cumulative sums along the last axis that end in exactly 1 from the last support on.
+
+    A draw u in [0, 1) then can never fall behind the last outcome that has a chance at all.
+    """
+    sums = np.cumsum(rows, axis=-1)
+    n = rows.shape[-1]
+    last_support = n - 1 - np.argmax(np.flip(rows > 0, axis=-1), axis=-1)
+    sums[np.arange(n) >= last_support[..., None]] = 1.0
+    return sums
+
+
+def labels(given: Any, default: tuple[str, ...], what: str) -> tuple[str, ...]:
+    """Return `given` as a tuple of strings, one per default label; None gives the default."""
+    if given is None:
+        return default
+    result = tuple(str(label) for label in given)
+    if len(result) != len(default):
+        raise MonMDPError(f"{what}: {len(default)} labels expected, got {len(result)}")
+    if len(set(result)) != len(result):
+        twice = next(label for label in result if result.count(label) > 1)
+        raise MonMDPError(f"{what}: label {twice!r} is used twice")
+    return result

@@ -1,0 +1,406 @@
+"""The environment: a finite MDP as sparse outcomes.
+
+For a pair (sᵉ, aᵉ), written as one index ``sa = s * n_actions + a``, the outcomes are the entries
+``first[sa] : first[sa + 1]`` of the flat arrays ``successor, probability, reward, terminates,
+hidden``. A random reward or a random ending is simply another outcome. The mean reward of the paper
+is rᵉ(sᵉ, aᵉ) = Σ probability · reward over the pair's outcomes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from monmdp.errors import MonMDPError, nearest
+from monmdp.model.arrays import (
+    ROW_SUM_TOLERANCE,
+    BoolArray,
+    FloatArray,
+    FrozenArrays,
+    IntArray,
+    check_distribution,
+    frozen,
+    labels,
+)
+
+Outcome = tuple[int, int, int, float, float, bool, bool]
+"""(state, action, successor, probability, reward, terminates, hidden)"""
+
+
+class Outcomes(NamedTuple):
+    """The outcomes of an MDP in columns; what a monitor may look at to classify them."""
+
+    state: IntArray
+    """[outcome] sᵉ"""
+    action: IntArray
+    """[outcome] aᵉ"""
+    successor: IntArray
+    """[outcome] s′ᵉ"""
+    reward: FloatArray
+    """[outcome] rᵉ"""
+    hidden: BoolArray
+    """[outcome] ⊥"""
+
+
+@dataclass(frozen=True, eq=False)
+class MDP(FrozenArrays):
+    """A finite environment MDP. Validated once; its arrays are read-only."""
+
+    name: str
+    n_states: int
+    n_actions: int
+    first: IntArray
+    """[pair + 1] where the outcomes of each pair begin"""
+    successor: IntArray
+    """[outcome] the state the outcome lands in"""
+    probability: FloatArray
+    """[outcome] its chance, positive; a pair's chances sum to one"""
+    reward: FloatArray
+    """[outcome] rᵉ, within [r_min, r_max]"""
+    terminates: BoolArray
+    """[outcome] whether the episode ends there"""
+    hidden: BoolArray
+    """[outcome] ⊥: no monitor but Full ever shows this outcome's reward"""
+    start: FloatArray
+    """[state] the distribution of the first state"""
+    r_min: float
+    """the least mean reward the environment may have; what pessimism assumes"""
+    r_max: float
+    """the largest"""
+    time_limit: int | None = None
+    """episodes are truncated after so many steps; None: never"""
+    state_labels: tuple[str, ...] = ()
+    action_labels: tuple[str, ...] = ()
+    picture: tuple[str, ...] | None = None
+    """text map: one tile per state in reading order; '#' is a wall and no state"""
+    button: tuple[int, int] | None = None
+    """(state, action) that pushes the button of the Button monitor"""
+    goal: BoolArray = None  # type: ignore[assignment]
+    """[state, action] the pairs that count as reaching the goal; default none"""
+    bottom: BoolArray = None  # type: ignore[assignment]
+    """[state] the ⊥ cells, whose visits are counted; default none"""
+
+    def __post_init__(self) -> None:
+        """Freeze every array and refuse what is no MDP, naming the first offending state."""
+        fix = lambda field, value: object.__setattr__(self, field, value)  # noqa: E731
+        for field in ("n_states", "n_actions"):
+            fix(field, whole_number(getattr(self, field), field, at_least=1))
+        S, A, sa = self.n_states, self.n_actions, self.n_states * self.n_actions
+        default_states = tuple(str(s) for s in range(S))
+        default_actions = tuple(str(a) for a in range(A))
+        fix("state_labels", labels(self.state_labels or None, default_states, "state labels"))
+        fix("action_labels", labels(self.action_labels or None, default_actions, "action labels"))
+
+        fix("first", frozen(self.first, np.int64, (sa + 1,), "first"))
+        n = int(self.first[-1])
+        counts = np.diff(self.first)
+        if self.first[0] != 0 or (counts < 0).any():
+            raise MonMDPError("first: must start at 0 and never decrease")
+        if (counts == 0).any():
+            where = self.pair_name(int(np.argmax(counts == 0)))
+            raise MonMDPError(f"no outcome is given for {where}; every pair needs at least one")
+        fix("successor", frozen(self.successor, np.int64, (n,), "successor"))
+        fix("probability", frozen(self.probability, np.float64, (n,), "probability"))
+        fix("reward", frozen(self.reward, np.float64, (n,), "reward"))
+        fix("terminates", frozen(self.terminates, np.bool_, (n,), "terminates"))
+        fix("hidden", frozen(self.hidden, np.bool_, (n,), "hidden"))
+        fix("start", frozen(self.start, np.float64, (S,), "start distribution"))
+        no_goal = np.zeros((S, A), dtype=bool)
+        fix("goal", frozen(no_goal if self.goal is None else self.goal, np.bool_, (S, A), "goal"))
+        no_bottom = np.zeros(S, dtype=bool)
+        bottom = no_bottom if self.bottom is None else self.bottom
+        fix("bottom", frozen(bottom, np.bool_, (S,), "bottom"))
+
+        self._check_outcomes()
+        check_distribution(self.start, "start distribution", lambda _: "")
+        fix("r_min", number(self.r_min, "r_min"))
+        fix("r_max", number(self.r_max, "r_max"))
+        self._check_rewards()
+        if self.time_limit is not None:
+            fix("time_limit", whole_number(self.time_limit, "time_limit", at_least=1))
+        if self.button is not None:
+            state, action = self.button
+            fix("button", (self.find_state(state), self.find_action(action)))
+        if self.picture is not None:
+            fix("picture", tuple(str(row) for row in self.picture))
+            cells = sum(tile != "#" for row in self.picture for tile in row)
+            if cells != S:
+                raise MonMDPError(f"picture: {cells} cells for {S} states")
+
+    def _check_outcomes(self) -> None:
+        outside = (self.successor < 0) | (self.successor >= self.n_states)
+        if outside.any():
+            o = int(np.argmax(outside))
+            raise MonMDPError(
+                f"successor {self.successor[o]} of {self.outcome_name(o)} is no state; "
+                f"states are 0 to {self.n_states - 1}"
+            )
+        if (self.probability <= 0).any():
+            o = int(np.argmax(self.probability <= 0))
+            raise MonMDPError(
+                f"probability {self.probability[o]} of {self.outcome_name(o)}; must be positive "
+                "(leave out outcomes that cannot happen)"
+            )
+        sums = np.add.reduceat(self.probability, self.first[:-1])
+        wrong = np.abs(sums - 1) > ROW_SUM_TOLERANCE
+        if wrong.any():
+            pair = int(np.argmax(wrong))
+            raise MonMDPError(
+                f"the outcome probabilities of {self.pair_name(pair)} sum to {sums[pair]:.12g}; "
+                "they must sum to 1"
+            )
+
+    def _check_rewards(self) -> None:
+        if self.r_min > self.r_max:
+            raise MonMDPError(f"r_min {self.r_min} is above r_max {self.r_max}")
+        slack = 1e-12 * max(1.0, abs(self.r_min), abs(self.r_max))
+        outside = (self.reward < self.r_min - slack) | (self.reward > self.r_max + slack)
+        if outside.any():
+            o = int(np.argmax(outside))
+            raise MonMDPError(
+                f"reward {self.reward[o]:g} of {self.outcome_name(o)} lies outside "
+                f"[r_min, r_max] = [{self.r_min:g}, {self.r_max:g}]"
+            )
+
+    # ---- what one can ask of it -------------------------------------------------------------
+
+    @property
+    def n_pairs(self) -> int:
+        """Number of pairs (sᵉ, aᵉ)."""
+        return self.n_states * self.n_actions
+
+    @property
+    def n_outcomes(self) -> int:
+        """Number of outcomes over all pairs."""
+        return len(self.successor)
+
+    @cached_property
+    def pair_of_outcome(self) -> IntArray:
+        """[outcome] the pair it belongs to."""
+        return np.repeat(np.arange(self.n_pairs), np.diff(self.first))
+
+    @property
+    def outcomes(self) -> Outcomes:
+        """The outcomes in columns."""
+        state, action = np.divmod(self.pair_of_outcome, self.n_actions)
+        return Outcomes(state, action, self.successor, self.reward, self.hidden)
+
+    @cached_property
+    def mean_reward(self) -> FloatArray:
+        """[state, action] rᵉ(sᵉ, aᵉ)."""
+        mean = np.add.reduceat(self.probability * self.reward, self.first[:-1])
+        return mean.reshape(self.n_states, self.n_actions)
+
+    @cached_property
+    def cells(self) -> IntArray | None:
+        """[state, 2] row and column in the picture; None without a picture."""
+        if self.picture is None:
+            return None
+        tiles = enumerate(self.picture)
+        return np.array([(r, c) for r, row in tiles for c, tile in enumerate(row) if tile != "#"])
+
+    def pair_name(self, pair: int) -> str:
+        """Name a pair in the user's words."""
+        state, action = divmod(pair, self.n_actions)
+        return f"state {self.state_labels[state]!r}, action {self.action_labels[action]!r}"
+
+    def outcome_name(self, outcome: int) -> str:
+        """Name an outcome by its pair."""
+        return self.pair_name(int(self.pair_of_outcome[outcome]))
+
+    def find_state(self, state: int | str | Sequence[int]) -> int:
+        """Return the index of a state given as index, label or (row, column)."""
+        if isinstance(state, str):
+            if state in self.state_labels:
+                return self.state_labels.index(state)
+            if self.cells is not None and "," in state:
+                return self.find_state([int(part) for part in _parts(state)])
+            if not state.strip().isdigit():
+                raise MonMDPError(
+                    f"unknown state {state!r}{_nearest_of_few(state, self.state_labels)}"
+                )
+            state = int(state)
+        if isinstance(state, Sequence):
+            return self._state_at(tuple(state))
+        if not 0 <= int(state) < self.n_states:
+            raise MonMDPError(f"state {state} does not exist; states are 0 to {self.n_states - 1}")
+        return int(state)
+
+    def _state_at(self, cell: tuple[int, ...]) -> int:
+        if self.cells is None or self.picture is None or len(cell) != 2:
+            raise MonMDPError(f"{cell}: a state of {self.name!r} is an index or a label")
+        match = np.flatnonzero((self.cells == cell).all(axis=1))
+        if not len(match):
+            rows, columns = len(self.picture), len(self.picture[0])
+            raise MonMDPError(
+                f"row {cell[0]}, column {cell[1]} is no cell of the {rows}x{columns} map "
+                "(rows and columns count from 0)"
+            )
+        return int(match[0])
+
+    def find_action(self, action: int | str) -> int:
+        """Return the index of an action given as index or label."""
+        if isinstance(action, str):
+            if action.upper() in (label.upper() for label in self.action_labels):
+                return [label.upper() for label in self.action_labels].index(action.upper())
+            if not action.strip().isdigit():
+                raise MonMDPError(f"unknown action {action!r}{nearest(action, self.action_labels)}")
+            action = int(action)
+        if not 0 <= int(action) < self.n_actions:
+            raise MonMDPError(
+                f"action {action} does not exist; actions are "
+                + ", ".join(f"{a} {label}" for a, label in enumerate(self.action_labels))
+            )
+        return int(action)
+
+    def with_rewards(self, pairs: BoolArray, value: float) -> MDP:
+        """Return the same MDP with every outcome of the chosen pairs [state, action] paying `value`."""
+        chosen = np.asarray(pairs).reshape(-1)[self.pair_of_outcome]
+        return replace(self, reward=np.where(chosen, value, self.reward))
+
+    @classmethod
+    def from_outcomes(
+        cls,
+        outcomes: Iterable[Outcome],
+        *,
+        name: str,
+        n_states: int,
+        n_actions: int,
+        start: ArrayLike,
+        r_min: float | None = None,
+        r_max: float | None = None,
+        **fields: Any,
+    ) -> MDP:
+        """Build an MDP from (state, action, successor, probability, reward, terminates, hidden).
+
+        Outcomes come in any order. Equal ones are merged, impossible ones left out. `r_min` and
+        `r_max` default to the least and largest reward given.
+        """
+        columns = list(zip(*outcomes, strict=True)) or [()] * 7
+        if len(columns) != 7:
+            raise MonMDPError(
+                "an outcome is (state, action, successor, probability, reward, terminates, hidden)"
+            )
+        return cls.from_columns(
+            *columns, name=name, n_states=n_states, n_actions=n_actions, start=start,
+            r_min=r_min, r_max=r_max, **fields,
+        )  # fmt: skip
+
+    @classmethod
+    def from_columns(
+        cls,
+        state: ArrayLike,
+        action: ArrayLike,
+        successor: ArrayLike,
+        probability: ArrayLike,
+        reward: ArrayLike,
+        terminates: ArrayLike,
+        hidden: ArrayLike,
+        *,
+        name: str,
+        n_states: int,
+        n_actions: int,
+        start: ArrayLike,
+        r_min: float | None = None,
+        r_max: float | None = None,
+        **fields: Any,
+    ) -> MDP:
+        """Build an MDP from one array per column of the outcome list; see `from_outcomes`."""
+        S, A = whole_number(n_states, "n_states", 1), whole_number(n_actions, "n_actions", 1)
+        n = len(np.asarray(state))
+        s = frozen(state, np.int64, (n,), "states of the outcomes")
+        a = frozen(action, np.int64, (n,), "actions of the outcomes")
+        for index, size, kind in ((s, S, "state"), (a, A, "action")):
+            outside = (index < 0) | (index >= size)
+            if outside.any():
+                o = int(np.argmax(outside))
+                raise MonMDPError(
+                    f"outcome {o}: {kind} {index[o]} does not exist; there are {size}"
+                )
+        p = frozen(probability, np.float64, (n,), "probability")
+        r = frozen(reward, np.float64, (n,), "reward")
+        if (p < 0).any():
+            o = int(np.argmax(p < 0))
+            raise MonMDPError(f"probability {p[o]} of state {s[o]}, action {a[o]} is negative")
+        keep = p > 0
+        key = np.stack(
+            [
+                s * A + a,
+                np.asarray(successor, dtype=np.float64),
+                r,
+                np.asarray(terminates, dtype=np.float64),
+                np.asarray(hidden, dtype=np.float64),
+            ],
+            axis=1,
+        )[keep]
+        order = np.lexsort(key.T[::-1])
+        key, p = key[order], p[keep][order]
+        new = np.ones(len(key), dtype=bool)
+        new[1:] = (key[1:] != key[:-1]).any(axis=1)
+        begin = np.flatnonzero(new)
+        key = key[begin]
+        p = np.add.reduceat(p, begin) if len(begin) else p
+        pair = key[:, 0].astype(np.int64)
+        merged_reward = key[:, 2]
+        return cls(
+            name=name,
+            n_states=S,
+            n_actions=A,
+            first=np.concatenate([[0], np.cumsum(np.bincount(pair, minlength=S * A))]),
+            successor=key[:, 1],
+            probability=p,
+            reward=merged_reward,
+            terminates=key[:, 3].astype(bool),
+            hidden=key[:, 4].astype(bool),
+            start=start,
+            r_min=merged_reward.min() if r_min is None and len(p) else r_min or 0.0,
+            r_max=merged_reward.max() if r_max is None and len(p) else r_max or 0.0,
+            **fields,
+        )
+
+
+def whole_number(value: Any, what: str, at_least: int) -> int:
+    """Return `value` as an int of at least `at_least`, or say what is wrong."""
+    try:
+        exact = int(value) == value and not isinstance(value, bool)
+    except (TypeError, ValueError, OverflowError):
+        exact = False
+    if not exact or int(value) < at_least:
+        raise MonMDPError(f"{what} must be a whole number of at least {at_least}, got {value!r}")
+    return int(value)
+
+
+def number(value: Any, what: str) -> float:
+    """Return `value` as a finite float, or say what is wrong."""
+    try:
+        result = float(value)
+    except (TypeError, ValueError):
+        raise MonMDPError(f"{what} must be a number, got {value!r}") from None
+    if not math.isfinite(result):
+        raise MonMDPError(f"{what} must be finite, got {value!r}")
+    return result
+
+
+def probability(value: Any, what: str) -> float:
+    """Return `value` as a float in [0, 1], or say what is wrong."""
+    result = number(value, what)
+    if not 0 <= result <= 1:
+        raise MonMDPError(f"{what} is a probability and must lie in [0, 1], got {value!r}")
+    return result
+
+
+def _parts(text: str) -> list[str]:
+    parts = [part.strip() for part in text.strip("() ").split(",")]
+    if not all(part.lstrip("-").isdigit() for part in parts):
+        raise MonMDPError(f"{text!r}: a cell is written 'row,column' with whole numbers")
+    return parts
+
+
+def _nearest_of_few(name: str, known: tuple[str, ...]) -> str:
+    return nearest(name, known) if len(known) <= 100 else f"; states are 0 to {len(known) - 1}"

@@ -1,0 +1,290 @@
+"""The Mon-MDP: an environment and a monitor, joined and kept factored.
+
+Joint state s = (sᵉ, sᵐ) and joint action a = (aᵉ, aᵐ) have the indices s = sᵉ·|Sᵐ| + sᵐ and
+a = aᵉ·|Aᵐ| + aᵐ. Given (s, a) the two factors move independently,
+
+    p(s′ | s, a) = pᵉ(s′ᵉ | sᵉ, aᵉ) · pᵐ(s′ᵐ | sᵐ, aᵐ, sᵉ, aᵉ),
+
+so the joint arrays are never needed to plan or to simulate. They can be exported for people who
+want matrices: `transition_matrix`, `mean_reward`, `observability`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import zipfile
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from monmdp.errors import MonMDPError
+from monmdp.model.arrays import FloatArray, FrozenArrays, IntArray, cumulative, frozen
+from monmdp.model.dynamics import Tables
+from monmdp.model.mdp import MDP
+from monmdp.model.monitor import Monitor
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+FORMAT = "monmdp-1"
+_MDP_ARRAYS = (
+    "first", "successor", "probability", "reward", "terminates", "hidden", "start", "goal", "bottom",
+)  # fmt: skip
+_MONITOR_ARRAYS = ("start", "transition", "reward", "show")
+
+
+@dataclass(frozen=True, eq=False)
+class MonMDP(FrozenArrays):
+    """A Mon-MDP; made by `join`."""
+
+    mdp: MDP
+    monitor: Monitor
+    """bound to `mdp`: its two classifications are arrays"""
+
+    @property
+    def pair_class(self) -> IntArray:
+        """[env pair] table of `monitor.transition` that applies."""
+        return self.monitor.pair_class  # type: ignore[return-value]
+
+    @property
+    def outcome_class(self) -> IntArray:
+        """[env outcome] table of `monitor.show` that applies."""
+        return self.monitor.outcome_class  # type: ignore[return-value]
+
+    # ---- sizes and indices ------------------------------------------------------------------
+
+    @property
+    def n_states(self) -> int:
+        """Number of joint states."""
+        return self.mdp.n_states * self.monitor.n_states
+
+    @property
+    def n_actions(self) -> int:
+        """Number of joint actions."""
+        return self.mdp.n_actions * self.monitor.n_actions
+
+    def joint_state(self, se: ArrayLike, sm: ArrayLike) -> IntArray:
+        """Index of (sᵉ, sᵐ); works on arrays."""
+        return np.asarray(se) * self.monitor.n_states + np.asarray(sm)
+
+    def split_state(self, s: ArrayLike) -> tuple[IntArray, IntArray]:
+        """(sᵉ, sᵐ) of a joint index; works on arrays."""
+        return np.divmod(np.asarray(s), self.monitor.n_states)
+
+    def joint_action(self, ae: ArrayLike, am: ArrayLike) -> IntArray:
+        """Index of (aᵉ, aᵐ); works on arrays."""
+        return np.asarray(ae) * self.monitor.n_actions + np.asarray(am)
+
+    def split_action(self, a: ArrayLike) -> tuple[IntArray, IntArray]:
+        """(aᵉ, aᵐ) of a joint index; works on arrays."""
+        return np.divmod(np.asarray(a), self.monitor.n_actions)
+
+    # ---- views ------------------------------------------------------------------------------
+
+    @cached_property
+    def tables(self) -> Tables:
+        """What the simulator reads."""
+        mdp, monitor = self.mdp, self.monitor
+        cum = np.cumsum(mdp.probability)
+        before = np.concatenate([[0.0], cum])[mdp.first[:-1]]
+        cum -= np.repeat(before, np.diff(mdp.first))
+        cum[mdp.first[1:] - 1] = 1.0
+        return Tables(
+            n_env_actions=mdp.n_actions,
+            first=mdp.first,
+            cum=cum,
+            successor=mdp.successor,
+            reward=mdp.reward,
+            terminates=mdp.terminates,
+            outcome_class=self.outcome_class,
+            pair_class=self.pair_class,
+            monitor_cum=cumulative(monitor.transition),
+            monitor_reward=monitor.reward,
+            show=monitor.show,
+            start_cum=cumulative(mdp.start),
+            monitor_start_cum=cumulative(monitor.start),
+        )
+
+    @cached_property
+    def start(self) -> FloatArray:
+        """[s] joint start distribution."""
+        return np.outer(self.mdp.start, self.monitor.start).reshape(-1)
+
+    def shown_chance(self) -> FloatArray:
+        """[env pair, sᵐ, aᵐ] chance that the reward is shown, over the pair's outcomes."""
+        n_classes = len(self.monitor.show)
+        weight = np.zeros((self.mdp.n_pairs, n_classes))
+        np.add.at(weight, (self.mdp.pair_of_outcome, self.outcome_class), self.mdp.probability)
+        chance = np.einsum("pl,lsa->psa", weight, self.monitor.show)
+        return np.minimum(chance, 1.0)
+
+    def observability(self) -> FloatArray:
+        """[s, a] P(rᵉ is shown | s, a)."""
+        return self._joint_pairs(self.shown_chance())
+
+    def mean_reward(self) -> FloatArray:
+        """[s, a] rᵉ(sᵉ, aᵉ) + rᵐ(sᵐ, aᵐ)."""
+        mean = self.mdp.mean_reward.reshape(-1, 1, 1) + self.monitor.reward
+        return self._joint_pairs(mean)
+
+    def _joint_pairs(self, values: FloatArray) -> FloatArray:
+        """[env pair, sᵐ, aᵐ] -> [s, a]."""
+        shape = (self.mdp.n_states, self.mdp.n_actions, *self.monitor.reward.shape)
+        by_state = values.reshape(shape).transpose(0, 2, 1, 3)
+        return np.ascontiguousarray(by_state).reshape(self.n_states, self.n_actions)
+
+    def transition_matrix(self, *, continuing: bool = False) -> csr_array[Any, tuple[int, int]]:
+        """[s·|A| + a, s′] joint transition probabilities as a CSR matrix.
+
+        With ``continuing=True`` outcomes that end the episode are left out, so that the optimal
+        value solves V = max R + γ P V; rows then may sum to less than one.
+        """
+        from scipy.sparse import csr_array
+
+        mdp, monitor = self.mdp, self.monitor
+        Sm, Am = monitor.n_states, monitor.n_actions
+        keep = ~mdp.terminates if continuing else np.ones(mdp.n_outcomes, dtype=bool)
+        pair = mdp.pair_of_outcome[keep]
+        probability, successor = mdp.probability[keep], mdp.successor[keep]
+        blocks = monitor.transition[self.pair_class[pair]]  # [outcome, sm, am, sm']
+        o, sm, am, next_sm = np.nonzero(blocks)
+        se, ae = np.divmod(pair[o], mdp.n_actions)
+        row = (se * Sm + sm) * self.n_actions + ae * Am + am
+        column = successor[o] * Sm + next_sm
+        data = probability[o] * blocks[o, sm, am, next_sm]
+        shape = (self.n_states * self.n_actions, self.n_states)
+        matrix = csr_array((data, (row, column)), shape=shape)
+        matrix.sum_duplicates()
+        return matrix
+
+    def dense_transition(self, *, continuing: bool = False) -> FloatArray:
+        """[s, a, s′] joint transition probabilities as one dense array (small problems only)."""
+        shape = (self.n_states, self.n_actions, self.n_states)
+        dense: FloatArray = self.transition_matrix(continuing=continuing).toarray().reshape(shape)
+        return dense
+
+    def with_mdp(self, mdp: MDP) -> MonMDP:
+        """Return the same monitor, bound as it is, over an MDP of the same outcomes.
+
+        The classes are kept: what is shown stays what was shown, whatever the new rewards are.
+        """
+        return replace(self, mdp=mdp)
+
+    # ---- files ------------------------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write everything into one ``.npz`` file, without pickle; all of it or nothing."""
+        path = Path(path)
+        if path.suffix != ".npz":
+            raise MonMDPError(f"{path}: the file name must end in .npz")
+        mdp, monitor = self.mdp, self.monitor
+        meta = {
+            "format": FORMAT,
+            "name": mdp.name,
+            "n_states": mdp.n_states,
+            "n_actions": mdp.n_actions,
+            "r_min": mdp.r_min,
+            "r_max": mdp.r_max,
+            "time_limit": mdp.time_limit,
+            "state_labels": mdp.state_labels,
+            "action_labels": mdp.action_labels,
+            "picture": mdp.picture,
+            "button": mdp.button,
+            "monitor": monitor.name,
+            "monitor_states": monitor.states,
+            "monitor_actions": monitor.actions,
+        }
+        arrays = {f"mdp_{field}": getattr(mdp, field) for field in _MDP_ARRAYS}
+        arrays |= {f"monitor_{field}": getattr(monitor, field) for field in _MONITOR_ARRAYS}
+        arrays |= {"pair_class": self.pair_class, "outcome_class": self.outcome_class}
+        try:
+            descriptor, temporary = tempfile.mkstemp(dir=path.parent, suffix=".part")
+        except OSError as error:
+            raise MonMDPError(f"cannot write {path}: {error.strerror or error}") from None
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                np.savez_compressed(file, meta=np.array(json.dumps(meta)), **arrays)
+            os.replace(temporary, path)
+        except BaseException as error:
+            Path(temporary).unlink(missing_ok=True)
+            if isinstance(error, OSError):
+                raise MonMDPError(f"cannot write {path}: {error.strerror or error}") from None
+            raise
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> MonMDP:
+        """Read what `save` wrote; validated anew."""
+        try:
+            with np.load(path, allow_pickle=False) as file:
+                data = {key: file[key] for key in file.files}
+            meta = json.loads(str(data["meta"]))
+            if meta["format"] != FORMAT:
+                raise MonMDPError(f"{path}: format {meta['format']!r}, this version reads {FORMAT!r}")
+        except FileNotFoundError:
+            raise MonMDPError(f"{path}: no such file") from None
+        except (OSError, EOFError, KeyError, TypeError, ValueError, zipfile.BadZipFile) as error:
+            if isinstance(error, MonMDPError):
+                raise
+            raise MonMDPError(f"{path}: damaged, or not a file written by MonMDP.save") from None
+        try:
+            scalars = ("name", "n_states", "n_actions", "r_min", "r_max", "time_limit")
+            mdp = MDP(
+                **{field: meta[field] for field in scalars},
+                **{field: data[f"mdp_{field}"] for field in _MDP_ARRAYS},
+                state_labels=tuple(meta["state_labels"]),
+                action_labels=tuple(meta["action_labels"]),
+                picture=None if meta["picture"] is None else tuple(meta["picture"]),
+                button=None if meta["button"] is None else tuple(meta["button"]),
+            )
+            monitor = Monitor(
+                states=meta["monitor_states"],
+                actions=meta["monitor_actions"],
+                **{field: data[f"monitor_{field}"] for field in _MONITOR_ARRAYS},
+                pair_class=data["pair_class"],
+                outcome_class=data["outcome_class"],
+                name=meta["monitor"],
+            )
+            return join(mdp, monitor)
+        except KeyError as error:
+            raise MonMDPError(f"{path}: damaged, {error} is missing") from None
+        except MonMDPError as error:
+            raise MonMDPError(f"{path}: {error}") from None
+
+
+def join(mdp: MDP, monitor: Monitor) -> MonMDP:
+    """Bind a monitor to a world: ask it where the button is and which outcomes it may show."""
+    pair_class = _classes(
+        monitor.pair_class(mdp) if callable(monitor.pair_class) else monitor.pair_class,
+        mdp.n_pairs,
+        len(monitor.transition),
+        f"pair_class of monitor {monitor.name!r} on world {mdp.name!r}",
+    )
+    outcome_class = _classes(
+        monitor.outcome_class(mdp.outcomes)
+        if callable(monitor.outcome_class)
+        else monitor.outcome_class,
+        mdp.n_outcomes,
+        len(monitor.show),
+        f"outcome_class of monitor {monitor.name!r} on world {mdp.name!r}",
+    )
+    return MonMDP(mdp, replace(monitor, pair_class=pair_class, outcome_class=outcome_class))
+
+
+def _classes(given: ArrayLike | None, n: int, n_classes: int, what: str) -> IntArray:
+    """Return a classification of `n` things into the monitor's tables, checked and flat."""
+    values = np.zeros(n, dtype=np.int64) if given is None else np.asarray(given).reshape(-1)
+    classes: IntArray = frozen(values, np.int64, (n,), what)
+    outside = (classes < 0) | (classes >= n_classes)
+    if outside.any():
+        at = int(np.argmax(outside))
+        raise MonMDPError(
+            f"{what}: class {classes[at]} at entry {at}; "
+            f"the monitor has {n_classes} tables, 0 to {n_classes - 1}"
+        )
+    return classes

@@ -1,0 +1,39 @@
+"""Monitors: every monitor by name.
+
+>>> from monmdp import monitors
+>>> monitors.make("n-experts", n=4, rho=0.2).n_actions
+5
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from monmdp.model.monitor import Monitor
+from monmdp.monitors import paper
+from monmdp.naming import Registry, call
+
+__all__ = ["factory", "make", "registry"]
+
+registry: Registry[Monitor] = Registry("monitor", Monitor)
+registry.register("full", paper.full)
+registry.register("semi-random", paper.semi_random)
+registry.register("full-random", paper.full_random)
+registry.register("ask", paper.ask)
+registry.register("button", paper.button)
+registry.register("n-supporters", paper.n_supporters)
+registry.register("n-experts", paper.n_experts)
+registry.register("level-up", paper.level_up)
+
+
+def factory(name: str) -> Callable[..., Monitor]:
+    """Return the factory of a monitor, named by a registered name or ``module:object``."""
+    return registry.factory(name)
+
+
+def make(name: str, **params: Any) -> Monitor:
+    """Make a monitor by name; it is bound to a world by `monmdp.join`."""
+    what = f"monitor {name!r}"
+    return replace(registry.checked(call(factory(name), what, params), what), name=name)

@@ -1,0 +1,209 @@
+"""The eight monitors of the paper.
+
+Every monitor takes ``rho``, the chance that an otherwise visible reward is shown, and hides ⊥
+outcomes; only Full shows everything. What watching costs is paid for the asking, the match or the
+ON state itself, whether or not ``rho`` then hides the reward.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from monmdp.errors import MonMDPError
+from monmdp.model.arrays import FloatArray
+from monmdp.model.mdp import MDP, Outcomes, number, probability, whole_number
+from monmdp.model.monitor import Monitor
+
+COST = -0.2
+
+
+def full(*, rho: float = 1.0) -> Monitor:
+    """Show every reward, ⊥ included: the ordinary MDP. ``rho`` is accepted and has no effect."""
+    probability(rho, "rho")
+    return Monitor(
+        states=("ON",),
+        actions=("NO-OP",),
+        start=[1.0],
+        transition=[[[1.0]]],
+        reward=[[0.0]],
+        show=[[[1.0]]],
+        outcome_class=lambda outcomes: np.zeros(len(outcomes.reward), dtype=np.int64),
+    )
+
+
+def semi_random(*, rho: float = 1.0, hide: float = 0.5) -> Monitor:
+    """Show zero rewards; hide any other with chance `hide`.
+
+    Where a pair's reward is random this shows a biased sample of it.
+    """
+    rho, hide = probability(rho, "rho"), probability(hide, "hide")
+
+    def bottom_zero_or_other(outcomes: Outcomes) -> NDArray[np.int64]:
+        return np.where(outcomes.hidden, 0, np.where(outcomes.reward == 0, 1, 2))
+
+    return Monitor(
+        states=("ON",),
+        actions=("NO-OP",),
+        start=[1.0],
+        transition=[[[1.0]]],
+        reward=[[0.0]],
+        show=[[[0.0]], [[rho]], [[rho * (1 - hide)]]],
+        outcome_class=bottom_zero_or_other,
+    )
+
+
+def full_random(*, rho: float = 1.0) -> Monitor:
+    """Show any reward with chance `rho`."""
+    return Monitor(
+        states=("ON",),
+        actions=("NO-OP",),
+        start=[1.0],
+        transition=[[[1.0]]],
+        reward=[[0.0]],
+        show=[[probability(rho, "rho")]],
+    )
+
+
+def ask(*, rho: float = 1.0, cost: float = COST) -> Monitor:
+    """Show the reward of the steps on which the agent asks, which costs."""
+    return Monitor(
+        states=("ON",),
+        actions=("NO-OP", "ASK"),
+        start=[1.0],
+        transition=[[[1.0], [1.0]]],
+        reward=[[0.0, number(cost, "cost")]],
+        show=[[0.0, probability(rho, "rho")]],
+    )
+
+
+def button(*, rho: float = 1.0, cost: float = COST, button: str | tuple | None = None) -> Monitor:  # type: ignore[type-arg]
+    """Show rewards while ON, which costs every step; pushing the button flips ON and OFF.
+
+    `button` names the pair that pushes it, ``"row,column:ACTION"`` or ``"state:ACTION"`` (in Python
+    also ``(state, action)``); by default the world says where it is.
+    """
+    stay, flip = np.eye(2), np.eye(2)[::-1]
+
+    def pushed(mdp: MDP) -> NDArray[np.bool_]:
+        state, action = _button_pair(mdp, button)
+        pairs = np.zeros((mdp.n_states, mdp.n_actions), dtype=bool)
+        pairs[state, action] = True
+        return pairs
+
+    return Monitor(
+        states=("OFF", "ON"),
+        actions=("NO-OP",),
+        start=[0.5, 0.5],
+        transition=np.stack([stay[:, None, :], flip[:, None, :]]),
+        reward=[[0.0], [number(cost, "cost")]],
+        show=[[0.0], [probability(rho, "rho")]],
+        pair_class=pushed,
+    )
+
+
+def n_supporters(
+    *, n: int = 4, rho: float = 1.0, cost: float = COST, bonus: float = 0.001
+) -> Monitor:
+    """One of N supporters is there at random; naming the right one shows the reward and costs.
+
+    Naming a wrong one pays a small `bonus`, as a distraction.
+    """
+    n = whole_number(n, "n", at_least=1)
+    match = np.eye(n, dtype=bool)
+    return Monitor(
+        states=[f"SUPPORTER-{i}" for i in range(n)],
+        actions=[f"CALL-{i}" for i in range(n)],
+        start=_uniform(n),
+        transition=np.broadcast_to(_uniform(n), (n, n, n)),
+        reward=np.where(match, number(cost, "cost"), number(bonus, "bonus")),
+        show=np.where(match, probability(rho, "rho"), 0.0),
+    )
+
+
+def n_experts(
+    *, n: int = 4, rho: float = 1.0, cost: float = COST, wrong: float = -0.001
+) -> Monitor:
+    """One of N experts is there at random; asking the right one shows the reward and costs.
+
+    Asking a wrong one costs a little (`wrong`); the last action asks nobody.
+    """
+    n = whole_number(n, "n", at_least=1)
+    match = np.eye(n, n + 1, dtype=bool)
+    reward = np.where(match, number(cost, "cost"), number(wrong, "wrong"))
+    reward[:, n] = 0.0
+    return Monitor(
+        states=[f"EXPERT-{i}" for i in range(n)],
+        actions=[*(f"ASK-{i}" for i in range(n)), "NO-OP"],
+        start=_uniform(n),
+        transition=np.broadcast_to(_uniform(n), (n, n + 1, n)),
+        reward=reward,
+        show=np.where(match, probability(rho, "rho"), 0.0),
+    )
+
+
+def level_up(
+    *,
+    n: int = 3,
+    rho: float = 1.0,
+    cost: float = COST,
+    start: Literal["lowest", "uniform"] = "lowest",
+) -> Monitor:
+    """Climb N levels by naming the current one; rewards are shown on the top level.
+
+    A wrong name falls back to level 0; every action but NO-OP costs. ``start="uniform"`` starts on
+    any level, as the released code of the paper does.
+    """
+    n = whole_number(n, "n", at_least=1)
+    if start not in ("lowest", "uniform"):
+        raise MonMDPError(f"start must be 'lowest' or 'uniform', got {start!r}")
+    no_op = n
+    transition = np.zeros((n, n + 1, n))
+    for level in range(n):
+        transition[level, :n, 0] = 1.0
+        transition[level, level] = np.eye(n)[min(level + 1, n - 1)]
+        transition[level, no_op] = np.eye(n)[level]
+    reward = np.full((n, n + 1), number(cost, "cost"))
+    reward[:, no_op] = 0.0
+    show = np.zeros((n, n + 1))
+    show[n - 1] = probability(rho, "rho")
+    return Monitor(
+        states=[f"LEVEL-{i}" for i in range(n)],
+        actions=[*(f"UP-FROM-{i}" for i in range(n)), "NO-OP"],
+        start=np.eye(n)[0] if start == "lowest" else _uniform(n),
+        transition=transition,
+        reward=reward,
+        show=show,
+    )
+
+
+def _uniform(n: int) -> FloatArray:
+    return np.full(n, 1 / n)
+
+
+def _button_pair(mdp: MDP, button: object) -> tuple[int, int]:
+    """Where the button is: as given, or as the world says."""
+    if button is None:
+        if mdp.button is None:
+            raise MonMDPError(
+                f"world {mdp.name!r} has no button; say which pair pushes it, "
+                "button='row,column:ACTION' or 'state:ACTION'"
+            )
+        return mdp.button
+    if isinstance(button, str):
+        state, colon, action = button.rpartition(":")
+        if not colon:
+            raise MonMDPError(f"button {button!r}: written 'row,column:ACTION' or 'state:ACTION'")
+        pair: tuple[object, object] = (state.strip(), action.strip())
+    else:
+        try:
+            first, second = button  # type: ignore[misc]
+        except (TypeError, ValueError):
+            raise MonMDPError(f"button {button!r}: (state, action) expected") from None
+        pair = (first, second)
+    try:
+        return mdp.find_state(pair[0]), mdp.find_action(pair[1])  # type: ignore[arg-type]
+    except MonMDPError as error:
+        raise MonMDPError(f"button of world {mdp.name!r}: {error}") from None

@@ -1,0 +1,277 @@
+"""Names and parameters: how ``"bottleneck"`` and ``rho=0.05`` become a factory and its arguments.
+
+A factory is a plain function with annotated keyword parameters. Its signature is the only
+description of its parameters there is: what can be given, of which type, with which default.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import sys
+import types
+import typing
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Generic, Literal, TypeVar
+
+from monmdp.errors import MonMDPError, nearest
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One keyword parameter of a factory."""
+
+    name: str
+    annotation: Any
+    default: Any
+
+    def __str__(self) -> str:
+        """Write it as one would on the command line, with its default and the choices."""
+        default = "" if self.default is None else str(self.default)
+        if isinstance(self.default, bool):
+            default = default.lower()
+        choices = [str(c) for c in _choices(self.annotation)]
+        return f"{self.name}={'|'.join(choices) if choices else default}"
+
+    def coerce(self, value: Any, where: str) -> Any:
+        """Return `value` (a string from the command line, or an object) as the annotated type."""
+        kinds = _alternatives(self.annotation)
+        if value is None and type(None) in kinds:
+            return None
+        choices = _choices(self.annotation)
+        if choices:
+            if value in choices:
+                return value
+            raise MonMDPError(
+                f"{where}: {self.name}={value!r}{nearest(str(value), map(str, choices))}"
+            )
+        for kind in (bool, int, float):
+            if kind in kinds:
+                converted = _convert(value, kind)
+                if converted is not None:
+                    return converted
+        if isinstance(value, str) and value.lower() in ("none", "null") and type(None) in kinds:
+            return None
+        simple = [kind for kind in kinds if kind in (bool, int, float)]
+        if simple and len(kinds) == len(simple) + (type(None) in kinds):
+            wanted = {bool: "true or false", int: "a whole number", float: "a number"}[simple[0]]
+            raise MonMDPError(f"{where}: {self.name} must be {wanted}, got {value!r}")
+        return value
+
+
+@dataclass(frozen=True)
+class Scope:
+    """The parameters of one thing that is being made."""
+
+    what: str
+    """its name, for messages: ``monitor 'button'``"""
+    parameters: Mapping[str, Parameter]
+    open_ended: bool = False
+    """the factory also takes keys that its signature does not name (``**kwargs``)"""
+
+
+def scope_of(factory: Callable[..., Any], what: str) -> Scope:
+    """Read the keyword parameters of a factory from its signature."""
+    signature = inspect.signature(factory)
+    target = factory
+    while hasattr(target, "func"):  # functools.partial
+        target = target.func
+    try:
+        hints = typing.get_type_hints(target.__init__ if inspect.isclass(target) else target)
+    except (NameError, TypeError):
+        hints = {}
+    parameters = {}
+    open_ended = False
+    for p in signature.parameters.values():
+        if p.kind is p.VAR_KEYWORD:
+            open_ended = True
+        elif p.kind is p.KEYWORD_ONLY or (
+            p.kind is p.POSITIONAL_OR_KEYWORD and p.default is not p.empty
+        ):
+            annotation = hints.get(p.name, Any)
+            default = None if p.default is p.empty else p.default
+            parameters[p.name] = Parameter(p.name, annotation, default)
+    return Scope(what, parameters, open_ended)
+
+
+def assign(given: Mapping[str, Any], scopes: Mapping[str, Scope]) -> dict[str, dict[str, Any]]:
+    """Sort keys into scopes: ``key`` where it fits exactly one, ``scope.key`` where it says so.
+
+    Unknown and ambiguous keys are errors that name the nearest match.
+    """
+    result: dict[str, dict[str, Any]] = {name: {} for name in scopes}
+    for key, value in given.items():
+        prefix, dot, rest = key.partition(".")
+        if dot:
+            if prefix not in scopes:
+                raise MonMDPError(
+                    f"unknown prefix in {key!r}{nearest(prefix, scopes)}"
+                )
+            owners, name = [prefix], rest
+            if name not in scopes[prefix].parameters and not scopes[prefix].open_ended:
+                known = scopes[prefix].parameters
+                raise MonMDPError(
+                    f"{scopes[prefix].what} has no parameter {name!r}{nearest(name, known)}"
+                )
+        else:
+            owners, name = [s for s in scopes if key in scopes[s].parameters], key
+            if not owners:
+                owners = [s for s in scopes if scopes[s].open_ended]
+        if not owners:
+            known = {k for scope in scopes.values() for k in scope.parameters}
+            whats = " and ".join(scope.what for scope in scopes.values())
+            verb = "have" if len(scopes) > 1 else "has"
+            raise MonMDPError(f"{whats} {verb} no parameter {key!r}{nearest(key, known)}")
+        if len(owners) > 1:
+            ways = " or ".join(f"{owner}.{key}=…" for owner in owners)
+            whats = " and ".join(scopes[owner].what for owner in owners)
+            raise MonMDPError(f"{key!r} is ambiguous: {whats} both have it; write {ways}")
+        scope = scopes[owners[0]]
+        parameter = scope.parameters.get(name)
+        if name in result[owners[0]]:
+            raise MonMDPError(f"{name!r} is given twice for {scope.what}")
+        result[owners[0]][name] = (
+            parameter.coerce(value, scope.what) if parameter else _literal(value)
+        )
+    return result
+
+
+def call(factory: Callable[..., T], what: str, params: Mapping[str, Any]) -> T:
+    """Check and coerce `params` against the factory's signature, then call it."""
+    arguments = assign(params, {"": scope_of(factory, what)})[""]
+    try:
+        return factory(**arguments)
+    except MonMDPError as error:
+        raise MonMDPError(f"{what}: {error}") from None
+
+
+class Registry(Generic[T]):
+    """Factories by name. Iterates over the names."""
+
+    def __init__(self, kind: str, produces: type[T]) -> None:
+        """`kind` is the word used in messages; `produces` is what every factory must return."""
+        self.kind = kind
+        self.produces = produces
+        self._factories: dict[str, Callable[..., T]] = {}
+
+    def register(self, name: str, factory: Callable[..., T]) -> None:
+        """Add a factory under a new name."""
+        if name in self._factories:
+            raise MonMDPError(f"a {self.kind} named {name!r} is registered already")
+        self._factories[name] = factory
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._factories)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._factories
+
+    def factory(self, name: str) -> Callable[..., T]:
+        """Return the factory of a registered name or of ``module:object``."""
+        if name in self._factories:
+            return self._factories[name]
+        if ":" in name:
+            found = import_object(name, self.kind)
+            if isinstance(found, self.produces):
+                return lambda: found
+            if callable(found):
+                return found  # type: ignore[no-any-return]
+            raise MonMDPError(
+                f"{name} is a {type(found).__name__}; a {self.kind} is a function that returns "
+                f"a {self.produces.__name__}"
+            )
+        raise MonMDPError(f"unknown {self.kind} {name!r}{nearest(name, self)}")
+
+    def checked(self, made: Any, what: str) -> T:
+        """Demand that a factory returned what it should."""
+        if not isinstance(made, self.produces):
+            raise MonMDPError(
+                f"{what} returned a {type(made).__name__}; a {self.produces.__name__} expected"
+            )
+        return made
+
+
+def import_object(name: str, kind: str) -> Any:
+    """Import ``module:object``; modules in the working directory count too."""
+    module_name, _, attribute = name.partition(":")
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.insert(0, here)
+    if not all(part.isidentifier() for part in module_name.split(".")):
+        raise MonMDPError(
+            f"{name!r}: {module_name!r} is no module name; a {kind} of your own is module:object"
+        )
+    try:
+        module = importlib.import_module(module_name)
+    except ModuleNotFoundError as error:
+        if error.name is not None and module_name.split(".")[0] != error.name.split(".")[0]:
+            raise MonMDPError(f"{name}: importing it failed, {error}") from None
+        raise MonMDPError(f"{name}: there is no module {module_name!r} here ({here})") from None
+    except Exception as error:
+        raise MonMDPError(
+            f"{name}: importing it failed, {type(error).__name__}: {error}"
+        ) from error
+    try:
+        return getattr(module, attribute)
+    except AttributeError:
+        names = [n for n in vars(module) if not n.startswith("_")]
+        raise MonMDPError(
+            f"{module_name} has no {attribute!r}{nearest(attribute, names)}"
+        ) from None
+
+
+def parse_assignments(words: Iterable[str]) -> dict[str, str]:
+    """Turn ``["rho=0.05", "monitor.start=uniform"]`` into a mapping."""
+    result: dict[str, str] = {}
+    for word in words:
+        key, equals, value = word.partition("=")
+        if not equals or not key:
+            raise MonMDPError(f"{word!r}: parameters are written key=value")
+        if key in result:
+            raise MonMDPError(f"{key!r} is given twice")
+        result[key] = value
+    return result
+
+
+def _alternatives(annotation: Any) -> tuple[Any, ...]:
+    if typing.get_origin(annotation) in (typing.Union, types.UnionType):
+        return typing.get_args(annotation)
+    return (annotation,)
+
+
+def _choices(annotation: Any) -> tuple[Any, ...]:
+    return typing.get_args(annotation) if typing.get_origin(annotation) is Literal else ()
+
+
+def _convert(value: Any, kind: type) -> Any:
+    """Return `value` as a bool, int or float, or None where it is none."""
+    if kind is bool:
+        words = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+        return words.get(value.lower()) if isinstance(value, str) else value if value in (True, False) else None
+    if isinstance(value, bool):
+        return None
+    try:
+        number = kind(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    if kind is int and not isinstance(value, str) and number != value:
+        return None
+    return number
+
+
+def _literal(value: Any) -> Any:
+    """Guess the type of a value whose parameter has no annotation."""
+    if not isinstance(value, str):
+        return value
+    word = {"true": True, "false": False, "none": None}.get(value.lower(), value)
+    if not isinstance(word, str):
+        return word
+    try:
+        return ast.literal_eval(word)
+    except (ValueError, SyntaxError):
+        return word

@@ -1,0 +1,63 @@
+"""Worlds: every environment MDP by name, from a map file, from tables or from Gymnasium.
+
+>>> from monmdp import worlds
+>>> worlds.make("bottleneck").n_states
+36
+>>> worlds.make("river-swim", length=100).n_states
+100
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from monmdp.errors import MonMDPError, nearest
+from monmdp.model.mdp import MDP
+from monmdp.naming import Registry, call
+from monmdp.worlds.gridmap import grid_world, load_map
+from monmdp.worlds.importing import from_gymnasium, from_tables
+from monmdp.worlds.river_swim import river_swim
+from monmdp.worlds.treasure_hunter import treasure_hunter
+
+__all__ = ["factory", "from_gymnasium", "from_tables", "grid_world", "make", "registry"]
+
+_MAPS = Path(__file__).parent / "maps"
+_GYMNASIUM = "gymnasium:"
+
+registry: Registry[MDP] = Registry("world", MDP)
+for _name in ("empty", "hazard", "bottleneck", "loop"):
+    registry.register(_name, partial(load_map, _MAPS / f"{_name}.txt"))
+registry.register("river-swim", river_swim)
+for _name in ("one-way", "corridor", "two-room-3x5", "two-room-2x11"):
+    registry.register(_name, partial(load_map, _MAPS / f"{_name}.txt"))
+registry.register("treasure-hunter", treasure_hunter)
+
+
+def factory(name: str) -> Callable[..., MDP]:
+    """Return the factory of a world.
+
+    A world is named by a registered name, the path of a map file, ``module:object``, or
+    ``gymnasium:FrozenLake-v1``.
+    """
+    if name in registry:
+        return registry.factory(name)
+    if name.startswith(_GYMNASIUM):
+        return partial(from_gymnasium, name.removeprefix(_GYMNASIUM))
+    if Path(name).is_file() or "/" in name or name.endswith(".txt"):
+        if not Path(name).is_file():
+            raise MonMDPError(f"{name}: no such map file")
+        return partial(load_map, name)
+    if ":" in name:
+        return registry.factory(name)
+    raise MonMDPError(
+        f"unknown world {name!r}{nearest(name, registry)} (or give the path of a map file)"
+    )
+
+
+def make(name: str, **params: Any) -> MDP:
+    """Make a world by name; see `factory` for what a name can be."""
+    what = f"world {name!r}"
+    return registry.checked(call(factory(name), what, params), what)

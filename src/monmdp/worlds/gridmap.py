@@ -1,0 +1,382 @@
+"""Grid worlds from text maps: tile rules -> MDP.
+
+A map file is a small header of ``key: value`` lines, a line ``---``, and the rows of tiles::
+
+    start: 0,0              # row,column from 0; several: 0,0; 2,3   (or @ tiles in the map)
+    button: 5,1 DOWN        # the cell and the action that push the button
+    time_limit: 50
+    r_min: -10              # default: the least reward in the map, at most 0
+    tile L: land -5 hidden  # a tile of your own, or a built-in one with other rules
+    ---
+    ..?...
+    g.?..$
+
+The five actions are LEFT 0, DOWN 1, RIGHT 2, UP 3, STAY 4. States are the cells that are no wall, in
+reading order. Rewards are given by the *landing* cell. Moving into the border or a wall keeps the
+agent in place, and it lands on its own cell again.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from monmdp.errors import MonMDPError, nearest
+from monmdp.model.arrays import BoolArray, FloatArray, IntArray
+from monmdp.model.mdp import MDP, number, probability, whole_number
+
+ACTIONS = ("LEFT", "DOWN", "RIGHT", "UP", "STAY")
+STAY = 4
+MOVES = np.array([(0, -1), (1, 0), (0, 1), (-1, 0), (0, 0)])
+DEFAULT_TIME_LIMIT = 50
+WALL = "#"
+START = "@"
+
+
+@dataclass(frozen=True)
+class Tile:
+    """What a cell does to an agent that lands on it or acts from it."""
+
+    meaning: str
+    land: float = 0.0
+    """reward for landing (or remaining) here"""
+    stay: float | None = None
+    """reward for STAY here, which ends the episode; None: STAY is a landing like any other"""
+    hidden: bool = False
+    """⊥: the reward of landing here is never shown (but by the Full monitor)"""
+    stuck: float = 0.0
+    """chance that an action taken here does nothing"""
+    one_way: int | None = None
+    """the only direction that leads out of this cell"""
+
+
+TILES: dict[str, Tile] = {
+    ".": Tile("empty"),
+    START: Tile("start (empty)"),
+    "$": Tile("treasure chest: STAY pays 1 and ends", stay=1.0),
+    "g": Tile("gold bars: STAY pays 0.1 and ends", stay=0.1),
+    "S": Tile("snake: landing costs 10", land=-10.0),
+    "W": Tile("wasp: landing costs 0.1", land=-0.1),
+    "?": Tile("⊥: landing costs 10 and is never seen", land=-10.0, hidden=True),
+    "o": Tile("hole: an action works with chance 0.1", stuck=0.9),
+    "<": Tile("one-way to the left", one_way=0),
+    "v": Tile("one-way down", one_way=1),
+    ">": Tile("one-way to the right", one_way=2),
+    "^": Tile("one-way up", one_way=3),
+}
+
+
+@dataclass
+class GridMap:
+    """A parsed map: tiles and what the header says."""
+
+    name: str
+    rows: tuple[str, ...]
+    tiles: dict[str, Tile]
+    start: list[tuple[int, int]] = field(default_factory=list)
+    button: tuple[tuple[int, int], int] | None = None
+    time_limit: int = DEFAULT_TIME_LIMIT
+    r_min: float | None = None
+    r_max: float | None = None
+
+
+def load_map(
+    path: str | os.PathLike[str],
+    *,
+    one_way: Literal["push", "block"] = "push",
+    slip: float = 0.0,
+    solvable: bool = False,
+    start: str | None = None,
+    time_limit: int | None = None,
+    r_min: float | None = None,
+) -> MDP:
+    """Read a map file; see `grid_world` for the parameters."""
+    path = Path(path)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise MonMDPError(f"{path}: no such file") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise MonMDPError(f"{path}: cannot be read as text ({error})") from None
+    return grid_world(
+        text, name=path.stem, one_way=one_way, slip=slip, solvable=solvable, start=start,
+        time_limit=time_limit, r_min=r_min,
+    )  # fmt: skip
+
+
+def grid_world(
+    text: str,
+    *,
+    name: str = "grid",
+    one_way: Literal["push", "block"] = "push",
+    slip: float = 0.0,
+    solvable: bool = False,
+    start: str | None = None,
+    time_limit: int | None = None,
+    r_min: float | None = None,
+) -> MDP:
+    """Build the MDP of a text map.
+
+    Args:
+        text: header and tiles, as in a map file.
+        name: the world's name, unless the header gives one.
+        one_way: ``push`` moves the agent in a one-way cell's direction whatever the action (the
+            paper's text); ``block`` leaves it in place for any other action (the released code).
+        slip: chance that a uniformly random move is executed instead of the chosen action.
+        solvable: show the ⊥ cells' rewards like any other (they stay what they are).
+        start: ``row,column``; replaces the map's start.
+        time_limit: replaces the map's time limit.
+        r_min: replaces the map's r_min.
+    """
+    grid = parse_map(text, name)
+    slip = probability(slip, "slip")
+    if one_way not in ("push", "block"):
+        raise MonMDPError(f"one_way={one_way!r}{nearest(str(one_way), ('push', 'block'))}")
+    if start is not None:
+        grid.start = _cells(start, "start")
+    tile_at = [grid.tiles[tile] for row in grid.rows for tile in row if tile != WALL]
+    n = len(tile_at)
+    state_at = _number_cells(grid.rows)  # [row, column] -> state, walls -1
+    cells = np.argwhere(state_at >= 0)
+
+    land = np.array([tile.land for tile in tile_at])
+    pays = np.array([tile.stay is not None for tile in tile_at])
+    stay = np.array([tile.stay or 0.0 for tile in tile_at])
+    bottom = np.array([tile.hidden for tile in tile_at])
+    stuck = np.array([tile.stuck for tile in tile_at])
+    forced = np.array([-1 if tile.one_way is None else tile.one_way for tile in tile_at])
+    target = _targets(state_at, cells, forced, one_way)
+
+    columns = _outcomes(target, land, stay, pays, stuck, bottom & ~solvable, slip)
+    rewards = np.concatenate([[0.0], land, stay[pays]])
+    best_stay = stay[pays].max(initial=-np.inf)
+    goal = np.zeros((n, len(ACTIONS)), dtype=bool)
+    goal[:, STAY] = pays & (stay == best_stay)
+    starts = [_state_of(cell, state_at, "start") for cell in grid.start]
+    if not starts:
+        raise MonMDPError("no start: mark a cell with @ or write 'start: row,column' in the header")
+    start_distribution = np.bincount(starts, minlength=n) / len(starts)
+    button = None
+    if grid.button is not None:
+        button = (_state_of(grid.button[0], state_at, "button"), grid.button[1])
+    low = r_min if r_min is not None else grid.r_min
+    return MDP.from_columns(
+        *columns,
+        name=grid.name,
+        n_states=n,
+        n_actions=len(ACTIONS),
+        start=start_distribution,
+        r_min=rewards.min() if low is None else low,
+        r_max=rewards.max() if grid.r_max is None else grid.r_max,
+        time_limit=grid.time_limit if time_limit is None else time_limit,
+        state_labels=tuple(f"{r},{c}" for r, c in cells),
+        action_labels=ACTIONS,
+        picture=tuple(row.replace(START, ".") for row in grid.rows),
+        button=button,
+        goal=goal,
+        bottom=bottom,
+    )
+
+
+def _number_cells(rows: tuple[str, ...]) -> IntArray:
+    """[row, column] the state of each cell in reading order; -1 for walls."""
+    is_cell = np.array([[tile != WALL for tile in row] for row in rows])
+    numbers: IntArray = np.where(is_cell, np.cumsum(is_cell).reshape(is_cell.shape) - 1, -1)
+    return numbers
+
+
+def _state_of(cell: tuple[int, int], state_at: IntArray, what: str) -> int:
+    rows, columns = state_at.shape
+    row, column = cell
+    if not (0 <= row < rows and 0 <= column < columns):
+        raise MonMDPError(
+            f"{what}: row {row}, column {column} lies outside the map; "
+            f"rows are 0 to {rows - 1}, columns 0 to {columns - 1}"
+        )
+    if state_at[row, column] < 0:
+        raise MonMDPError(f"{what}: row {row}, column {column} is a wall")
+    return int(state_at[row, column])
+
+
+def _targets(state_at: IntArray, cells: IntArray, forced: IntArray, one_way: str) -> IntArray:
+    """[cell, executed action] where it leads, holes apart."""
+    rows, columns = state_at.shape
+    there = cells[:, None, :] + MOVES  # [cell, action, 2]
+    inside = ((there >= 0) & (there < (rows, columns))).all(axis=2)
+    row, column = np.where(inside[..., None], there, 0).transpose(2, 0, 1)
+    own = np.arange(len(cells))[:, None]
+    landing = np.where(inside, state_at[row, column], -1)
+    target: IntArray = np.where(landing >= 0, landing, own)
+    is_one_way = forced >= 0
+    if one_way == "push":
+        pushed = target[np.arange(len(cells)), np.maximum(forced, 0)]
+        return np.where(is_one_way[:, None], pushed[:, None], target)
+    blocked = is_one_way[:, None] & (np.arange(len(ACTIONS)) != forced[:, None])
+    return np.where(blocked, own, target)
+
+
+def _outcomes(
+    target: IntArray,
+    land: FloatArray,
+    stay: FloatArray,
+    pays: BoolArray,
+    stuck: FloatArray,
+    hidden: BoolArray,
+    slip: float,
+) -> tuple[Any, ...]:
+    """Columns (state, action, successor, probability, reward, terminates, hidden)."""
+    n = len(land)
+    own = np.arange(n)
+    parts = []
+    for action in range(len(ACTIONS)):
+        for executed in range(len(ACTIONS)):
+            weight = (1 - slip) * (action == executed) + slip / 4 * (executed != STAY)
+            if weight == 0:
+                continue
+            # STAY pays only where a chest or gold lies; anything else is a landing.
+            paid = pays & (executed == STAY)
+            to = target[:, executed]
+            reward = np.where(paid, stay, land[to])
+            parts.append((own, action, to, weight * (1 - stuck), reward, paid, hidden[to]))
+            parts.append((own, action, own, weight * stuck, land, np.False_, hidden))
+    return tuple(np.concatenate([np.broadcast_to(c, n) for c in column]) for column in zip(*parts, strict=True))
+
+
+# ---- parsing --------------------------------------------------------------------------------
+
+
+def parse_map(text: str, name: str = "grid") -> GridMap:
+    """Read header and tiles; errors name the line, or the row and column of the map."""
+    lines = text.splitlines()
+    if not any(line.strip() for line in lines):
+        raise MonMDPError("the map is empty; it needs at least one row of tiles")
+    rules = [i for i, line in enumerate(lines) if line.strip() == "---"]
+    header, body = (lines[: rules[0]], lines[rules[0] + 1 :]) if rules else ([], lines)
+    if not rules:
+        for i, line in enumerate(lines):
+            if ":" in line:
+                raise MonMDPError(
+                    f"line {i + 1}: {line.strip()!r} looks like a header; "
+                    "the header ends with a line '---'"
+                )
+    grid = GridMap(name, (), dict(TILES))
+    for i, line in enumerate(header):
+        if line.strip() and not line.lstrip().startswith("#"):
+            try:
+                _read_header_line(line, grid)
+            except MonMDPError as error:
+                raise MonMDPError(f"line {i + 1}: {error}") from None
+    while body and not body[-1].strip():
+        body.pop()
+    while body and not body[0].strip():
+        body.pop(0)
+    if not body:
+        raise MonMDPError("there are no tiles after the header")
+    grid.rows = tuple(line.rstrip() for line in body)
+    _check_rows(grid)
+    marked = [(r, c) for r, row in enumerate(grid.rows) for c, t in enumerate(row) if t == START]
+    if marked and grid.start:
+        raise MonMDPError("the start is given twice: in the header and by @ in the map")
+    grid.start = grid.start or marked
+    return grid
+
+
+def _check_rows(grid: GridMap) -> None:
+    width = len(grid.rows[0])
+    known = {*grid.tiles, WALL}
+    for r, row in enumerate(grid.rows):
+        for c, tile in enumerate(row):
+            if tile not in known:
+                raise MonMDPError(
+                    f"row {r}, column {c}: unknown tile {tile!r}; known are {' '.join(sorted(known))}"
+                    " (rows and columns count from 0; define your own with 'tile X: …')"
+                )
+        if len(row) != width:
+            raise MonMDPError(
+                f"row {r} has {len(row)} columns, row 0 has {width}; all rows must be equally long"
+                f" (row {r} differs at column {min(len(row), width)})"
+            )
+    if not any(tile != WALL for row in grid.rows for tile in row):
+        raise MonMDPError("the map has only walls")
+
+
+def _read_header_line(line: str, grid: GridMap) -> None:
+    key, colon, value = line.partition(":")
+    key, value = key.strip(), value.split(" #")[0].strip()
+    if key.split(" ")[0] == "tile":
+        symbol = key[4:].strip()
+        if not colon or len(symbol) != 1:
+            raise MonMDPError(f"{line.strip()!r}: a tile is written 'tile X: …' with one character X")
+        if symbol in (WALL, START):
+            raise MonMDPError(f"tile {symbol!r} cannot be redefined")
+        grid.tiles[symbol] = _read_tile(value)
+        return
+    if not colon:
+        raise MonMDPError(f"{line.strip()!r}: the header has lines 'key: value'")
+    if not value:
+        raise MonMDPError(f"{key!r} has no value")
+    match key:
+        case "name":
+            grid.name = value
+        case "start":
+            grid.start = _cells(value, "start")
+        case "button":
+            cell, _, action = value.rpartition(" ")
+            if not cell or action.upper() not in ACTIONS:
+                raise MonMDPError(
+                    f"button {value!r}: written 'row,column ACTION' with an action of "
+                    f"{', '.join(ACTIONS)}"
+                )
+            grid.button = (_cells(cell, "button")[0], ACTIONS.index(action.upper()))
+        case "time_limit":
+            grid.time_limit = whole_number(number(value, key), key, at_least=1)
+        case "r_min":
+            grid.r_min = number(value, key)
+        case "r_max":
+            grid.r_max = number(value, key)
+        case _:
+            known = ("name", "start", "button", "time_limit", "r_min", "r_max", "tile X")
+            raise MonMDPError(f"unknown key {key!r}{nearest(key, known)}")
+
+
+def _read_tile(text: str) -> Tile:
+    """Read ``land -5 hidden``: words, each of which may take a value."""
+    words = text.split()
+    values: dict[str, Any] = {}
+    readers = {
+        "land": lambda word: number(word, "land"),
+        "stay": lambda word: number(word, "stay"),
+        "stuck": lambda word: probability(word, "stuck"),
+        "one_way": _direction,
+    }
+    while words:
+        word = words.pop(0)
+        if word == "hidden":
+            values["hidden"] = True
+        elif word in readers:
+            if not words:
+                raise MonMDPError(f"{word!r} needs a value")
+            values[word] = readers[word](words.pop(0))
+        else:
+            raise MonMDPError(f"unknown word {word!r}{nearest(word, (*readers, 'hidden'))}")
+    return Tile(text or "empty", **values)
+
+
+def _direction(word: str) -> int:
+    if word.upper() not in ACTIONS[:STAY]:
+        raise MonMDPError(f"one_way {word!r}{nearest(word, ACTIONS[:STAY])}")
+    return ACTIONS.index(word.upper())
+
+
+def _cells(text: str, what: str) -> list[tuple[int, int]]:
+    cells = []
+    for part in str(text).split(";"):
+        numbers = [word.strip() for word in part.strip(" ()").split(",")]
+        if len(numbers) != 2 or not all(word.lstrip("-").isdigit() for word in numbers):
+            raise MonMDPError(f"{what} {part.strip()!r}: a cell is written 'row,column', from 0")
+        cells.append((int(numbers[0]), int(numbers[1])))
+    return cells

@@ -1,0 +1,55 @@
+"""River Swim: a row of states against the current.
+
+LEFT always succeeds; in state 0 it stays there and pays 0.01. RIGHT moves forward with chance 0.35,
+stays with 0.6 and is swept back with 0.05; from state 0 it moves with 0.6 and stays with 0.4. In the
+last state RIGHT stays with 0.6, which pays 1, and is swept back with 0.4. There is no ending.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from monmdp.model.mdp import MDP, whole_number
+
+LEFT, RIGHT = 0, 1
+
+
+def river_swim(*, length: int = 6, time_limit: int = 200) -> MDP:
+    """Build River Swim with `length` states, at least 3."""
+    n = whole_number(length, "length", at_least=3)
+    s = np.arange(n)
+    inner, last = s[1:-1], n - 1
+    # (state, action, successor, probability, reward)
+    rows = [
+        (s, LEFT, np.maximum(s - 1, 0), 1.0, np.where(s == 0, 0.01, 0.0)),
+        (0, RIGHT, 1, 0.6, 0.0),
+        (0, RIGHT, 0, 0.4, 0.0),
+        (inner, RIGHT, inner + 1, 0.35, 0.0),
+        (inner, RIGHT, inner, 0.6, 0.0),
+        (inner, RIGHT, inner - 1, 0.05, 0.0),
+        (last, RIGHT, last, 0.6, 1.0),
+        (last, RIGHT, last - 1, 0.4, 0.0),
+    ]
+    columns = [
+        np.concatenate([np.broadcast_to(row[c], np.shape(row[0]) or (1,)) for row in rows])
+        for c in range(5)
+    ]
+    never = np.zeros(len(columns[0]), dtype=bool)
+    goal = np.zeros((n, 2), dtype=bool)
+    goal[last, RIGHT] = True
+    return MDP.from_columns(
+        *columns,
+        never,
+        never,
+        name="river-swim",
+        n_states=n,
+        n_actions=2,
+        start=np.isin(s, (1, 2)) / 2,
+        r_min=0.0,
+        r_max=1.0,
+        time_limit=time_limit,
+        action_labels=("LEFT", "RIGHT"),
+        picture=("g" + "~" * (n - 2) + "$",),
+        button=(0, LEFT),
+        goal=goal,
+    )
