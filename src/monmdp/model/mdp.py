@@ -259,10 +259,14 @@ class MDP(FrozenArrays):
             )
         return int(action)
 
+    def with_outcome_rewards(self, reward: ArrayLike) -> MDP:
+        """Return the same MDP with other rewards [outcome]."""
+        return replace(self, reward=reward)  # type: ignore[arg-type]
+
     def with_rewards(self, pairs: BoolArray, value: float) -> MDP:
-        """Return the same MDP with every outcome of the chosen pairs [state, action] paying `value`."""
+        """Return the same MDP with every outcome of the chosen pairs [state, action] at `value`."""
         chosen = np.asarray(pairs).reshape(-1)[self.pair_of_outcome]
-        return replace(self, reward=np.where(chosen, value, self.reward))
+        return self.with_outcome_rewards(np.where(chosen, value, self.reward))
 
     @classmethod
     def from_outcomes(

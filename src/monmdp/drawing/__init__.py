@@ -1,0 +1,11 @@
+"""Drawings of worlds and policies: as text for a terminal, as pictures for papers and films.
+
+Everything is drawn from simple shapes, in colours that colour-blind people can tell apart.
+Matplotlib is loaded only when a picture is asked for, no window is opened and no global state of
+Matplotlib is touched.
+"""
+
+from monmdp.drawing.picture import draw_world, frame, gallery, save
+from monmdp.drawing.text import policy_text, world_text
+
+__all__ = ["draw_world", "frame", "gallery", "policy_text", "save", "world_text"]

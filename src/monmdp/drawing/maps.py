@@ -1,0 +1,30 @@
+"""What the text and the pictures both need to know of a world's map."""
+
+from __future__ import annotations
+
+from monmdp.model.mdp import MDP
+from monmdp.worlds.gridmap import WALL
+
+WATER = "~"
+"""tile of River Swim, which is no grid map"""
+DIRECTIONS = {"LEFT": (0, -1), "DOWN": (1, 0), "RIGHT": (0, 1), "UP": (-1, 0)}
+"""row and column step of the actions that move, whatever their index in a world"""
+
+
+def rows_of(mdp: MDP) -> tuple[str, ...]:
+    """Return the rows of the picture, all equally long; what is missing in a row is wall."""
+    picture = mdp.picture or ()
+    width = max(len(row) for row in picture)
+    return tuple(row.ljust(width, WALL) for row in picture)
+
+
+def standing(mdp: MDP, agent: int | None) -> list[int]:
+    """Return the states to mark: the agent's, or all that an episode may start in."""
+    if agent is not None:
+        return [mdp.find_state(agent)]
+    return [s for s in range(mdp.n_states) if mdp.start[s] > 0]
+
+
+def shortened(text: str, width: int) -> str:
+    """Return `text`, cut to `width` characters with an ellipsis where it is longer."""
+    return text if len(text) <= width else text[: width - 1] + "…"

@@ -1,0 +1,290 @@
+"""Worlds and policies as text for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from monmdp.drawing.maps import DIRECTIONS, WATER, rows_of, shortened, standing
+from monmdp.model.arrays import BoolArray, IntArray, frozen
+from monmdp.model.mdp import MDP
+from monmdp.model.monmdp import MonMDP
+from monmdp.worlds.gridmap import MOVES, START, TILES, WALL, Tile
+
+MAX_LINES = 40
+"""longest list of pairs or states before the rest is only counted"""
+MAX_SPACED = 40
+"""widest map whose columns are set apart by a space"""
+TIE = 1e-6
+"""two actions count as tied when their probabilities differ by less"""
+
+ARROWS = {
+    frozenset({"LEFT"}): "←",
+    frozenset({"DOWN"}): "↓",
+    frozenset({"RIGHT"}): "→",
+    frozenset({"UP"}): "↑",
+    frozenset({"STAY"}): "•",
+    frozenset({"LEFT", "RIGHT"}): "↔",
+    frozenset({"DOWN", "UP"}): "↕",
+    frozenset({"LEFT", "UP"}): "↖",
+    frozenset({"RIGHT", "UP"}): "↗",
+    frozenset({"DOWN", "RIGHT"}): "↘",
+    frozenset({"DOWN", "LEFT"}): "↙",
+}
+SEVERAL = "+"
+
+
+def world_text(mdp: MDP, *, agent: int | None = None) -> str:
+    """Return the world as text: its map with a legend, or its table, and a line of numbers.
+
+    `@` marks the cells an episode may start in, or the agent where it is given.
+    """
+    marked = standing(mdp, agent)
+    lines = [mdp.name, ""]
+    if mdp.picture is None:
+        lines += [*_table(mdp), ""]
+        who = "start" if agent is None else "agent"
+        names = [mdp.state_labels[s] for s in marked]
+        lines.append(shortened(f"{who}: {'; '.join(names)}", 100))
+    else:
+        lines += [*_map(mdp, marked), "", *_legend(mdp, agent)]
+    if mdp.button is not None:
+        state, action = mdp.button
+        lines.append(f"button: {_place(mdp, state)} {mdp.action_labels[action]}")
+    actions = ", ".join(mdp.action_labels)
+    limit = "none" if mdp.time_limit is None else f"{mdp.time_limit} steps"
+    lines.append(
+        f"{mdp.n_states} states, {mdp.n_actions} actions ({actions}), time limit {limit}, "
+        f"r_min {mdp.r_min:g}, r_max {mdp.r_max:g}"
+    )
+    return "\n".join(lines)
+
+
+def policy_text(monmdp: MonMDP, policy: ArrayLike, *, max_states: int = 2000) -> str:
+    """Return a policy [s, a] as text, one block for each monitor state.
+
+    In worlds with a map every cell shows the likeliest environment action, or a glyph for several
+    that are tied; in other worlds there is a line for each state. `max_states` bounds the joint
+    states that are shown; the rest is only counted.
+    """
+    mdp, monitor = monmdp.mdp, monmdp.monitor
+    shape = (monmdp.n_states, monmdp.n_actions)
+    chance = frozen(policy, np.float64, shape, "policy [s, a]")
+    chance = chance.reshape(mdp.n_states, monitor.n_states, mdp.n_actions, monitor.n_actions)
+    chosen = chance >= chance.max(axis=(2, 3), keepdims=True) - TIE  # [se, sm, ae, am]
+    block = _list_block if mdp.picture is None else _map_block
+    shown = min(monitor.n_states, max(1, max_states // mdp.n_states))
+    blocks = []
+    for sm in range(shown):
+        env, mon = chosen[:, sm].any(axis=2), chosen[:, sm].any(axis=1)
+        lines = block(mdp, monitor.actions, env, mon, max_states)
+        blocks.append("\n".join([f"monitor state {monitor.states[sm]}:", *lines]))
+    if shown < monitor.n_states:
+        blocks.append(f"… and {monitor.n_states - shown} more monitor states")
+    return "\n\n".join(blocks)
+
+
+# ---- the world ------------------------------------------------------------------------------
+
+
+def _grid(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Rows of short cells, with the numbers of rows and columns around them."""
+    width = max(len(row) for row in rows)
+    cell = max(len(tile) for row in rows for tile in row)
+    gap = " " if width <= MAX_SPACED or cell > 1 else ""
+    margin = len(str(len(rows) - 1))
+    digits = len(str(width - 1))
+    lines = []
+    for digit in range(digits):
+        # Numbers are written downwards, so that a column stays one character wide.
+        numbers = [str(c).rjust(digits)[digit].rjust(cell) for c in range(width)]
+        lines.append(f"{'':>{margin}}  {gap.join(numbers)}".rstrip())
+    for r, row in enumerate(rows):
+        lines.append(f"{r:>{margin}}  {gap.join(tile.rjust(cell) for tile in row)}".rstrip())
+    return lines
+
+
+def _map(mdp: MDP, marked: Sequence[int]) -> list[str]:
+    tiles = [list(row) for row in rows_of(mdp)]
+    for row, column in _cells(mdp)[marked]:
+        tiles[row][column] = START
+    return _grid(tiles)
+
+
+def _legend(mdp: MDP, agent: int | None) -> list[str]:
+    tiles = sorted({tile for row in rows_of(mdp) for tile in row})
+    lines = [f"{START}  {'start' if agent is None else 'agent'}"]
+    return lines + [f"{tile}  {_meaning(mdp, tile)}" for tile in tiles]
+
+
+def _meaning(mdp: MDP, tile: str) -> str:
+    """Say what a tile does in this world, which may have given a built-in tile other rules."""
+    if tile == WALL:
+        return "wall"
+    known = TILES.get(tile)
+    at_tile = np.array([t == tile for row in rows_of(mdp) for t in row if t != WALL])
+    if known is not None and _keeps_rules(mdp, at_tile, known):
+        return known.meaning
+    noun = known.meaning.partition(":")[0] if known else "water" if tile == WATER else "own tile"
+    arrives = at_tile[mdp.successor]
+    if not arrives.any():
+        return noun
+    low, high = mdp.reward[arrives].min(), mdp.reward[arrives].max()
+    pays = f"{low:g}" if low == high else f"{low:g} to {high:g}"
+    facts = [f"arriving or remaining pays {pays}"] if low or high else []
+    facts += ["ends the episode"] if mdp.terminates[arrives].all() else []
+    facts += ["is never seen"] if mdp.hidden[arrives].all() else []
+    return f"{noun}: {', '.join(facts)}" if facts else noun
+
+
+def _keeps_rules(mdp: MDP, at_tile: BoolArray, tile: Tile) -> bool:
+    """Whether the world's outcomes are those that the built-in rules of the tile would give."""
+    state = mdp.outcomes.state
+    arrives = at_tile[mdp.successor]
+    paid = arrives & mdp.terminates
+    landed = arrives & ~mdp.terminates
+    if (mdp.reward[landed] != tile.land).any() or (mdp.hidden[arrives] != tile.hidden).any():
+        return False
+    if paid.any() if tile.stay is None else not (paid.any() and (mdp.reward[paid] == tile.stay).all()):
+        return False
+    here = at_tile[state]
+    own = mdp.successor == state
+    if tile.stuck:
+        stays = np.zeros(mdp.n_pairs)
+        np.add.at(stays, mdp.pair_of_outcome[own], mdp.probability[own])
+        stays = stays.reshape(mdp.n_states, mdp.n_actions)[at_tile]
+        return bool(abs(stays.min() - tile.stuck) < TIE)
+    if tile.one_way is not None:
+        cells = _cells(mdp)
+        step = cells[mdp.successor] - cells[state]
+        return bool((own | (step == MOVES[tile.one_way]).all(axis=1))[here].all())
+    return True
+
+
+def _cells(mdp: MDP) -> IntArray:
+    assert mdp.cells is not None
+    return mdp.cells
+
+
+def _place(mdp: MDP, state: int) -> str:
+    """Name a state by its cell where there is a map, else by its label."""
+    if mdp.cells is None:
+        return f"state {mdp.state_labels[state]}"
+    row, column = mdp.cells[state]
+    return f"{row},{column}"
+
+
+def _table(mdp: MDP) -> list[str]:
+    """One line for each pair: its successors with probability and reward."""
+    shown = min(mdp.n_pairs, MAX_LINES)
+    rows = [("state", "action", "successor (probability, reward)")]
+    for pair in range(shown):
+        state, action = divmod(pair, mdp.n_actions)
+        label = shortened(mdp.state_labels[state], 24)
+        rows.append((label, shortened(mdp.action_labels[action], 24), _outcomes(mdp, pair)))
+    wide = [max(len(row[column]) for row in rows) for column in (0, 1)]
+    lines = [f"{s:<{wide[0]}}  {a:<{wide[1]}}  {rest}" for s, a, rest in rows]
+    if shown < mdp.n_pairs:
+        lines.append(f"… and {mdp.n_pairs - shown} more pairs")
+    return lines
+
+
+def _outcomes(mdp: MDP, pair: int, most: int = 4) -> str:
+    first, end = int(mdp.first[pair]), int(mdp.first[pair + 1])
+    words = []
+    for o in range(first, min(end, first + most)):
+        label = shortened(mdp.state_labels[mdp.successor[o]], 24)
+        parts = [f"{mdp.probability[o]:.3g}", f"{mdp.reward[o]:g}"]
+        parts += ["ends"] * bool(mdp.terminates[o]) + ["hidden"] * bool(mdp.hidden[o])
+        words.append(f"{label} ({', '.join(parts)})")
+    if end - first > most:
+        words.append(f"… and {end - first - most} more")
+    return "  ".join(words)
+
+
+# ---- policies -------------------------------------------------------------------------------
+
+
+def _map_block(
+    mdp: MDP, monitor_actions: Sequence[str], env: BoolArray, mon: BoolArray, max_states: int
+) -> list[str]:
+    """The maps of one monitor state; `env` [se, ae] and `mon` [se, am] are the chosen actions."""
+    all_rows = rows_of(mdp)
+    width = len(all_rows[0])
+    n_rows = len(all_rows)
+    if mdp.n_states > max_states:
+        n_rows = min(n_rows, max(1, max_states // width))
+
+    def lay_out(symbol: Callable[[int], str]) -> list[str]:
+        state, rows = 0, []
+        for row in all_rows[:n_rows]:
+            cells = []
+            for tile in row:
+                cells.append(WALL if tile == WALL else symbol(state))
+                state += tile != WALL
+            rows.append(cells)
+        return _grid(rows)
+
+    glyphs = [_glyph(mdp, chosen) for chosen in env]
+    lines = lay_out(lambda s: glyphs[s])
+    if n_rows < len(all_rows):
+        lines.append(f"… and {len(all_rows) - n_rows} more rows")
+    lines += _glyph_key(mdp, env, glyphs)
+    if (mon == mon[0]).all():
+        lines.append(f"monitor action {_either(monitor_actions, mon[0])} everywhere")
+    else:
+        several = mon.sum(axis=1) > 1
+        lines += ["monitor actions:"]
+        lines += lay_out(lambda s: SEVERAL if several[s] else str(np.argmax(mon[s])))
+        used = mon[~several].any(axis=0)
+        lines += [f"{a}  {label}" for a, label in enumerate(monitor_actions) if used[a]]
+        lines += [f"{SEVERAL}  several are tied"] if several.any() else []
+    return lines
+
+
+def _glyph(mdp: MDP, chosen: BoolArray) -> str:
+    """One character for the chosen environment actions of a cell."""
+    names = frozenset(mdp.action_labels[a].upper() for a in np.flatnonzero(chosen))
+    if names in ARROWS:
+        return ARROWS[names]
+    index = str(np.argmax(chosen))
+    return index if len(names) == 1 else SEVERAL
+
+
+def _glyph_key(mdp: MDP, env: BoolArray, glyphs: Sequence[str]) -> list[str]:
+    """Explain the glyphs that do not speak for themselves, as far as they occur."""
+    known = set(ARROWS.values())
+    plain = {arrow for names, arrow in ARROWS.items() if len(names) == 1} - {"•"}
+    key = {}
+    for chosen, glyph in zip(env, glyphs, strict=True):
+        if glyph == SEVERAL:
+            key[glyph] = "several actions are tied"
+        elif glyph not in plain:
+            key[glyph] = _either(mdp.action_labels, chosen)
+    order = sorted(key, key=lambda glyph: (glyph not in known, glyph == SEVERAL, glyph))
+    return [f"{glyph}  {key[glyph]}" for glyph in order]
+
+
+def _list_block(
+    mdp: MDP, monitor_actions: Sequence[str], env: BoolArray, mon: BoolArray, max_states: int
+) -> list[str]:
+    """The lines of one monitor state in a world without a map."""
+    same = bool((mon == mon[0]).all())
+    shown = min(mdp.n_states, MAX_LINES, max(1, max_states))
+    lines = []
+    for s in range(shown):
+        line = f"{shortened(mdp.state_labels[s], 24)}: {_either(mdp.action_labels, env[s])}"
+        lines.append(line if same else f"{line}; monitor {_either(monitor_actions, mon[s])}")
+    if shown < mdp.n_states:
+        lines.append(f"… and {mdp.n_states - shown} more states")
+    if same:
+        lines.append(f"monitor action {_either(monitor_actions, mon[0])} everywhere")
+    return lines
+
+
+def _either(labels: Sequence[str], chosen: BoolArray) -> str:
+    if chosen.all() and len(labels) > 2:
+        return "any"
+    return " or ".join(labels[a] for a in np.flatnonzero(chosen))

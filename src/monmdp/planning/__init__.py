@@ -1,0 +1,30 @@
+"""Exact planning: what can be seen, optimal and minimax-optimal policies, exact evaluation."""
+
+from monmdp.planning.evaluation import Evaluation, evaluate
+from monmdp.planning.observability import (
+    Bias,
+    Observability,
+    biased_pairs,
+    observability,
+    worst_case,
+)
+from monmdp.planning.optimal import Plan, optimal
+from monmdp.planning.solution import Solution, WhatIf, gain_of_all, minimax, solve, what_if
+
+__all__ = [
+    "Bias",
+    "Evaluation",
+    "Observability",
+    "Plan",
+    "Solution",
+    "WhatIf",
+    "biased_pairs",
+    "evaluate",
+    "gain_of_all",
+    "minimax",
+    "observability",
+    "optimal",
+    "solve",
+    "what_if",
+    "worst_case",
+]

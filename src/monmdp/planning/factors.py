@@ -1,0 +1,124 @@
+"""From a `MonMDP` to the arrays the planning kernels read."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from monmdp.model.arrays import BoolArray, FloatArray, IntArray
+from monmdp.model.monmdp import MonMDP
+from monmdp.planning.kernels import Factors, _distance_order
+
+
+def factors(monmdp: MonMDP) -> Factors:
+    """Return the factored model; made once for each Mon-MDP."""
+    kept: Factors | None = monmdp.__dict__.get("_factors")
+    if kept is None:
+        kept = monmdp.__dict__["_factors"] = _factors(monmdp)
+    return kept
+
+
+def sorted_factors(monmdp: MonMDP) -> tuple[Factors, IntArray]:
+    """Return the model with its environment states renumbered, and the old number of each.
+
+    States are sorted by the number of steps to where rewards are. Neighbours then lie close to each
+    other in memory, and a sweep in the new order carries values outwards from the rewards.
+    """
+    kept: tuple[Factors, IntArray] | None = monmdp.__dict__.get("_sorted_factors")
+    if kept is None:
+        m = factors(monmdp)
+        n_se = monmdp.mdp.n_states
+        by_state = m.env_reward.reshape(n_se, -1)
+        pays = (by_state > np.median(by_state)).any(axis=1)
+        order = distance_order(m, n_se, pays)
+        kept = monmdp.__dict__["_sorted_factors"] = (_renumbered(m, order), order)
+    return kept
+
+
+def distance_order(m: Factors, n_se: int, seed: BoolArray) -> IntArray:
+    """Environment states by the number of steps in which they can reach a seed state."""
+    order = np.empty(n_se, dtype=np.int64)
+    _distance_order(m, n_se, seed, order)
+    return order
+
+
+def _renumbered(m: Factors, order: IntArray) -> Factors:
+    """Give the environment state order[i] the number i."""
+    n_ae = m.n_env_actions
+    number_of = np.empty(len(order), dtype=np.int32)
+    number_of[order] = np.arange(len(order), dtype=np.int32)
+    pairs = (order[:, None] * n_ae + np.arange(n_ae)).reshape(-1)
+    count = np.diff(m.first)[pairs]
+    first = np.concatenate([[0], np.cumsum(count)]).astype(np.int32)
+    outcomes = np.repeat(m.first[pairs] - first[:-1], count) + np.arange(first[-1])
+    return m._replace(
+        first=first,
+        successor=number_of[m.successor[outcomes]],
+        probability=m.probability[outcomes],
+        stay=m.stay[pairs],
+        env_reward=m.env_reward[pairs],
+        pair_class=m.pair_class[pairs],
+    )
+
+
+def _factors(monmdp: MonMDP) -> Factors:
+    mdp, monitor = monmdp.mdp, monmdp.monitor
+    stays = ~mdp.terminates & (mdp.successor == mdp.pair_of_outcome // mdp.n_actions)
+    moves = ~mdp.terminates & ~stays
+    stay = np.bincount(mdp.pair_of_outcome[stays], mdp.probability[stays], minlength=mdp.n_pairs)
+    n_moves = np.bincount(mdp.pair_of_outcome[moves], minlength=mdp.n_pairs)
+    row, row_first, row_count, row_of = _distinct_rows(monitor.transition)
+    menu_first, menu_row, menu_reward = _menus(row_of, monitor.reward)
+    return Factors(
+        n_env_actions=mdp.n_actions,
+        first=np.concatenate([[0], np.cumsum(n_moves)]).astype(np.int32),
+        successor=mdp.successor[moves].astype(np.int32),
+        probability=mdp.probability[moves],
+        stay=stay.astype(np.float64),
+        env_reward=np.ascontiguousarray(mdp.mean_reward.reshape(-1)),
+        pair_class=monmdp.pair_class.astype(np.int32),
+        row=row,
+        row_first=row_first,
+        row_count=row_count,
+        row_of=row_of,
+        monitor_reward=np.array(monitor.reward),
+        menu_first=menu_first,
+        menu_row=menu_row,
+        menu_reward=menu_reward,
+    )
+
+
+def _distinct_rows(transition: FloatArray) -> tuple[FloatArray, IntArray, IntArray, IntArray]:
+    """Distinct rows of [class, sᵐ, aᵐ, s′ᵐ]; classes with the same set of rows share it."""
+    n_classes, n_states, n_actions, _ = transition.shape
+    rows: list[FloatArray] = []
+    sets: dict[bytes, int] = {}
+    row_first = np.zeros(n_classes, dtype=np.int64)
+    row_count = np.zeros(n_classes, dtype=np.int64)
+    row_of = np.zeros((n_classes, n_states, n_actions), dtype=np.int64)
+    for c in range(n_classes):
+        distinct, which = np.unique(
+            transition[c].reshape(-1, n_states), axis=0, return_inverse=True
+        )
+        key = distinct.tobytes()
+        if key not in sets:
+            sets[key] = len(rows)
+            rows.extend(distinct)
+        row_first[c], row_count[c] = sets[key], len(distinct)
+        row_of[c] = sets[key] + which.reshape(n_states, n_actions)
+    return np.array(rows), row_first, row_count, row_of
+
+
+def _menus(row_of: IntArray, reward: FloatArray) -> tuple[IntArray, IntArray, FloatArray]:
+    """For each class and sᵐ the rows that can be chosen, each with the best rᵐ that chooses it."""
+    n_classes, n_states, _ = row_of.shape
+    first = np.zeros((n_classes, n_states + 1), dtype=np.int64)
+    rows: list[int] = []
+    rewards: list[float] = []
+    for c in range(n_classes):
+        first[c, 0] = len(rows)
+        for sm in range(n_states):
+            for u in np.unique(row_of[c, sm]):
+                rows.append(int(u))
+                rewards.append(float(reward[sm, row_of[c, sm] == u].max()))
+            first[c, sm + 1] = len(rows)
+    return first, np.array(rows, dtype=np.int64), np.array(rewards)

@@ -1,0 +1,491 @@
+"""Compiled backups on the factored model. No validation here, no globals, no randomness.
+
+Write u for one of the distinct monitor rows pᵐ(· | sᵐ, aᵐ, class): N-Experts has one, Button two.
+With ``Y[sᵉ, u] = Σ_s′ᵐ row[u, s′ᵐ] V[sᵉ, s′ᵐ]`` the backup of a joint pair is
+
+    Q(s, a) = rᵉ(sᵉ, aᵉ) + rᵐ(sᵐ, aᵐ) + γ Σ_s′ᵉ pᵉ(s′ᵉ | sᵉ, aᵉ) Y[s′ᵉ, u(sᵐ, aᵐ, class)],
+
+so one pass over the environment's outcomes serves all monitor states and actions. For the maximum,
+monitor actions with the same row differ only in rᵐ, and only the best of them is kept (`menu`).
+
+A sweep visits the environment states in a given order and replaces the values in place
+(Gauss-Seidel).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from numpy.typing import NDArray
+
+from monmdp.model.arrays import FloatArray, IntArray
+
+Index = NDArray[np.int32]
+
+
+class Factors(NamedTuple):
+    """The factored model as the kernels read it; outcomes that end the episode are left out.
+
+    Outcomes that remain in sᵉ are summed up in `stay`; the others are the *moving* ones. Indices of
+    outcomes, states and pairs are 32 bits wide: sweeps are bound by memory.
+    """
+
+    n_env_actions: int
+    first: Index
+    """[env pair + 1] the moving outcomes of a pair are first[pair] : first[pair + 1]"""
+    successor: Index
+    """[moving outcome] s′ᵉ ≠ sᵉ"""
+    probability: FloatArray
+    """[moving outcome]"""
+    stay: FloatArray
+    """[env pair] chance to remain in sᵉ and go on"""
+    env_reward: FloatArray
+    """[env pair] rᵉ"""
+    pair_class: Index
+    """[env pair]"""
+    row: FloatArray
+    """[u, s′ᵐ] the monitor rows, those of a class side by side"""
+    row_first: IntArray
+    """[class] the class uses the rows row_first : row_first + row_count"""
+    row_count: IntArray
+    """[class]"""
+    row_of: IntArray
+    """[class, sᵐ, aᵐ] u"""
+    monitor_reward: FloatArray
+    """[sᵐ, aᵐ] rᵐ"""
+    menu_first: IntArray
+    """[class, sᵐ + 1] the menu of sᵐ is menu_first[class, sᵐ] : menu_first[class, sᵐ + 1]"""
+    menu_row: IntArray
+    """[menu item] a row to choose"""
+    menu_reward: FloatArray
+    """[menu item] the best rᵐ for that row"""
+
+
+class Choice(NamedTuple):
+    """A deterministic policy as the planner keeps it."""
+
+    pair: Index
+    """[sᵉ, sᵐ] the chosen environment pair"""
+    row: Index
+    """[sᵉ, sᵐ] the chosen monitor row"""
+    reward: FloatArray
+    """[sᵉ, sᵐ] rᵉ + rᵐ of the choice"""
+
+
+# The helpers take the few arrays they read: handing a whole `Factors` to a function that is not
+# inlined copies a hundred words per call.
+
+
+@njit(cache=True, nogil=True)
+def _moving(successor, probability, o0, o1, u, Y):  # type: ignore[no-untyped-def]
+    """Σ over the moving outcomes o0 ≤ o < o1 of pᵉ · Y[s′ᵉ, u]."""
+    total = 0.0
+    for o in range(o0, o1):
+        total += probability[o] * Y[successor[o], u]
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _settle(row, gamma, item_row, stays, value, y, system):  # type: ignore[no-untyped-def]
+    """Solve the block of one environment state exactly, the chosen actions being repeated.
+
+    v[sᵐ] = value[sᵐ] + γ stays[sᵐ] y[item_row[sᵐ]] with y[u] = row[u] · v, where `value` holds what
+    comes from other states and `stays` the chance to remain. One unknown per row; the system is
+    diagonally dominant, so elimination needs no pivots. Overwrites `value` with v and fills `y`.
+    """
+    n_u, n_sm = row.shape
+    for u in range(n_u):
+        y[u] = 0.0
+        for k in range(n_u):
+            system[u, k] = 0.0
+        system[u, u] = 1.0
+        for sm in range(n_sm):
+            y[u] += row[u, sm] * value[sm]
+            system[u, item_row[sm]] -= gamma * row[u, sm] * stays[sm]
+    for k in range(n_u):
+        for u in range(k + 1, n_u):
+            if system[u, k] != 0.0:
+                factor = system[u, k] / system[k, k]
+                for j in range(k + 1, n_u):
+                    system[u, j] -= factor * system[k, j]
+                y[u] -= factor * y[k]
+    for k in range(n_u - 1, -1, -1):
+        for j in range(k + 1, n_u):
+            y[k] -= system[k, j] * y[j]
+        y[k] /= system[k, k]
+    for sm in range(n_sm):
+        value[sm] += gamma * stays[sm] * y[item_row[sm]]
+
+
+@njit(cache=True, nogil=True)
+def _project(row, V, Y):  # type: ignore[no-untyped-def]
+    """Fill Y[sᵉ, u] = Σ_s′ᵐ row[u, s′ᵐ] V[sᵉ, s′ᵐ]."""
+    for se in range(V.shape[0]):
+        for u in range(row.shape[0]):
+            y = 0.0
+            for sm in range(V.shape[1]):
+                y += row[u, sm] * V[se, sm]
+            Y[se, u] = y
+
+
+@njit(cache=True, nogil=True)
+def _improve_sweep(m, gamma, order, in_place, repeat, V, Y, choice):  # type: ignore[no-untyped-def]
+    """Choose the best action of every state; return the largest Bellman residual.
+
+    With `in_place` the new values replace V and Y on the way (Gauss-Seidel); with `repeat` besides,
+    the chosen actions are repeated for as long as they do not leave the environment state.
+    """
+    n_sm, n_u = V.shape[1], m.row.shape[0]
+    first, successor, probability, stay = m.first, m.successor, m.probability, m.stay
+    pair_class, row_first, row_count, row = m.pair_class, m.row_first, m.row_count, m.row
+    menu_first, menu_row, menu_reward = m.menu_first, m.menu_row, m.menu_reward
+    env_reward, n_ae = m.env_reward, m.n_env_actions
+    chosen_pair, chosen_row, chosen_reward = choice
+    z, best = np.zeros(n_u), np.empty(n_sm)
+    best_pair, best_item = np.empty(n_sm, dtype=np.int64), np.empty(n_sm, dtype=np.int64)
+    item_row, stays, system = best_item.copy(), np.empty(n_sm), np.empty((n_u, n_u))
+    residual = 0.0
+    for i in range(len(order)):
+        se = order[i]
+        for sm in range(n_sm):
+            best[sm] = -np.inf
+        o = first[se * n_ae]
+        for pair in range(se * n_ae, (se + 1) * n_ae):
+            c, r = pair_class[pair], env_reward[pair]
+            u0, u1 = row_first[c], row_first[c] + row_count[c]
+            for u in range(u0, u1):
+                z[u] = stay[pair] * Y[se, u]
+            while o < first[pair + 1]:
+                p, s = probability[o], successor[o]
+                for u in range(u0, u1):
+                    z[u] += p * Y[s, u]
+                o += 1
+            k = menu_first[c, 0]
+            for sm in range(n_sm):
+                while k < menu_first[c, sm + 1]:
+                    q = r + menu_reward[k] + gamma * z[menu_row[k]]
+                    better = q > best[sm]  # selects, not branches: nobody can predict them
+                    best[sm] = q if better else best[sm]
+                    best_pair[sm] = pair if better else best_pair[sm]
+                    best_item[sm] = k if better else best_item[sm]
+                    k += 1
+        any_stay = 0.0
+        for sm in range(n_sm):
+            pair, u = best_pair[sm], menu_row[best_item[sm]]
+            chosen_pair[se, sm] = pair
+            chosen_row[se, sm] = u
+            chosen_reward[se, sm] = env_reward[pair] + menu_reward[best_item[sm]]
+            residual = max(residual, abs(best[sm] - V[se, sm]))
+            item_row[sm] = u
+            stays[sm] = stay[pair]
+            any_stay += stay[pair]
+        if in_place and repeat and any_stay > 0:
+            for sm in range(n_sm):
+                best[sm] -= gamma * stays[sm] * Y[se, item_row[sm]]
+            _settle(row, gamma, item_row, stays, best, z, system)
+            for sm in range(n_sm):
+                V[se, sm] = best[sm]
+            for u in range(n_u):
+                Y[se, u] = z[u]
+        elif in_place:
+            for sm in range(n_sm):
+                V[se, sm] = best[sm]
+            for u in range(n_u):
+                y = 0.0
+                for sm in range(n_sm):
+                    y += row[u, sm] * best[sm]
+                Y[se, u] = y
+    return residual
+
+
+@njit(cache=True, nogil=True)
+def _likeliest(m, successor, probability, stay):  # type: ignore[no-untyped-def]
+    """Keep of every pair its likeliest move and its staying, scaled up to what went on before.
+
+    In this simpler model nothing leaks into states that have no value yet, so a few sweeps in a
+    good order solve it; its policy is the planner's first guess.
+    """
+    first = np.zeros_like(m.first)
+    n = 0
+    for pair in range(len(m.stay)):
+        first[pair] = n
+        stay[pair] = m.stay[pair]
+        best, total = -1, m.stay[pair]
+        for o in range(m.first[pair], m.first[pair + 1]):
+            total += m.probability[o]
+            if best < 0 or m.probability[o] > m.probability[best]:
+                best = o
+        if best >= 0:
+            scale = total / (m.stay[pair] + m.probability[best])
+            successor[n] = m.successor[best]
+            probability[n] = scale * m.probability[best]
+            stay[pair] = scale * m.stay[pair]
+            n += 1
+    first[len(m.stay)] = n
+    return first
+
+
+@njit(cache=True, nogil=True)
+def _count_entries(m, choice, out_first):  # type: ignore[no-untyped-def]
+    """Row starts of the system that `_chosen_system` fills; returns the number of entries."""
+    pair_of, row_of = choice.pair, choice.row
+    n_se, n_sm = pair_of.shape
+    n_u = m.row.shape[0]
+    total = 0
+    for se in range(n_se):
+        for u in range(n_u):
+            out_first[se * n_u + u] = total
+            pair, target = -1, -1
+            for sm in range(n_sm):
+                if m.row[u, sm] > 0 and (pair_of[se, sm] != pair or row_of[se, sm] != target):
+                    pair, target = pair_of[se, sm], row_of[se, sm]
+                    total += m.first[pair + 1] - m.first[pair] + 1
+    out_first[n_se * n_u] = total
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _chosen_system(m, gamma, choice, out_first, column, weight, constant):  # type: ignore[no-untyped-def]
+    """Write the values of the chosen actions as y = constant + W y, y = Y flattened, W in CSR.
+
+    The diagonal of W is eliminated. Neighbouring monitor states that choose alike share entries.
+    """
+    pair_of, row_of, reward_of = choice
+    n_se, n_sm = pair_of.shape
+    n_u = m.row.shape[0]
+    for se in range(n_se):
+        for u in range(n_u):
+            i = se * n_u + u
+            place = out_first[i]
+            diagonal, total = 0.0, 0.0
+            sm = 0
+            while sm < n_sm:
+                if m.row[u, sm] == 0:
+                    sm += 1
+                    continue
+                pair, target = pair_of[se, sm], row_of[se, sm]
+                share = 0.0
+                while sm < n_sm:
+                    if m.row[u, sm] > 0:
+                        if pair_of[se, sm] != pair or row_of[se, sm] != target:
+                            break
+                        share += m.row[u, sm]
+                        total += m.row[u, sm] * reward_of[se, sm]
+                    sm += 1
+                for o in range(m.first[pair], m.first[pair + 1]):
+                    column[place] = m.successor[o] * n_u + target
+                    weight[place] = gamma * share * m.probability[o]
+                    place += 1
+                column[place] = se * n_u + target
+                weight[place] = gamma * share * m.stay[pair]
+                if target == u:
+                    diagonal += weight[place]
+                    weight[place] = 0.0
+                place += 1
+            for k in range(out_first[i], place):
+                weight[k] /= 1.0 - diagonal
+            constant[i] = total / (1.0 - diagonal)
+
+
+@njit(cache=True, nogil=True)
+def _linear_sweep(order, first, column, weight, constant, y):  # type: ignore[no-untyped-def]
+    """One Gauss-Seidel sweep of y = constant + W y; returns the largest change."""
+    change = 0.0
+    for i in order:
+        total = constant[i]
+        for k in range(first[i], first[i + 1]):
+            total += weight[k] * y[column[k]]
+        change = max(change, abs(total - y[i]))
+        y[i] = total
+    return change
+
+
+@njit(cache=True, nogil=True)
+def _chosen_values(m, gamma, choice, Y, V):  # type: ignore[no-untyped-def]
+    """V of the chosen actions from Y."""
+    pair_of, row_of, reward_of = choice
+    for se in range(V.shape[0]):
+        for sm in range(V.shape[1]):
+            pair, u = pair_of[se, sm], row_of[se, sm]
+            o0, o1 = m.first[pair], m.first[pair + 1]
+            z = _moving(m.successor, m.probability, o0, o1, u, Y) + m.stay[pair] * Y[se, u]
+            V[se, sm] = reward_of[se, sm] + gamma * z
+
+
+@njit(cache=True, nogil=True)
+def _policy_system(m, gamma, policy, fill, out_first, column, weight, constant):  # type: ignore[no-untyped-def]
+    """The same for policy[sᵉ, sᵐ, aᵉ, aᵐ]; without `fill` only count. Returns the entries."""
+    n_se, n_sm, n_ae, n_am = policy.shape
+    n_u = m.row.shape[0]
+    share = np.zeros(n_u)
+    place = 0
+    for se in range(n_se):
+        for u in range(n_u):
+            i = se * n_u + u
+            out_first[i] = place
+            diagonal, total = 0.0, 0.0
+            for ae in range(n_ae):
+                pair = se * n_ae + ae
+                c = m.pair_class[pair]
+                share[:] = 0.0
+                for sm in range(n_sm):
+                    for am in range(n_am):
+                        p = m.row[u, sm] * policy[se, sm, ae, am]
+                        if p > 0:
+                            share[m.row_of[c, sm, am]] += p
+                            total += p * (m.env_reward[pair] + m.monitor_reward[sm, am])
+                for target in range(n_u):
+                    if share[target] == 0:
+                        continue
+                    if fill:
+                        for o in range(m.first[pair], m.first[pair + 1]):
+                            k = place + o - m.first[pair]
+                            column[k] = m.successor[o] * n_u + target
+                            weight[k] = gamma * share[target] * m.probability[o]
+                    place += m.first[pair + 1] - m.first[pair]
+                    if fill:
+                        stays = gamma * share[target] * m.stay[pair]
+                        column[place] = se * n_u + target
+                        weight[place] = 0.0 if target == u else stays
+                        diagonal += stays if target == u else 0.0
+                    place += 1
+            if fill:
+                for k in range(out_first[i], place):
+                    weight[k] /= 1.0 - diagonal
+                constant[i] = total / (1.0 - diagonal)
+    out_first[n_se * n_u] = place
+    return place
+
+
+@njit(cache=True, nogil=True)
+def _policy_step(m, gamma, policy, V, Y, V_out):  # type: ignore[no-untyped-def]
+    """One synchronous backup under policy[sᵉ, sᵐ, aᵉ, aᵐ]; returns the largest change."""
+    n_sm = V.shape[1]
+    z = np.zeros(m.row.shape[0])
+    change = 0.0
+    for se in range(V.shape[0]):
+        V_out[se] = 0.0
+        for ae in range(m.n_env_actions):
+            pair = se * m.n_env_actions + ae
+            c, r = m.pair_class[pair], m.env_reward[pair]
+            for u in range(m.row_first[c], m.row_first[c] + m.row_count[c]):
+                o0, o1 = m.first[pair], m.first[pair + 1]
+                z[u] = _moving(m.successor, m.probability, o0, o1, u, Y) + m.stay[pair] * Y[se, u]
+            for sm in range(n_sm):
+                for am in range(policy.shape[3]):
+                    p = policy[se, sm, ae, am]
+                    if p > 0:
+                        q = r + m.monitor_reward[sm, am] + gamma * z[m.row_of[c, sm, am]]
+                        V_out[se, sm] += p * q
+        for sm in range(n_sm):
+            change = max(change, abs(V_out[se, sm] - V[se, sm]))
+    return change
+
+
+@njit(cache=True, nogil=True)
+def _action_values(m, gamma, Y, se, q):  # type: ignore[no-untyped-def]
+    """q[sᵐ, aᵉ, aᵐ] in the environment state `se`."""
+    z = np.zeros(m.row.shape[0])
+    for ae in range(m.n_env_actions):
+        pair = se * m.n_env_actions + ae
+        c, r = m.pair_class[pair], m.env_reward[pair]
+        for u in range(m.row_first[c], m.row_first[c] + m.row_count[c]):
+            o0, o1 = m.first[pair], m.first[pair + 1]
+            z[u] = _moving(m.successor, m.probability, o0, o1, u, Y) + m.stay[pair] * Y[se, u]
+        for sm in range(q.shape[0]):
+            for am in range(q.shape[2]):
+                q[sm, ae, am] = r + m.monitor_reward[sm, am] + gamma * z[m.row_of[c, sm, am]]
+
+
+@njit(cache=True, nogil=True)
+def _all_action_values(m, gamma, Y, q):  # type: ignore[no-untyped-def]
+    """q[sᵉ, sᵐ, aᵉ, aᵐ] for every joint pair."""
+    for se in range(q.shape[0]):
+        _action_values(m, gamma, Y, se, q[se])
+
+
+@njit(cache=True, nogil=True)
+def _greedy_sets(m, gamma, Y, tie, mask):  # type: ignore[no-untyped-def]
+    """mask[sᵉ, sᵐ, aᵉ, aᵐ]: is the action within `tie` of the best one?"""
+    q = np.empty(mask.shape[1:])
+    for se in range(mask.shape[0]):
+        _action_values(m, gamma, Y, se, q)
+        for sm in range(mask.shape[1]):
+            best = q[sm].max()
+            for ae in range(mask.shape[2]):
+                for am in range(mask.shape[3]):
+                    mask[se, sm, ae, am] = q[sm, ae, am] >= best - tie
+
+
+@njit(cache=True, nogil=True)
+def _reach(m, start, monitor_start, reached):  # type: ignore[no-untyped-def]
+    """Mark every joint state that some actions lead to; episodes that have ended lead nowhere."""
+    n_se, n_sm = reached.shape
+    n_am = m.row_of.shape[2]
+    stack = np.empty(n_se * n_sm, dtype=np.int64)
+    top = 0
+    for se in range(n_se):
+        for sm in range(n_sm):
+            if start[se] > 0 and monitor_start[sm] > 0:
+                reached[se, sm] = True
+                stack[top] = se * n_sm + sm
+                top += 1
+    while top > 0:
+        top -= 1
+        se, sm = divmod(stack[top], n_sm)
+        for pair in range(se * m.n_env_actions, (se + 1) * m.n_env_actions):
+            c = m.pair_class[pair]
+            for am in range(n_am):
+                u = m.row_of[c, sm, am]
+                for o in range(m.first[pair], m.first[pair + 1]):
+                    s = m.successor[o]
+                    for next_sm in range(n_sm):
+                        if m.row[u, next_sm] > 0 and not reached[s, next_sm]:
+                            reached[s, next_sm] = True
+                            stack[top] = s * n_sm + next_sm
+                            top += 1
+
+
+@njit(cache=True, nogil=True)
+def _distance_order(m, n_se, seed, order):  # type: ignore[no-untyped-def]
+    """Environment states by the number of steps from which they can reach a seed state.
+
+    Fills `order`; states that cannot reach one come last. Gauss-Seidel sweeps in this order carry
+    values from where they arise to where they matter in one go.
+    """
+    n_out = len(m.successor)
+    count = np.zeros(n_se + 1, dtype=np.int64)  # predecessors of each state, CSR
+    for o in range(n_out):
+        count[m.successor[o] + 1] += 1
+    for s in range(n_se):
+        count[s + 1] += count[s]
+    place = count[:-1].copy()
+    predecessor = np.empty(n_out, dtype=np.int64)
+    for se in range(n_se):
+        for o in range(m.first[se * m.n_env_actions], m.first[(se + 1) * m.n_env_actions]):
+            s = m.successor[o]
+            predecessor[place[s]] = se
+            place[s] += 1
+    seen = np.zeros(n_se, dtype=np.bool_)
+    head, tail = 0, 0
+    for se in range(n_se):
+        if seed[se]:
+            seen[se] = True
+            order[tail] = se
+            tail += 1
+    while head < tail:
+        s = order[head]
+        head += 1
+        for i in range(count[s], count[s + 1]):
+            se = predecessor[i]
+            if not seen[se]:
+                seen[se] = True
+                order[tail] = se
+                tail += 1
+    for se in range(n_se):
+        if not seen[se]:
+            order[tail] = se
+            tail += 1

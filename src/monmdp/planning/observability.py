@@ -1,0 +1,115 @@
+"""What can ever be seen: reachability, never-observable pairs, solvability, ρ(M), M_↓, bias.
+
+A pair (sᵉ, aᵉ) is *never observable* if no reachable joint pair (sᵉ, sᵐ, aᵉ, aᵐ) shows its reward
+with positive probability. M is *solvable* iff every reachable pair is observable. ρ(M) is the
+smallest non-zero probability of a reward being shown, over the reachable joint pairs. M_↓ is M with
+rᵉ = r_min on the never-observable pairs; its optimal policy is the minimax-optimal one of M.
+
+Reachable means: from the start distribution, by some actions, in any number of steps. Where an
+episode ends nothing more is reached; time limits truncate, they are no part of the model.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from monmdp.model.arrays import BoolArray, FloatArray, IntArray
+from monmdp.model.monmdp import MonMDP
+from monmdp.planning import kernels
+from monmdp.planning.factors import factors
+
+_CHUNK = 20_000
+"""environment states handled at a time, to bound memory"""
+
+
+@dataclass(frozen=True, eq=False)
+class Observability:
+    """What can ever be seen in a Mon-MDP."""
+
+    reachable: BoolArray
+    """[sᵉ, sᵐ] whether the joint state can be reached"""
+    never_observable: BoolArray
+    """[sᵉ, aᵉ] reachable pairs whose reward can never be seen"""
+    rho: float | None
+    """smallest non-zero probability of seeing a reward; None when nothing is ever shown"""
+
+    @property
+    def solvable(self) -> bool:
+        """Whether every reachable pair's reward can be seen."""
+        return not self.never_observable.any()
+
+    @property
+    def never_observable_pairs(self) -> IntArray:
+        """[k, 2] the pairs (sᵉ, aᵉ) whose reward can never be seen."""
+        return np.argwhere(self.never_observable)
+
+
+def observability(monmdp: MonMDP) -> Observability:
+    """Find out what can ever be seen."""
+    mdp, monitor = monmdp.mdp, monmdp.monitor
+    reachable = np.zeros((mdp.n_states, monitor.n_states), dtype=np.bool_)
+    kernels._reach(factors(monmdp), mdp.start, monitor.start, reachable)
+    never = np.zeros((mdp.n_states, mdp.n_actions), dtype=np.bool_)
+    rho = np.inf
+    weight = class_weights(monmdp)
+    for begin in range(0, mdp.n_states, _CHUNK):
+        here = slice(begin, min(begin + _CHUNK, mdp.n_states))
+        # [sᵉ, aᵉ, sᵐ, aᵐ] chance to see the reward, where it can be reached
+        chance = np.einsum("eal,lsm->easm", weight[here], monitor.show)
+        chance *= reachable[here, None, :, None]
+        possible = chance > 0
+        never[here] = ~possible.any(axis=(2, 3)) & reachable[here].any(axis=1)[:, None]
+        rho = min(rho, float(chance.min(initial=np.inf, where=possible)))
+    return Observability(reachable, never, None if np.isinf(rho) else min(rho, 1.0))
+
+
+def class_weights(monmdp: MonMDP, values: FloatArray | None = None) -> FloatArray:
+    """[sᵉ, aᵉ, class] Σ of probability (times `values`) over the outcomes of each show class."""
+    mdp = monmdp.mdp
+    n_classes = len(monmdp.monitor.show)
+    flat = mdp.pair_of_outcome * n_classes + monmdp.outcome_class
+    weights = mdp.probability if values is None else mdp.probability * values
+    total = np.bincount(flat, weights, minlength=mdp.n_pairs * n_classes)
+    return total.reshape(mdp.n_states, mdp.n_actions, n_classes)
+
+
+def worst_case(monmdp: MonMDP, seen: Observability | None = None) -> MonMDP:
+    """Return M_↓: the same Mon-MDP with r_min on every never-observable pair."""
+    seen = observability(monmdp) if seen is None else seen
+    if seen.solvable:
+        return monmdp
+    return monmdp.with_mdp(monmdp.mdp.with_rewards(seen.never_observable, monmdp.mdp.r_min))
+
+
+@dataclass(frozen=True)
+class Bias:
+    """A pair whose shown rewards are no fair sample of its rewards."""
+
+    state: int
+    action: int
+    shown_mean: float
+    """mean of the rewards that are shown"""
+    mean: float
+    """mean of all rewards"""
+
+
+def biased_pairs(monmdp: MonMDP) -> list[Bias]:
+    """Find the pairs of which a monitor shows a biased sample.
+
+    This happens where the outcomes of one pair are shown with different chances and pay differently:
+    a pair that lands on a ⊥ cell only sometimes, or a random reward under Semi-Random.
+    """
+    monitor = monmdp.monitor
+    weight = class_weights(monmdp)
+    paid = class_weights(monmdp, monmdp.mdp.reward)
+    mean = monmdp.mdp.mean_reward
+    found: dict[tuple[int, int], Bias] = {}
+    for show in np.unique(monitor.show.reshape(len(monitor.show), -1).T, axis=0):
+        chance = weight @ show
+        shown_mean = np.divide(paid @ show, chance, out=mean.copy(), where=chance > 0)
+        for s, a in np.argwhere(np.abs(shown_mean - mean) > 1e-9 * np.maximum(1, np.abs(mean))):
+            bias = Bias(int(s), int(a), float(shown_mean[s, a]), float(mean[s, a]))
+            found.setdefault((int(s), int(a)), bias)
+    return [found[pair] for pair in sorted(found)]

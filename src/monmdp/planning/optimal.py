@@ -1,0 +1,245 @@
+"""Optimal values of a Mon-MDP with known rewards, by factored policy iteration.
+
+1. A first policy comes from a simpler model in which every pair has only its likeliest move; a few
+   Gauss-Seidel sweeps, ordered by the distance from where rewards (and buttons) are, solve it.
+2. Evaluate the policy: Gauss-Seidel sweeps over its sparse linear system, in the order of decreasing
+   value; where these converge slowly (γ close to one, episodes that never end), a sparse LU solve.
+3. Improve it: two Gauss-Seidel Bellman sweeps, in the order of decreasing value and back.
+
+Steps 2 and 3 alternate until the Bellman residual is small. Should they fail to settle, plain
+Gauss-Seidel value iteration, a contraction, takes over. The result carries its residual and the
+bound residual / (1 - γ) on the distance from the optimal values that follows from it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from monmdp.errors import MonMDPError
+from monmdp.model.arrays import FloatArray, IntArray
+from monmdp.model.mdp import number
+from monmdp.model.monmdp import MonMDP
+from monmdp.planning import kernels
+from monmdp.planning.factors import distance_order, factors, sorted_factors
+from monmdp.planning.kernels import Choice, Factors
+from monmdp.planning.linear import LinearSystem
+
+TIE = 1e-9
+"""actions whose values differ by no more are tied; the policy is uniform over them"""
+TOLERANCE = 1e-10
+FIRST_GUESS_SWEEPS = 3
+GUESS_CHANGE = 1e-3
+"""how exactly the first guess is evaluated: changes below this share of the largest value"""
+INEXACT = 0.3
+"""evaluation stops when its error bound is below this share of the residual"""
+MOST_ROUNDS = 40
+"""rounds of policy iteration before value iteration takes over"""
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """Optimal values and policy, and how good they are."""
+
+    monmdp: MonMDP
+    gamma: float
+    values: FloatArray
+    """[s] the optimal value of every joint state"""
+    sweeps: int
+    """passes over all states, evaluation passes included"""
+    residual: float
+    """largest |TV - V| over the states, T the Bellman optimality operator"""
+    converged: bool
+    """whether `error_bound` is within the tolerance"""
+
+    @property
+    def error_bound(self) -> float:
+        """No value is further than this from the optimal one."""
+        return self.residual / (1 - self.gamma)
+
+    @property
+    def value(self) -> float:
+        """Value from the start distribution."""
+        return float(self.monmdp.start @ self.values)
+
+    @cached_property
+    def greedy(self) -> np.ndarray[tuple[int, int], np.dtype[np.bool_]]:
+        """[s, a] whether the action's value is within 1e-9 of the best."""
+        m = factors(self.monmdp)
+        mask = np.empty(_joint_shape(self.monmdp), dtype=np.bool_)
+        kernels._greedy_sets(m, self.gamma, self._projected(m), TIE, mask)
+        return mask.reshape(self.monmdp.n_states, self.monmdp.n_actions)
+
+    @property
+    def policy(self) -> FloatArray:
+        """[s, a] the optimal policy, uniform over tied actions."""
+        return self.greedy / self.greedy.sum(axis=1, keepdims=True)
+
+    def action_values(self) -> FloatArray:
+        """[s, a] Q(s, a)."""
+        m = factors(self.monmdp)
+        q = np.empty(_joint_shape(self.monmdp))
+        kernels._all_action_values(m, self.gamma, self._projected(m), q)
+        return q.reshape(self.monmdp.n_states, self.monmdp.n_actions)
+
+    def _projected(self, m: Factors) -> FloatArray:
+        V = self.values.reshape(self.monmdp.mdp.n_states, -1)
+        Y = np.empty((len(V), len(m.row)))
+        kernels._project(m.row, V, Y)
+        return Y
+
+
+def optimal(
+    monmdp: MonMDP,
+    gamma: float = 0.99,
+    *,
+    tol: float = TOLERANCE,
+    start_from: FloatArray | None = None,
+    max_sweeps: int = 1_000_000,
+) -> Plan:
+    """Solve a Mon-MDP as if every reward were known.
+
+    Args:
+        monmdp: the problem.
+        gamma: discount, in [0, 1).
+        tol: allowed error of the values, relative to the largest of them (and to 1 below it).
+        start_from: [s] values to start from, for instance of a similar problem.
+        max_sweeps: give up after so many passes over the states, with ``converged=False``.
+    """
+    gamma = checked_gamma(gamma)
+    if not 0 < number(tol, "tol") < 1:
+        raise MonMDPError(f"tol must lie between 0 and 1, got {tol!r}")
+    m, old_number = sorted_factors(monmdp)
+    search = _Search(m, gamma, monmdp.mdp.n_states, monmdp.monitor.n_states)
+    if start_from is None:
+        search.guess()
+    else:
+        given = np.asarray(start_from, dtype=np.float64).reshape(search.V.shape)
+        search.V[:] = given[old_number]
+        kernels._project(m.row, search.V, search.Y)
+    residual = search.run(tol, max_sweeps)
+    scale = max(1.0, float(np.abs(search.V).max()))
+    values = np.empty_like(search.V)
+    values[old_number] = search.V
+    return Plan(
+        monmdp=monmdp,
+        gamma=gamma,
+        values=values.reshape(-1),
+        sweeps=search.sweeps,
+        residual=residual,
+        converged=residual / (1 - gamma) <= tol * scale,
+    )
+
+
+def checked_gamma(gamma: float) -> float:
+    """Return γ as a float in [0, 1), or say what is wrong."""
+    gamma = number(gamma, "gamma")
+    if not 0 <= gamma < 1:
+        raise MonMDPError(f"gamma must lie in [0, 1), got {gamma}")
+    return gamma
+
+
+def _joint_shape(monmdp: MonMDP) -> tuple[int, int, int, int]:
+    mdp, monitor = monmdp.mdp, monmdp.monitor
+    return mdp.n_states, monitor.n_states, mdp.n_actions, monitor.n_actions
+
+
+class _Search:
+    """The planner's working memory and its three moves."""
+
+    def __init__(self, m: Factors, gamma: float, n_se: int, n_sm: int) -> None:
+        self.m, self.gamma = m, gamma
+        # From below: in the worst state the best action pays this much, for ever.
+        least = m.env_reward.reshape(n_se, -1).max(axis=1).min() + m.monitor_reward.max(axis=1).min()
+        lowest = float(least) / (1 - gamma)
+        self.V = np.full((n_se, n_sm), lowest)
+        self.Y = np.full((n_se, len(m.row)), lowest)
+        shape = (n_se, n_sm)
+        self.choice = Choice(
+            np.zeros(shape, dtype=np.int32), np.zeros(shape, dtype=np.int32), np.zeros(shape)
+        )
+        self.evaluation_order: IntArray = np.arange(self.Y.size)
+        self.sweeps = 0
+
+    def run(self, tol: float, max_sweeps: int) -> float:
+        """Alternate improvement and evaluation until the residual is small; return it."""
+        best, stagnant, rounds = np.inf, 0, 0
+        exact = False
+        there = back = np.empty(0, dtype=np.int64)
+        while True:
+            scale = float(np.abs(self.V).max())
+            target = tol * max(1.0, scale) * (1 - self.gamma)
+            if rounds < 2 or rounds % 10 == 0:
+                there = np.argsort(-self.V.max(axis=1))
+                back = there[::-1].copy()
+            # Values that are exact for the choice need no change on the way: the sweep then is
+            # the test of convergence at the same time.
+            residual = self._improve(back if rounds % 2 else there, in_place=not exact)
+            if residual <= target:
+                if not exact:
+                    residual = self._improve(there, in_place=False)
+                if residual <= target:
+                    return residual
+            stagnant = 0 if residual < 0.9 * best else stagnant + 1
+            best = min(best, residual)
+            floor = 16 * np.finfo(float).eps * scale
+            if self.sweeps >= max_sweeps or (stagnant >= 5 and residual <= floor):
+                return self._improve(there, in_place=False)
+            exact = False
+            if rounds < MOST_ROUNDS:
+                change = max(INEXACT * residual * (1 - self.gamma), 0.5 * target)
+                exact = self._evaluate(change, sort=rounds < 2) <= 0.5 * target
+            rounds += 1
+
+    def guess(self) -> None:
+        """Set values and choice from the model of likeliest moves."""
+        m = self.m
+        successor, probability = np.empty_like(m.stay, dtype=np.int32), np.empty_like(m.stay)
+        stay = np.empty_like(m.stay)
+        first = kernels._likeliest(m, successor, probability, stay)
+        simple = m._replace(first=first, successor=successor, probability=probability, stay=stay)
+        outwards = np.arange(len(self.V))
+        orders = [outwards, outwards[::-1].copy()]
+        if len(m.row_first) > 1:  # some pairs are special to the monitor: a button
+            usual = np.bincount(m.pair_class).argmax()
+            special = (m.pair_class != usual).reshape(len(self.V), -1).any(axis=1)
+            orders[1] = distance_order(m, len(self.V), special)
+        for sweep in range(FIRST_GUESS_SWEEPS):
+            order = orders[sweep % 2]
+            kernels._improve_sweep(
+                simple, self.gamma, order, True, True, self.V, self.Y, self.choice
+            )
+        self.sweeps += FIRST_GUESS_SWEEPS
+        self._evaluate(GUESS_CHANGE * max(1.0, float(np.abs(self.V).max())), sort=True)
+
+    def _improve(self, order: IntArray, *, in_place: bool) -> float:
+        self.sweeps += 1
+        return float(
+            kernels._improve_sweep(
+                self.m, self.gamma, order, in_place, False, self.V, self.Y, self.choice
+            )
+        )
+
+    def _evaluate(self, accuracy: float, *, sort: bool) -> float:
+        """Bring V and Y close to the values of the choice; return the last sweep's change.
+
+        After a sweep that changed nothing by more than δ, the residual is at most γδ and the error
+        at most γδ / (1 - γ).
+        """
+        m, n = self.m, self.Y.size
+        first = np.empty(n + 1, dtype=np.int32)
+        entries = kernels._count_entries(m, self.choice, first)
+        column, weight = np.empty(entries, dtype=np.int32), np.empty(entries)
+        constant = np.empty(n)
+        kernels._chosen_system(m, self.gamma, self.choice, first, column, weight, constant)
+        y = self.Y.reshape(-1)
+        if sort:
+            self.evaluation_order = np.argsort(-y)
+        system = LinearSystem(first, column, weight, constant)
+        change, sweeps = system.solve(y, accuracy, self.evaluation_order)
+        self.sweeps += sweeps
+        kernels._chosen_values(m, self.gamma, self.choice, self.Y, self.V)
+        kernels._project(m.row, self.V, self.Y)
+        return change

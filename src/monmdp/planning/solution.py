@@ -1,0 +1,158 @@
+"""Everything exact planning can say about a Mon-MDP: `solve`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from monmdp.errors import MonMDPError
+from monmdp.model.monmdp import MonMDP
+from monmdp.planning.evaluation import evaluate
+from monmdp.planning.observability import Observability, observability, worst_case
+from monmdp.planning.optimal import TOLERANCE, Plan, optimal
+
+
+@dataclass(frozen=True)
+class WhatIf:
+    """What the minimax value would gain if a never-observable pair could be seen."""
+
+    state: int
+    action: int
+    mean_reward: float
+    """what would be seen"""
+    gain: float
+    """rise of the minimax value from the start distribution; never negative"""
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """The minimax-optimal solution of a Mon-MDP."""
+
+    monmdp: MonMDP
+    gamma: float
+    seen: Observability
+    minimax: Plan
+    """optimal values and policy of M_↓"""
+    episode_return: float
+    """discounted return of the minimax policy in M_↓, cut at the world's time limit"""
+    optimal_value: float
+    """value from the start distribution if every reward were known"""
+    price: float
+    """what not seeing costs: optimal value minus true value of the minimax policy"""
+
+    @property
+    def value(self) -> float:
+        """Minimax value: in M_↓, from the start distribution, for ever."""
+        return self.minimax.value
+
+    @property
+    def solvable(self) -> bool:
+        """Whether every reachable reward can be seen."""
+        return self.seen.solvable
+
+    @property
+    def rho(self) -> float | None:
+        """Smallest non-zero probability of seeing a reward; None when nothing is ever shown."""
+        return self.seen.rho
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the numbers as plain Python objects, for JSON."""
+        mdp, monitor = self.monmdp.mdp, self.monmdp.monitor
+        return {
+            "world": mdp.name,
+            "monitor": monitor.name,
+            "gamma": self.gamma,
+            "states": self.monmdp.n_states,
+            "actions": self.monmdp.n_actions,
+            "solvable": self.solvable,
+            "rho": self.rho,
+            "value": self.value,
+            "episode_return": self.episode_return,
+            "optimal_value": self.optimal_value,
+            "price": self.price,
+            "never_observable": [
+                {
+                    "state": int(s),
+                    "action": int(a),
+                    "state_label": mdp.state_labels[s],
+                    "action_label": mdp.action_labels[a],
+                }
+                for s, a in self.seen.never_observable_pairs
+            ],
+            "converged": self.minimax.converged,
+            "residual": self.minimax.residual,
+        }
+
+
+def minimax(monmdp: MonMDP, gamma: float = 0.99, *, tol: float = TOLERANCE) -> Plan:
+    """Return the minimax-optimal plan: optimal in M_↓."""
+    return optimal(worst_case(monmdp), gamma, tol=tol)
+
+
+def solve(monmdp: MonMDP, gamma: float = 0.99, *, tol: float = TOLERANCE) -> Solution:
+    """Solve a Mon-MDP exactly: what can be seen, the minimax-optimal policy, what not seeing costs."""
+    seen = observability(monmdp)
+    worst = worst_case(monmdp, seen)
+    plan = optimal(worst, gamma, tol=tol)
+    policy = plan.policy
+    limit = monmdp.mdp.time_limit
+    cut = plan.value if limit is None else evaluate(worst, policy, gamma, horizon=limit).value
+    best, price = plan.value, 0.0
+    if not seen.solvable:
+        best = optimal(monmdp, gamma, tol=tol, start_from=plan.values).value
+        truth = evaluate(monmdp, policy, gamma, tol=tol, start_from=plan.values).value
+        # A price within the solver's error of nothing is nothing.
+        price = best - truth
+        if abs(price) <= 4 * tol * max(1.0, float(np.abs(plan.values).max())):
+            price = 0.0
+    return Solution(monmdp, plan.gamma, seen, plan, cut, best, price)
+
+
+def what_if(solution: Solution, pairs: list[tuple[int, int]] | None = None) -> list[WhatIf]:
+    """Ask which reward is worth instrumenting.
+
+    For each given never-observable pair (all of them by default): the gain of the minimax value if
+    this pair alone became observable. Most valuable first.
+    """
+    monmdp, plan = solution.monmdp, solution.minimax
+    mdp = monmdp.mdp
+    if pairs is None:
+        pairs = [(int(s), int(a)) for s, a in solution.seen.never_observable_pairs]
+    q = plan.action_values()
+    n_sm = monmdp.monitor.n_states
+    answers = []
+    for s, a in pairs:
+        s, a = mdp.find_state(s), mdp.find_action(a)
+        if not solution.seen.never_observable[s, a]:
+            raise MonMDPError(f"{mdp.pair_name(s * mdp.n_actions + a)} is not never-observable")
+        true = float(mdp.mean_reward[s, a])
+        # Known to pay more, would the pair be worth choosing anywhere? If not, nothing changes.
+        block = slice(s * n_sm, (s + 1) * n_sm)
+        n_am = monmdp.monitor.n_actions
+        mine = q[block, a * n_am : (a + 1) * n_am] + (true - mdp.r_min)
+        gain = 0.0
+        if (mine > plan.values[block, None]).any():
+            gain = _gain(plan, monmdp, np.array([[s, a]]))
+        answers.append(WhatIf(s, a, true, gain))
+    return sorted(answers, key=lambda answer: -answer.gain)
+
+
+def gain_of_all(solution: Solution) -> float:
+    """Return the gain of the minimax value if every pair became observable."""
+    if solution.solvable:
+        return 0.0
+    return _gain(solution.minimax, solution.monmdp, solution.seen.never_observable_pairs)
+
+
+def _gain(plan: Plan, monmdp: MonMDP, pairs: Any) -> float:
+    """Rise of the optimal value of M_↓ when these pairs pay what they truly pay."""
+    worst, mdp = plan.monmdp, monmdp.mdp
+    shown = np.zeros((mdp.n_states, mdp.n_actions), dtype=bool)
+    shown[pairs[:, 0], pairs[:, 1]] = True
+    reward = np.where(shown.reshape(-1)[mdp.pair_of_outcome], mdp.reward, worst.mdp.reward)
+    better = optimal(
+        worst.with_mdp(worst.mdp.with_outcome_rewards(reward)), plan.gamma, start_from=plan.values
+    )
+    return max(0.0, better.value - plan.value)
