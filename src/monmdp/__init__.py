@@ -1,4 +1,68 @@
-"""Monitored Markov decision processes: reinforcement learning when the reward is sometimes hidden."""
+"""Monitored Markov decision processes: reinforcement learning when the reward is sometimes hidden.
+
+>>> import monmdp
+>>> problem = monmdp.make("bottleneck", "button", rho=0.05)
+>>> solution = monmdp.solve(problem)
+>>> round(solution.value, 4), solution.solvable
+(0.1943, False)
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from monmdp.registration import register
+
+if TYPE_CHECKING:
+    from monmdp import drawing, envs, monitors, planning, testing, worlds
+    from monmdp.catalogue import make
+    from monmdp.errors import MonMDPError
+    from monmdp.model import MDP, MonMDP, Monitor, join
+    from monmdp.planning import evaluate, solve
 
 __version__ = "0.1.0"
-from monmdp.catalogue import make
+
+__all__ = [
+    "MDP",
+    "MonMDP",
+    "MonMDPError",
+    "Monitor",
+    "drawing",
+    "envs",
+    "evaluate",
+    "join",
+    "make",
+    "monitors",
+    "planning",
+    "solve",
+    "testing",
+    "worlds",
+]
+
+register()  # so that gymnasium.make("monmdp/Bottleneck-v0") works after `import monmdp`
+
+# Everything else loads when it is first asked for: compiled code and drawing take their time.
+_MODULES = ("drawing", "envs", "monitors", "planning", "testing", "worlds")
+_MODULE_OF = {
+    "MDP": "model",
+    "MonMDP": "model",
+    "MonMDPError": "errors",
+    "Monitor": "model",
+    "evaluate": "planning",
+    "join": "model",
+    "make": "catalogue",
+    "solve": "planning",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return importlib.import_module(f"monmdp.{name}")
+    if name in _MODULE_OF:
+        return getattr(importlib.import_module(f"monmdp.{_MODULE_OF[name]}"), name)
+    raise AttributeError(f"module 'monmdp' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

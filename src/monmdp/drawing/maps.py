@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from monmdp.model.mdp import MDP
-from monmdp.worlds.gridmap import WALL
+from monmdp.worlds.gridmap import TILES, WALL
 
 WATER = "~"
 """tile of River Swim, which is no grid map"""
@@ -16,6 +16,13 @@ def rows_of(mdp: MDP) -> tuple[str, ...]:
     picture = mdp.picture or ()
     width = max(len(row) for row in picture)
     return tuple(row.ljust(width, WALL) for row in picture)
+
+
+def noun(tile: str) -> str:
+    """Name a tile in a word or two."""
+    if tile in TILES:
+        return TILES[tile].meaning.partition(":")[0]
+    return {WALL: "wall", WATER: "water"}.get(tile, f"tile {tile}")
 
 
 def standing(mdp: MDP, agent: int | None) -> list[int]:

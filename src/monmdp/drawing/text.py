@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from monmdp.drawing.maps import DIRECTIONS, WATER, rows_of, shortened, standing
+from monmdp.drawing.maps import noun, rows_of, shortened, standing
 from monmdp.model.arrays import BoolArray, IntArray, frozen
 from monmdp.model.mdp import MDP
 from monmdp.model.monmdp import MonMDP
@@ -127,16 +127,23 @@ def _meaning(mdp: MDP, tile: str) -> str:
     at_tile = np.array([t == tile for row in rows_of(mdp) for t in row if t != WALL])
     if known is not None and _keeps_rules(mdp, at_tile, known):
         return known.meaning
-    noun = known.meaning.partition(":")[0] if known else "water" if tile == WATER else "own tile"
-    arrives = at_tile[mdp.successor]
+    arrives = at_tile[mdp.successor] & ~_is_over(mdp)[mdp.outcomes.state]
     if not arrives.any():
-        return noun
+        return noun(tile)
     low, high = mdp.reward[arrives].min(), mdp.reward[arrives].max()
     pays = f"{low:g}" if low == high else f"{low:g} to {high:g}"
     facts = [f"arriving or remaining pays {pays}"] if low or high else []
     facts += ["ends the episode"] if mdp.terminates[arrives].all() else []
     facts += ["is never seen"] if mdp.hidden[arrives].all() else []
-    return f"{noun}: {', '.join(facts)}" if facts else noun
+    return f"{noun(tile)}: {', '.join(facts)}" if facts else noun(tile)
+
+
+def _is_over(mdp: MDP) -> BoolArray:
+    """[state] states in which nothing happens any more; worlds list them only to be complete."""
+    state = mdp.outcomes.state
+    idle = mdp.terminates & (mdp.successor == state) & (mdp.reward == 0)
+    over: BoolArray = np.bincount(state[~idle], minlength=mdp.n_states) == 0
+    return over
 
 
 def _keeps_rules(mdp: MDP, at_tile: BoolArray, tile: Tile) -> bool:
@@ -147,7 +154,11 @@ def _keeps_rules(mdp: MDP, at_tile: BoolArray, tile: Tile) -> bool:
     landed = arrives & ~mdp.terminates
     if (mdp.reward[landed] != tile.land).any() or (mdp.hidden[arrives] != tile.hidden).any():
         return False
-    if paid.any() if tile.stay is None else not (paid.any() and (mdp.reward[paid] == tile.stay).all()):
+    if (
+        paid.any()
+        if tile.stay is None
+        else not (paid.any() and (mdp.reward[paid] == tile.stay).all())
+    ):
         return False
     here = at_tile[state]
     own = mdp.successor == state

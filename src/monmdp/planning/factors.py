@@ -6,7 +6,8 @@ import numpy as np
 
 from monmdp.model.arrays import BoolArray, FloatArray, IntArray
 from monmdp.model.monmdp import MonMDP
-from monmdp.planning.kernels import Factors, _distance_order
+from monmdp.planning import kernels
+from monmdp.planning.kernels import Factors, Moves
 
 
 def factors(monmdp: MonMDP) -> Factors:
@@ -15,6 +16,11 @@ def factors(monmdp: MonMDP) -> Factors:
     if kept is None:
         kept = monmdp.__dict__["_factors"] = _factors(monmdp)
     return kept
+
+
+def moves(m: Factors) -> Moves:
+    """Return the part of the model that says where a pair leads."""
+    return Moves(m.first, m.successor, m.probability, m.stay)
 
 
 def sorted_factors(monmdp: MonMDP) -> tuple[Factors, IntArray]:
@@ -36,8 +42,11 @@ def sorted_factors(monmdp: MonMDP) -> tuple[Factors, IntArray]:
 
 def distance_order(m: Factors, n_se: int, seed: BoolArray) -> IntArray:
     """Environment states by the number of steps in which they can reach a seed state."""
+    source = np.repeat(np.arange(len(m.stay)) // m.n_env_actions, np.diff(m.first))
+    by_target = np.argsort(m.successor, kind="stable")
+    first = np.concatenate([[0], np.cumsum(np.bincount(m.successor, minlength=n_se))])
     order = np.empty(n_se, dtype=np.int64)
-    _distance_order(m, n_se, seed, order)
+    kernels._breadth_first(first, source[by_target], seed, order)
     return order
 
 

@@ -25,6 +25,10 @@ from monmdp.model.arrays import FloatArray, IntArray
 
 Index = NDArray[np.int32]
 
+# Division by zero cannot happen here (γ < 1), so no code need look for it.
+kernel = njit(cache=True, nogil=True, error_model="numpy")
+helper = njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True)
+
 
 class Factors(NamedTuple):
     """The factored model as the kernels read it; outcomes that end the episode are left out.
@@ -64,6 +68,15 @@ class Factors(NamedTuple):
     """[menu item] the best rᵐ for that row"""
 
 
+class Moves(NamedTuple):
+    """The part of `Factors` that says where a pair leads; the small kernels need no more."""
+
+    first: Index
+    successor: Index
+    probability: FloatArray
+    stay: FloatArray
+
+
 class Choice(NamedTuple):
     """A deterministic policy as the planner keeps it."""
 
@@ -79,7 +92,7 @@ class Choice(NamedTuple):
 # inlined copies a hundred words per call.
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _moving(successor, probability, o0, o1, u, Y):  # type: ignore[no-untyped-def]
     """Σ over the moving outcomes o0 ≤ o < o1 of pᵉ · Y[s′ᵉ, u]."""
     total = 0.0
@@ -88,7 +101,7 @@ def _moving(successor, probability, o0, o1, u, Y):  # type: ignore[no-untyped-de
     return total
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _settle(row, gamma, item_row, stays, value, y, system):  # type: ignore[no-untyped-def]
     """Solve the block of one environment state exactly, the chosen actions being repeated.
 
@@ -120,7 +133,7 @@ def _settle(row, gamma, item_row, stays, value, y, system):  # type: ignore[no-u
         value[sm] += gamma * stays[sm] * y[item_row[sm]]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _project(row, V, Y):  # type: ignore[no-untyped-def]
     """Fill Y[sᵉ, u] = Σ_s′ᵐ row[u, s′ᵐ] V[sᵉ, s′ᵐ]."""
     for se in range(V.shape[0]):
@@ -131,7 +144,7 @@ def _project(row, V, Y):  # type: ignore[no-untyped-def]
             Y[se, u] = y
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _improve_sweep(m, gamma, order, in_place, repeat, V, Y, choice):  # type: ignore[no-untyped-def]
     """Choose the best action of every state; return the largest Bellman residual.
 
@@ -144,9 +157,10 @@ def _improve_sweep(m, gamma, order, in_place, repeat, V, Y, choice):  # type: ig
     menu_first, menu_row, menu_reward = m.menu_first, m.menu_row, m.menu_reward
     env_reward, n_ae = m.env_reward, m.n_env_actions
     chosen_pair, chosen_row, chosen_reward = choice
-    z, best = np.zeros(n_u), np.empty(n_sm)
+    z, best = np.empty(n_u), np.empty(n_sm)
     best_pair, best_item = np.empty(n_sm, dtype=np.int64), np.empty(n_sm, dtype=np.int64)
-    item_row, stays, system = best_item.copy(), np.empty(n_sm), np.empty((n_u, n_u))
+    item_row = np.empty(n_sm, dtype=np.int64)
+    stays, system = np.empty(n_sm), np.empty((n_u, n_u))
     residual = 0.0
     for i in range(len(order)):
         se = order[i]
@@ -201,96 +215,83 @@ def _improve_sweep(m, gamma, order, in_place, repeat, V, Y, choice):  # type: ig
     return residual
 
 
-@njit(cache=True, nogil=True)
-def _likeliest(m, successor, probability, stay):  # type: ignore[no-untyped-def]
+@kernel
+def _likeliest(given, first, successor, probability, stay):  # type: ignore[no-untyped-def]
     """Keep of every pair its likeliest move and its staying, scaled up to what went on before.
 
     In this simpler model nothing leaks into states that have no value yet, so a few sweeps in a
     good order solve it; its policy is the planner's first guess.
     """
-    first = np.zeros_like(m.first)
+    old_first, old_successor, old_probability, old_stay = given
     n = 0
-    for pair in range(len(m.stay)):
+    for pair in range(len(stay)):
         first[pair] = n
-        stay[pair] = m.stay[pair]
-        best, total = -1, m.stay[pair]
-        for o in range(m.first[pair], m.first[pair + 1]):
-            total += m.probability[o]
-            if best < 0 or m.probability[o] > m.probability[best]:
+        stay[pair] = old_stay[pair]
+        best, total = -1, old_stay[pair]
+        for o in range(old_first[pair], old_first[pair + 1]):
+            total += old_probability[o]
+            if best < 0 or old_probability[o] > old_probability[best]:
                 best = o
         if best >= 0:
-            scale = total / (m.stay[pair] + m.probability[best])
-            successor[n] = m.successor[best]
-            probability[n] = scale * m.probability[best]
-            stay[pair] = scale * m.stay[pair]
+            scale = total / (old_stay[pair] + old_probability[best])
+            successor[n] = old_successor[best]
+            probability[n] = scale * old_probability[best]
+            stay[pair] = scale * old_stay[pair]
             n += 1
-    first[len(m.stay)] = n
-    return first
+    first[len(stay)] = n
 
 
-@njit(cache=True, nogil=True)
-def _count_entries(m, choice, out_first):  # type: ignore[no-untyped-def]
-    """Row starts of the system that `_chosen_system` fills; returns the number of entries."""
-    pair_of, row_of = choice.pair, choice.row
-    n_se, n_sm = pair_of.shape
-    n_u = m.row.shape[0]
-    total = 0
-    for se in range(n_se):
-        for u in range(n_u):
-            out_first[se * n_u + u] = total
-            pair, target = -1, -1
-            for sm in range(n_sm):
-                if m.row[u, sm] > 0 and (pair_of[se, sm] != pair or row_of[se, sm] != target):
-                    pair, target = pair_of[se, sm], row_of[se, sm]
-                    total += m.first[pair + 1] - m.first[pair] + 1
-    out_first[n_se * n_u] = total
-    return total
-
-
-@njit(cache=True, nogil=True)
-def _chosen_system(m, gamma, choice, out_first, column, weight, constant):  # type: ignore[no-untyped-def]
+@kernel
+def _chosen_system(moves, row, gamma, choice, fill, out_first, column, weight, constant):  # type: ignore[no-untyped-def]
     """Write the values of the chosen actions as y = constant + W y, y = Y flattened, W in CSR.
 
     The diagonal of W is eliminated. Neighbouring monitor states that choose alike share entries.
+    Without `fill` only count. Returns the number of entries.
     """
+    first, successor, probability, stay = moves
     pair_of, row_of, reward_of = choice
     n_se, n_sm = pair_of.shape
-    n_u = m.row.shape[0]
+    n_u = row.shape[0]
+    place = 0
     for se in range(n_se):
         for u in range(n_u):
             i = se * n_u + u
-            place = out_first[i]
+            out_first[i] = place
             diagonal, total = 0.0, 0.0
             sm = 0
             while sm < n_sm:
-                if m.row[u, sm] == 0:
+                if row[u, sm] == 0:
                     sm += 1
                     continue
                 pair, target = pair_of[se, sm], row_of[se, sm]
                 share = 0.0
                 while sm < n_sm:
-                    if m.row[u, sm] > 0:
+                    if row[u, sm] > 0:
                         if pair_of[se, sm] != pair or row_of[se, sm] != target:
                             break
-                        share += m.row[u, sm]
-                        total += m.row[u, sm] * reward_of[se, sm]
+                        share += row[u, sm]
+                        total += row[u, sm] * reward_of[se, sm]
                     sm += 1
-                for o in range(m.first[pair], m.first[pair + 1]):
-                    column[place] = m.successor[o] * n_u + target
-                    weight[place] = gamma * share * m.probability[o]
-                    place += 1
-                column[place] = se * n_u + target
-                weight[place] = gamma * share * m.stay[pair]
-                if target == u:
-                    diagonal += weight[place]
-                    weight[place] = 0.0
-                place += 1
-            for k in range(out_first[i], place):
-                weight[k] /= 1.0 - diagonal
-            constant[i] = total / (1.0 - diagonal)
+                if fill:
+                    k = place
+                    for o in range(first[pair], first[pair + 1]):
+                        column[k] = successor[o] * n_u + target
+                        weight[k] = gamma * share * probability[o]
+                        k += 1
+                    stays = gamma * share * stay[pair]
+                    column[k] = se * n_u + target
+                    weight[k] = 0.0 if target == u else stays
+                    diagonal += stays if target == u else 0.0
+                place += first[pair + 1] - first[pair] + 1
+            if fill:
+                for k in range(out_first[i], place):
+                    weight[k] /= 1.0 - diagonal
+                constant[i] = total / (1.0 - diagonal)
+    out_first[n_se * n_u] = place
+    return place
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _linear_sweep(order, first, column, weight, constant, y):  # type: ignore[no-untyped-def]
     """One Gauss-Seidel sweep of y = constant + W y; returns the largest change."""
     change = 0.0
@@ -303,24 +304,26 @@ def _linear_sweep(order, first, column, weight, constant, y):  # type: ignore[no
     return change
 
 
-@njit(cache=True, nogil=True)
-def _chosen_values(m, gamma, choice, Y, V):  # type: ignore[no-untyped-def]
+@kernel
+def _chosen_values(moves, gamma, choice, Y, V):  # type: ignore[no-untyped-def]
     """V of the chosen actions from Y."""
+    first, successor, probability, stay = moves
     pair_of, row_of, reward_of = choice
     for se in range(V.shape[0]):
         for sm in range(V.shape[1]):
             pair, u = pair_of[se, sm], row_of[se, sm]
-            o0, o1 = m.first[pair], m.first[pair + 1]
-            z = _moving(m.successor, m.probability, o0, o1, u, Y) + m.stay[pair] * Y[se, u]
+            z = stay[pair] * Y[se, u]
+            for o in range(first[pair], first[pair + 1]):
+                z += probability[o] * Y[successor[o], u]
             V[se, sm] = reward_of[se, sm] + gamma * z
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _policy_system(m, gamma, policy, fill, out_first, column, weight, constant):  # type: ignore[no-untyped-def]
     """The same for policy[sᵉ, sᵐ, aᵉ, aᵐ]; without `fill` only count. Returns the entries."""
     n_se, n_sm, n_ae, n_am = policy.shape
     n_u = m.row.shape[0]
-    share = np.zeros(n_u)
+    share = np.empty(n_u)
     place = 0
     for se in range(n_se):
         for u in range(n_u):
@@ -330,7 +333,8 @@ def _policy_system(m, gamma, policy, fill, out_first, column, weight, constant):
             for ae in range(n_ae):
                 pair = se * n_ae + ae
                 c = m.pair_class[pair]
-                share[:] = 0.0
+                for target in range(n_u):
+                    share[target] = 0.0
                 for sm in range(n_sm):
                     for am in range(n_am):
                         p = m.row[u, sm] * policy[se, sm, ae, am]
@@ -360,14 +364,15 @@ def _policy_system(m, gamma, policy, fill, out_first, column, weight, constant):
     return place
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _policy_step(m, gamma, policy, V, Y, V_out):  # type: ignore[no-untyped-def]
     """One synchronous backup under policy[sᵉ, sᵐ, aᵉ, aᵐ]; returns the largest change."""
     n_sm = V.shape[1]
-    z = np.zeros(m.row.shape[0])
+    z = np.empty(m.row.shape[0])
     change = 0.0
     for se in range(V.shape[0]):
-        V_out[se] = 0.0
+        for sm in range(n_sm):
+            V_out[se, sm] = 0.0
         for ae in range(m.n_env_actions):
             pair = se * m.n_env_actions + ae
             c, r = m.pair_class[pair], m.env_reward[pair]
@@ -385,10 +390,9 @@ def _policy_step(m, gamma, policy, V, Y, V_out):  # type: ignore[no-untyped-def]
     return change
 
 
-@njit(cache=True, nogil=True)
-def _action_values(m, gamma, Y, se, q):  # type: ignore[no-untyped-def]
-    """q[sᵐ, aᵉ, aᵐ] in the environment state `se`."""
-    z = np.zeros(m.row.shape[0])
+@helper
+def _action_values(m, gamma, Y, se, z, q):  # type: ignore[no-untyped-def]
+    """q[sᵐ, aᵉ, aᵐ] in the environment state `se`; z[u] is scratch."""
     for ae in range(m.n_env_actions):
         pair = se * m.n_env_actions + ae
         c, r = m.pair_class[pair], m.env_reward[pair]
@@ -400,92 +404,80 @@ def _action_values(m, gamma, Y, se, q):  # type: ignore[no-untyped-def]
                 q[sm, ae, am] = r + m.monitor_reward[sm, am] + gamma * z[m.row_of[c, sm, am]]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _all_action_values(m, gamma, Y, q):  # type: ignore[no-untyped-def]
     """q[sᵉ, sᵐ, aᵉ, aᵐ] for every joint pair."""
+    z = np.empty(m.row.shape[0])
     for se in range(q.shape[0]):
-        _action_values(m, gamma, Y, se, q[se])
+        _action_values(m, gamma, Y, se, z, q[se])
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _greedy_sets(m, gamma, Y, tie, mask):  # type: ignore[no-untyped-def]
     """mask[sᵉ, sᵐ, aᵉ, aᵐ]: is the action within `tie` of the best one?"""
-    q = np.empty(mask.shape[1:])
+    n_sm, n_ae, n_am = mask.shape[1:]
+    q = np.empty((n_sm, n_ae, n_am))
+    z = np.empty(m.row.shape[0])
     for se in range(mask.shape[0]):
-        _action_values(m, gamma, Y, se, q)
-        for sm in range(mask.shape[1]):
-            best = q[sm].max()
-            for ae in range(mask.shape[2]):
-                for am in range(mask.shape[3]):
+        _action_values(m, gamma, Y, se, z, q)
+        for sm in range(n_sm):
+            best = -np.inf
+            for ae in range(n_ae):
+                for am in range(n_am):
+                    best = max(best, q[sm, ae, am])
+            for ae in range(n_ae):
+                for am in range(n_am):
                     mask[se, sm, ae, am] = q[sm, ae, am] >= best - tie
 
 
-@njit(cache=True, nogil=True)
-def _reach(m, start, monitor_start, reached):  # type: ignore[no-untyped-def]
-    """Mark every joint state that some actions lead to; episodes that have ended lead nowhere."""
+@kernel
+def _reach(moves, pair_class, row, row_of, reached, stack, top):  # type: ignore[no-untyped-def]
+    """Mark every joint state that some actions lead to from the `top` ones on the stack.
+
+    Staying in sᵉ may still move the monitor. Episodes that have ended lead nowhere.
+    """
+    first, successor, _, stay = moves
     n_se, n_sm = reached.shape
-    n_am = m.row_of.shape[2]
-    stack = np.empty(n_se * n_sm, dtype=np.int64)
-    top = 0
-    for se in range(n_se):
-        for sm in range(n_sm):
-            if start[se] > 0 and monitor_start[sm] > 0:
-                reached[se, sm] = True
-                stack[top] = se * n_sm + sm
-                top += 1
+    n_ae = len(pair_class) // n_se
     while top > 0:
         top -= 1
         se, sm = divmod(stack[top], n_sm)
-        for pair in range(se * m.n_env_actions, (se + 1) * m.n_env_actions):
-            c = m.pair_class[pair]
-            for am in range(n_am):
-                u = m.row_of[c, sm, am]
-                for o in range(m.first[pair], m.first[pair + 1]):
-                    s = m.successor[o]
-                    for next_sm in range(n_sm):
-                        if m.row[u, next_sm] > 0 and not reached[s, next_sm]:
+        for pair in range(se * n_ae, (se + 1) * n_ae):
+            for am in range(row_of.shape[2]):
+                u = row_of[pair_class[pair], sm, am]
+                for next_sm in range(n_sm):
+                    if row[u, next_sm] == 0:
+                        continue
+                    if stay[pair] > 0 and not reached[se, next_sm]:
+                        reached[se, next_sm] = True
+                        stack[top] = se * n_sm + next_sm
+                        top += 1
+                    for o in range(first[pair], first[pair + 1]):
+                        s = successor[o]
+                        if not reached[s, next_sm]:
                             reached[s, next_sm] = True
                             stack[top] = s * n_sm + next_sm
                             top += 1
 
 
-@njit(cache=True, nogil=True)
-def _distance_order(m, n_se, seed, order):  # type: ignore[no-untyped-def]
-    """Environment states by the number of steps from which they can reach a seed state.
-
-    Fills `order`; states that cannot reach one come last. Gauss-Seidel sweeps in this order carry
-    values from where they arise to where they matter in one go.
-    """
-    n_out = len(m.successor)
-    count = np.zeros(n_se + 1, dtype=np.int64)  # predecessors of each state, CSR
-    for o in range(n_out):
-        count[m.successor[o] + 1] += 1
-    for s in range(n_se):
-        count[s + 1] += count[s]
-    place = count[:-1].copy()
-    predecessor = np.empty(n_out, dtype=np.int64)
-    for se in range(n_se):
-        for o in range(m.first[se * m.n_env_actions], m.first[(se + 1) * m.n_env_actions]):
-            s = m.successor[o]
-            predecessor[place[s]] = se
-            place[s] += 1
-    seen = np.zeros(n_se, dtype=np.bool_)
+@kernel
+def _breadth_first(first, predecessor, seed, order):  # type: ignore[no-untyped-def]
+    """Fill `order` with states by their distance from the seeds; the unreached come last."""
+    seen = seed.copy()
     head, tail = 0, 0
-    for se in range(n_se):
-        if seed[se]:
-            seen[se] = True
-            order[tail] = se
+    for s in range(len(order)):
+        if seen[s]:
+            order[tail] = s
             tail += 1
     while head < tail:
         s = order[head]
         head += 1
-        for i in range(count[s], count[s + 1]):
-            se = predecessor[i]
-            if not seen[se]:
-                seen[se] = True
-                order[tail] = se
+        for i in range(first[s], first[s + 1]):
+            if not seen[predecessor[i]]:
+                seen[predecessor[i]] = True
+                order[tail] = predecessor[i]
                 tail += 1
-    for se in range(n_se):
-        if not seen[se]:
-            order[tail] = se
+    for s in range(len(order)):
+        if not seen[s]:
+            order[tail] = s
             tail += 1

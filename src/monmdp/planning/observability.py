@@ -18,7 +18,7 @@ import numpy as np
 from monmdp.model.arrays import BoolArray, FloatArray, IntArray
 from monmdp.model.monmdp import MonMDP
 from monmdp.planning import kernels
-from monmdp.planning.factors import factors
+from monmdp.planning.factors import factors, moves
 
 _CHUNK = 20_000
 """environment states handled at a time, to bound memory"""
@@ -49,8 +49,7 @@ class Observability:
 def observability(monmdp: MonMDP) -> Observability:
     """Find out what can ever be seen."""
     mdp, monitor = monmdp.mdp, monmdp.monitor
-    reachable = np.zeros((mdp.n_states, monitor.n_states), dtype=np.bool_)
-    kernels._reach(factors(monmdp), mdp.start, monitor.start, reachable)
+    reachable = _reachable(monmdp)
     never = np.zeros((mdp.n_states, mdp.n_actions), dtype=np.bool_)
     rho = np.inf
     weight = class_weights(monmdp)
@@ -63,6 +62,17 @@ def observability(monmdp: MonMDP) -> Observability:
         never[here] = ~possible.any(axis=(2, 3)) & reachable[here].any(axis=1)[:, None]
         rho = min(rho, float(chance.min(initial=np.inf, where=possible)))
     return Observability(reachable, never, None if np.isinf(rho) else min(rho, 1.0))
+
+
+def _reachable(monmdp: MonMDP) -> BoolArray:
+    """[sᵉ, sᵐ] whether the joint state can be reached."""
+    m = factors(monmdp)
+    reached = np.outer(monmdp.mdp.start > 0, monmdp.monitor.start > 0)
+    stack = np.empty(reached.size, dtype=np.int64)
+    begin = np.flatnonzero(reached)
+    stack[: len(begin)] = begin
+    kernels._reach(moves(m), m.pair_class, m.row, m.row_of, reached, stack, len(begin))
+    return reached
 
 
 def class_weights(monmdp: MonMDP, values: FloatArray | None = None) -> FloatArray:

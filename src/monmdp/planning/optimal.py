@@ -23,7 +23,7 @@ from monmdp.model.arrays import FloatArray, IntArray
 from monmdp.model.mdp import number
 from monmdp.model.monmdp import MonMDP
 from monmdp.planning import kernels
-from monmdp.planning.factors import distance_order, factors, sorted_factors
+from monmdp.planning.factors import distance_order, factors, moves, sorted_factors
 from monmdp.planning.kernels import Choice, Factors
 from monmdp.planning.linear import LinearSystem
 
@@ -151,6 +151,7 @@ class _Search:
 
     def __init__(self, m: Factors, gamma: float, n_se: int, n_sm: int) -> None:
         self.m, self.gamma = m, gamma
+        self.moves = moves(m)
         # From below: in the worst state the best action pays this much, for ever.
         least = m.env_reward.reshape(n_se, -1).max(axis=1).min() + m.monitor_reward.max(axis=1).min()
         lowest = float(least) / (1 - gamma)
@@ -197,8 +198,8 @@ class _Search:
         """Set values and choice from the model of likeliest moves."""
         m = self.m
         successor, probability = np.empty_like(m.stay, dtype=np.int32), np.empty_like(m.stay)
-        stay = np.empty_like(m.stay)
-        first = kernels._likeliest(m, successor, probability, stay)
+        first, stay = np.empty_like(m.first), np.empty_like(m.stay)
+        kernels._likeliest(self.moves, first, successor, probability, stay)
         simple = m._replace(first=first, successor=successor, probability=probability, stay=stay)
         outwards = np.arange(len(self.V))
         orders = [outwards, outwards[::-1].copy()]
@@ -230,16 +231,18 @@ class _Search:
         """
         m, n = self.m, self.Y.size
         first = np.empty(n + 1, dtype=np.int32)
-        entries = kernels._count_entries(m, self.choice, first)
+        where = self.moves, m.row, self.gamma, self.choice
+        nothing = np.empty(0, dtype=np.int32), np.empty(0), np.empty(0)
+        entries = kernels._chosen_system(*where, False, first, *nothing)
         column, weight = np.empty(entries, dtype=np.int32), np.empty(entries)
         constant = np.empty(n)
-        kernels._chosen_system(m, self.gamma, self.choice, first, column, weight, constant)
+        kernels._chosen_system(*where, True, first, column, weight, constant)
         y = self.Y.reshape(-1)
         if sort:
             self.evaluation_order = np.argsort(-y)
         system = LinearSystem(first, column, weight, constant)
         change, sweeps = system.solve(y, accuracy, self.evaluation_order)
         self.sweeps += sweeps
-        kernels._chosen_values(m, self.gamma, self.choice, self.Y, self.V)
+        kernels._chosen_values(self.moves, self.gamma, self.choice, self.Y, self.V)
         kernels._project(m.row, self.V, self.Y)
         return change

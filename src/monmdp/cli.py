@@ -1,0 +1,313 @@
+"""The command line: parsing and printing only.
+
+Everything heavy is imported inside the commands, so that ``monmdp --help`` answers at once.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from monmdp.errors import MonMDPError
+
+if TYPE_CHECKING:
+    from monmdp.model import MonMDP
+    from monmdp.planning import Solution, WhatIf
+
+app = typer.Typer(
+    name="monmdp",
+    help="Monitored MDPs: reinforcement learning when the reward is only sometimes visible.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+World = Annotated[
+    str,
+    typer.Argument(
+        help="A world's name, a map file, module:object, gymnasium:FrozenLake-v1, or a .npz problem.",
+        show_default=False,
+    ),
+]
+Words = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="MONITOR [KEY=VALUE]...",
+        help="A monitor's name or module:object, then parameters such as rho=0.05.",
+        show_default=False,
+    ),
+]
+Assignments = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="[KEY=VALUE]...", help="Parameters of the world.", show_default=False),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
+
+
+def main() -> None:
+    """Run the command line; errors that concern the user become one line and exit code 2."""
+    try:
+        app()
+    except MonMDPError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(2)
+
+
+@app.callback(invoke_without_command=True)
+def _options(
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> None:
+    if version:
+        import monmdp
+
+        print(f"monmdp {monmdp.__version__}")
+        raise typer.Exit
+
+
+@app.command("list")
+def list_names(as_json: AsJson = False) -> None:
+    """List worlds and monitors with their parameters and defaults."""
+    from monmdp import monitors, worlds
+    from monmdp.naming import scope_of
+
+    sections = {
+        kind: {
+            name: {
+                "parameters": [str(p) for p in scope_of(module.factory(name), name).parameters.values()],
+                "about": _first_line(module.factory(name)),
+            }
+            for name in module.registry
+        }
+        for kind, module in (("worlds", worlds), ("monitors", monitors))
+    }
+    for name, entry in sections["worlds"].items():
+        mdp = worlds.make(name)
+        entry["about"] = f"{mdp.n_states} states, {mdp.n_actions} actions"
+    if as_json:
+        print(json.dumps(sections, indent=2))
+        return
+    for kind, entries in sections.items():
+        print(f"{kind}:")
+        for name, entry in entries.items():
+            print(f"  {name:<16} {entry['about']}")
+            print(f"  {'':<16}   {'  '.join(entry['parameters'])}")
+        print()
+    print("A world can also be a map file (path/to/map.txt), module:object, or gymnasium:ENV-ID;")
+    print("a monitor can also be module:object. Parameters are written key=value; where world and")
+    print("monitor share a key, world.key=value or monitor.key=value.")
+
+
+@app.command()
+def show(
+    world: World,
+    assignments: Assignments = None,
+    png: Annotated[Path | None, typer.Option(help="Write a picture to this file.")] = None,
+) -> None:
+    """Draw a world in the terminal, or as a picture with --png."""
+    from monmdp import drawing, worlds
+    from monmdp.naming import parse_assignments
+
+    params = parse_assignments(assignments or [])
+    mdp = load(world).mdp if _is_problem(world) else worlds.make(world, **_unprefixed(params))
+    print(drawing.world_text(mdp))
+    if png is not None:
+        drawing.save(drawing.draw_world(mdp, title=mdp.name), png)
+        print(f"picture: {png}")
+
+
+@app.command()
+def solve(
+    world: World,
+    words: Words = None,
+    gamma: Annotated[float, typer.Option(help="Discount, in [0, 1).")] = 0.99,
+    what_if: Annotated[
+        bool,
+        typer.Option("--what-if", help="For each never-observable pair: what would seeing it gain?"),
+    ] = False,
+    pair: Annotated[
+        list[str] | None,
+        typer.Option(help="With --what-if: only this pair, STATE:ACTION; may be repeated."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Solve a problem exactly: what can be seen, the minimax-optimal policy, what not seeing costs."""
+    from monmdp import drawing, planning
+    from monmdp.planning.optimal import checked_gamma
+
+    checked_gamma(gamma)
+    problem, params = _problem(world, words)
+    pairs = [_pair(problem, text) for text in pair or []]
+    if pairs and not what_if:
+        raise MonMDPError("--pair goes with --what-if")
+    solution = planning.solve(problem, gamma)
+    answers = planning.what_if(solution, pairs or None) if what_if else []
+    if as_json:
+        result = solution.to_dict() | {"parameters": params}
+        if what_if:
+            result["gain_of_all"] = planning.gain_of_all(solution)
+            result["what_if"] = [
+                {
+                    "state": a.state,
+                    "action": a.action,
+                    "state_label": problem.mdp.state_labels[a.state],
+                    "action_label": problem.mdp.action_labels[a.action],
+                    "mean_reward": a.mean_reward,
+                    "gain": a.gain,
+                }
+                for a in answers
+            ]
+        print(json.dumps(result, indent=2))
+        return
+    _print_solution(solution, params)
+    print()
+    print(drawing.policy_text(problem, solution.minimax.policy))
+    if what_if:
+        _print_what_if(solution, answers)
+
+
+@app.command()
+def check(
+    world: World, words: Words = None, as_json: AsJson = False
+) -> None:
+    """Check a problem: probabilities, bounds, reachability, truthful and fair observation."""
+    from monmdp.testing import CheckFailed, check_monmdp
+
+    problem, _ = _problem(world, words)
+    try:
+        notes = check_monmdp(problem)
+    except CheckFailed as failure:
+        raise MonMDPError(str(failure)) from None
+    if as_json:
+        print(json.dumps({"passed": True, "notes": notes}, indent=2))
+        return
+    print(f"{problem.mdp.name} / {problem.monitor.name}: passed")
+    for note in notes:
+        print(f"  note: {note}")
+
+
+@app.command()
+def export(
+    world: World,
+    words: Words = None,
+    out: Annotated[Path, typer.Option("--out", "-o", help="The .npz file to write.")] = Path(
+        "problem.npz"
+    ),
+) -> None:
+    """Write a problem into one .npz file, which `solve` and `check` read."""
+    problem, _ = _problem(world, words)
+    problem.save(out)
+    print(f"{out}: {problem.n_states} joint states, {problem.n_actions} joint actions")
+
+
+# ---- helpers --------------------------------------------------------------------------------
+
+
+def load(path: str) -> MonMDP:
+    """Read a .npz problem."""
+    from monmdp.model import MonMDP
+
+    return MonMDP.load(path)
+
+
+def _is_problem(world: str) -> bool:
+    return world.endswith(".npz")
+
+
+def _unprefixed(params: dict[str, str]) -> dict[str, str]:
+    """Accept world.key=value where there is only a world."""
+    return {key.removeprefix("world."): value for key, value in params.items()}
+
+
+def _problem(world: str, words: list[str] | None) -> tuple[MonMDP, dict[str, str]]:
+    """Make the problem named by WORLD MONITOR [key=value ...] or by a .npz file."""
+    from monmdp import make, monitors, worlds
+    from monmdp.naming import parse_assignments
+
+    words = list(words or [])
+    if _is_problem(world):
+        if words:
+            raise MonMDPError(f"{world} is a finished problem; it takes no {words[0]!r}")
+        return load(world), {}
+    worlds.factory(world)  # an unknown world is reported before a missing monitor
+    if not words or "=" in words[0]:
+        raise MonMDPError(f"which monitor? one of {', '.join(monitors.registry)}")
+    params = parse_assignments(words[1:])
+    return make(world, words[0], **params), params
+
+
+def _pair(problem: MonMDP, text: str) -> tuple[int, int]:
+    state, colon, action = text.rpartition(":")
+    if not colon:
+        raise MonMDPError(f"--pair {text!r}: written STATE:ACTION, for example 5,1:DOWN")
+    return problem.mdp.find_state(state), problem.mdp.find_action(action)
+
+
+def _first_line(factory: Any) -> str:
+    while hasattr(factory, "func"):
+        factory = factory.func
+    return (factory.__doc__ or "").strip().splitlines()[0]
+
+
+def _number(value: float) -> str:
+    return f"{value:.6g}"
+
+
+def _print_solution(solution: Solution, params: dict[str, str]) -> None:
+    problem = solution.monmdp
+    mdp, monitor, seen = problem.mdp, problem.monitor, solution.seen
+    given = "".join(f"  {key}={value}" for key, value in params.items())
+    print(f"{mdp.name} / {monitor.name}{given}")
+    print(
+        f"{mdp.n_states} x {monitor.n_states} states, {mdp.n_actions} x {monitor.n_actions} actions,"
+        f" gamma {solution.gamma:g}"
+    )
+    print()
+    never = seen.never_observable_pairs
+    reachable = int(seen.reachable.any(axis=1).sum()) * mdp.n_actions
+    if seen.solvable:
+        print("solvable                 yes: every reward can be seen")
+    else:
+        print(f"solvable                 no: {len(never)} of {reachable} pairs can never be seen")
+    rho = "none: nothing is ever shown" if seen.rho is None else f"{seen.rho:g}"
+    print(f"rho                      {rho}  (smallest non-zero chance to see a reward)")
+    print(f"minimax value            {_number(solution.value)}  (from the start, for ever)")
+    limit = "no time limit" if mdp.time_limit is None else f"cut at {mdp.time_limit} steps"
+    print(f"episode return           {_number(solution.episode_return)}  ({limit})")
+    print(f"optimal value            {_number(solution.optimal_value)}  (if all were known)")
+    print(f"price of unobservability {_number(solution.price)}")
+    if not solution.minimax.converged:
+        print(f"NOT CONVERGED: values may be off by {solution.minimax.error_bound:.2g}")
+    if len(never):
+        print()
+        print("never observable:")
+        by_state: dict[int, list[str]] = {}
+        for s, a in never:
+            by_state.setdefault(int(s), []).append(mdp.action_labels[a])
+        for i, (s, actions) in enumerate(by_state.items()):
+            if i == 20:
+                print(f"  … and {len(by_state) - 20} more states (all of them with --json)")
+                break
+            print(f"  {mdp.state_labels[s]:<8} {' '.join(actions)}")
+
+
+def _print_what_if(solution: Solution, answers: list[WhatIf]) -> None:
+    from monmdp.planning import gain_of_all
+
+    mdp = solution.monmdp.mdp
+    print()
+    print("what if a pair could be seen: gain of the minimax value")
+    if not answers:
+        print("  every pair can be seen already")
+        return
+    for answer in answers[:20]:
+        label = f"{mdp.state_labels[answer.state]} {mdp.action_labels[answer.action]}"
+        print(f"  {label:<16} {_number(answer.gain):>10}   (it pays {answer.mean_reward:g})")
+    if len(answers) > 20:
+        print(f"  … and {len(answers) - 20} more (all of them with --json)")
+    print(f"  {'all at once':<16} {_number(gain_of_all(solution)):>10}")

@@ -1,0 +1,154 @@
+"""Pictures of worlds without a map: states and arcs, or a matrix where there are too many states."""
+
+from __future__ import annotations
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+from matplotlib.patches import Circle, FancyArrowPatch
+
+from monmdp.drawing.icons import ACTION_COLOURS, DARK, PAPER
+from monmdp.drawing.maps import shortened
+from monmdp.model.arrays import FloatArray
+from monmdp.model.mdp import MDP
+
+MAX_NODES = 40
+"""with more states the transition matrix is drawn instead"""
+RADIUS = 0.3
+
+
+def draw_graph(ax: Axes, mdp: MDP) -> FloatArray:
+    """Draw the world and return where each state lies, [state, 2] in data coordinates."""
+    return _nodes(ax, mdp) if mdp.n_states <= MAX_NODES else _matrix(ax, mdp)
+
+
+def size(mdp: MDP) -> tuple[float, float]:
+    """Width and height in inches that suit the drawing, its legend apart."""
+    if mdp.n_states > MAX_NODES:
+        return 5.0, 4.0
+    if _is_chain(mdp):
+        return max(3.5, 0.9 * mdp.n_states), 1.6
+    side = max(3.0, 2 * _circle_radius(mdp.n_states) * 0.5 + 1)
+    return side, side
+
+
+def _is_chain(mdp: MDP) -> bool:
+    return bool((np.abs(mdp.successor - mdp.outcomes.state) <= 1).all())
+
+
+def _circle_radius(n: int) -> float:
+    """Wide enough that the arcs between neighbours can be seen."""
+    return max(1.0, n * 1.25 / (2 * np.pi))
+
+
+def _positions(mdp: MDP) -> FloatArray:
+    n = mdp.n_states
+    if _is_chain(mdp):
+        return np.column_stack([1.5 * np.arange(n), np.zeros(n)])
+    angle = 2 * np.pi * np.arange(n) / n
+    return _circle_radius(n) * np.column_stack([np.sin(angle), -np.cos(angle)])
+
+
+def _nodes(ax: Axes, mdp: MDP) -> FloatArray:
+    at = _positions(mdp)
+    pull = at - at.mean(axis=0)
+    flat = not at[:, 1].any()
+    arcs: dict[tuple[int, int, int], float] = {}
+    ends = set()
+    for o, pair in enumerate(mdp.pair_of_outcome):
+        state, action = divmod(int(pair), mdp.n_actions)
+        arc = (state, action, int(mdp.successor[o]))
+        arcs[arc] = arcs.get(arc, 0.0) + float(mdp.probability[o])
+        if mdp.terminates[o]:
+            ends.add(arc)
+    for (state, action, successor), chance in arcs.items():
+        style = {
+            "color": ACTION_COLOURS[action % len(ACTION_COLOURS)],
+            "linewidth": 0.5 + 1.5 * chance,
+            "linestyle": (0, (3, 1.5)) if (state, action, successor) in ends else "-",
+        }
+        if state == successor:
+            # Loops of several actions are nested, on the side away from the other states.
+            outward = pull[state] if np.hypot(*pull[state]) > 0.01 else np.array([0.0, -1.0])
+            if flat:
+                outward = np.array([0.0, -1.0])
+            reach = 0.16 + 0.07 * action
+            centre = at[state] + outward / np.hypot(*outward) * (RADIUS + reach * 0.6)
+            ax.add_artist(Circle(tuple(centre), reach, fill=False, zorder=1, **style))
+        else:
+            bend = 0.15 + 0.12 * action
+            arrow = FancyArrowPatch(
+                tuple(at[state]), tuple(at[successor]), arrowstyle="-|>", mutation_scale=9,
+                connectionstyle=f"arc3,rad={bend}", shrinkA=0, shrinkB=0, zorder=2,
+                patchA=_node(at[state]), patchB=_node(at[successor]), **style,
+            )  # fmt: skip
+            for patch in (arrow.patchA, arrow.patchB):
+                patch.set_transform(ax.transData)
+            ax.add_artist(arrow)
+    for state in range(mdp.n_states):
+        node = _node(at[state])
+        node.set(facecolor=PAPER, edgecolor=DARK, zorder=3)
+        node.set_linewidth(2.2 if mdp.start[state] > 0 else 0.9)
+        ax.add_artist(node)
+        label = shortened(mdp.state_labels[state], 7)
+        ax.text(
+            *at[state], label, ha="center", va="center", zorder=4, parse_math=False,
+            fontsize=8 if len(label) <= 3 else 5.5,
+        )  # fmt: skip
+    reach = RADIUS + 0.2 + 0.2 * mdp.n_actions
+    (left, top), (right, bottom) = at.min(axis=0) - reach, at.max(axis=0) + reach
+    if flat:
+        left, right, bottom = left + reach - 0.4, right - reach + 0.4, 0.5 + 0.05 * mdp.n_actions
+    ax.set(xlim=(left, right), ylim=(bottom, top), aspect="equal")
+    ax.axis("off")
+    _legend(ax, mdp, bool(ends))
+    return at
+
+
+def _node(centre: FloatArray) -> Circle:
+    return Circle((float(centre[0]), float(centre[1])), RADIUS)
+
+
+def _legend(ax: Axes, mdp: MDP, any_ends: bool) -> None:
+    handles = [
+        Line2D(
+            [], [], color=ACTION_COLOURS[a % len(ACTION_COLOURS)], label=shortened(label, 16)
+        )  # fmt: skip
+        for a, label in enumerate(mdp.action_labels[:12])
+    ]
+    if mdp.n_actions > 12:
+        handles.append(Line2D([], [], alpha=0, label=f"… {mdp.n_actions - 12} more"))
+    handles.append(
+        Line2D(
+            [], [], marker="o", color=PAPER, markeredgecolor=DARK, markeredgewidth=2, label="start"
+        )
+    )
+    if any_ends:
+        handles.append(Line2D([], [], color=DARK, linestyle=(0, (3, 1.5)), label="ends"))
+    legend = ax.legend(
+        handles=handles, loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=7, frameon=False
+    )
+    for text in legend.get_texts():
+        text.set_parse_math(False)
+
+
+def _matrix(ax: Axes, mdp: MDP) -> FloatArray:
+    """Largest transition probability over the actions, [state, successor]."""
+    n = mdp.n_states
+    # In large worlds several states share a pixel, which shows the largest entry among them.
+    bins = min(n, 800)
+    image = np.zeros((bins, bins))
+    arc = mdp.pair_of_outcome * n + mdp.successor
+    _, which = np.unique(arc, return_inverse=True)
+    by_arc = np.bincount(which, weights=mdp.probability)[which]
+    rows, columns = mdp.outcomes.state * bins // n, mdp.successor * bins // n
+    np.maximum.at(image, (rows, columns), by_arc)
+    shown = ax.imshow(
+        image, cmap="cividis", vmin=0, vmax=1, extent=(-0.5, n - 0.5, n - 0.5, -0.5),
+        interpolation="nearest",
+    )  # fmt: skip
+    ax.set_xlabel("successor")
+    ax.set_ylabel("state")
+    bar = ax.figure.colorbar(shown, ax=ax, shrink=0.8)
+    bar.set_label("largest probability over the actions", fontsize=8)
+    return np.repeat(np.arange(n, dtype=np.float64)[:, None], 2, axis=1)

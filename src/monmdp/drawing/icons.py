@@ -1,0 +1,251 @@
+"""The things that stand in cells, from simple shapes.
+
+An icon is a list of patches in the unit square of a cell: x to the right, y *downwards*, as in the
+maps. All shapes are filled areas, so an icon looks the same at every size. Colours are those of
+Okabe and Ito, which colour-blind people can tell apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.font_manager import FontProperties
+from matplotlib.patches import Circle, Ellipse, FancyBboxPatch, Patch, PathPatch, Polygon, Rectangle
+from matplotlib.textpath import TextPath
+from matplotlib.transforms import Affine2D
+from numpy.typing import ArrayLike
+
+from monmdp.drawing.maps import DIRECTIONS, WATER
+from monmdp.model.arrays import FloatArray
+from monmdp.worlds.gridmap import WALL
+
+BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
+YELLOW, BLUE, VERMILION, PURPLE = "#F0E442", "#0072B2", "#D55E00", "#CC79A7"
+ACTION_COLOURS = (BLUE, ORANGE, GREEN, VERMILION, PURPLE, SKY, BLACK, YELLOW)
+DARK, BROWN = "#3b3b3b", "#8a5a2b"
+
+PAPER = "#fbfaf5"
+BACKGROUND = {WALL: "#55585c", WATER: "#d9eefa", "?": "#dcdcdc"}
+"""of a cell that has an icon in front of it; PAPER for all others"""
+SOLID = {
+    ".": PAPER, "$": ORANGE, "g": YELLOW, "S": GREEN, "W": PURPLE, "?": "#b0b0b0", "o": "#5b4636",
+    WATER: "#a9d8f2", WALL: "#55585c", "<": SKY, "v": SKY, ">": SKY, "^": SKY,
+}  # fmt: skip
+"""of a cell too small for an icon"""
+
+Icon = Callable[[], list[Patch]]
+
+
+def place(
+    ax: Axes, patches: Sequence[Patch], x: float, y: float, scale: float = 1.0, zorder: float = 2
+) -> None:
+    """Put an icon into the cell whose upper left corner is (x, y), shrunk about its centre."""
+    transform = Affine2D().translate(-0.5, -0.5).scale(scale).translate(x + 0.5, y + 0.5)
+    for patch in patches:
+        patch.set_transform(transform + ax.transData)
+        patch.set_zorder(zorder)
+        ax.add_artist(patch)
+
+
+def robot() -> list[Patch]:
+    """Return the agent: head, two eyes, mouth, ears and antenna."""
+    line = {"edgecolor": DARK, "linewidth": 0.8}
+    patches: list[Patch] = [
+        Rectangle((0.485, 0.18), 0.03, 0.14, facecolor=DARK),
+        Circle((0.5, 0.17), 0.05, facecolor=VERMILION, **line),
+        Rectangle((0.18, 0.47), 0.64, 0.15, facecolor="#7f8c96", **line),
+        FancyBboxPatch(
+            (0.30, 0.36),
+            0.40,
+            0.40,
+            boxstyle="round,pad=0.06,rounding_size=0.1",
+            facecolor=SKY,
+            mutation_aspect=1,
+            **line,
+        ),  # fmt: skip
+        Rectangle((0.37, 0.68), 0.26, 0.05, facecolor=DARK),
+    ]
+    for x in (0.39, 0.61):
+        patches += [
+            Circle((x, 0.50), 0.085, facecolor="white", **line),
+            Circle((x, 0.51), 0.04, facecolor=BLACK),
+        ]
+    return patches
+
+
+def button(action: str) -> list[Patch]:
+    """Return a red push button at the side of the cell that `action` bumps into."""
+    dome = np.linspace(0, np.pi, 30)
+    # Drawn at the lower edge, then turned to where it belongs.
+    shapes = [
+        (np.array([(0.22, 1.0), (0.22, 0.93), (0.78, 0.93), (0.78, 1.0)]), "#6b6f73"),
+        (np.column_stack([0.5 + 0.19 * np.cos(dome), 0.93 - 0.13 * np.sin(dome)]), "#d7191c"),
+    ]
+    row, column = DIRECTIONS.get(action.upper(), (1, 0))
+    turn = np.array([[row, column], [-column, row]])
+    return [
+        Polygon((points - 0.5) @ turn.T + 0.5, facecolor=colour, edgecolor=DARK, linewidth=0.7)
+        for points, colour in shapes
+    ]
+
+
+def letter(tile: str) -> list[Patch]:
+    """Return the character of a tile that has no picture."""
+    path = TextPath((0, 0), tile, size=1, prop=FontProperties(family="DejaVu Sans", weight="bold"))
+    if not len(path.vertices):
+        return []
+    box = path.get_extents()
+    fit = 0.5 / max(box.width, box.height)
+    middle = (box.x0 + box.width / 2, box.y0 + box.height / 2)
+    shift = Affine2D().translate(-middle[0], -middle[1]).scale(fit, -fit).translate(0.5, 0.5)
+    return [PathPatch(path.transformed(shift), facecolor=BLUE, linewidth=0)]
+
+
+def _chest() -> list[Patch]:
+    line = {"edgecolor": "#3a2410", "linewidth": 0.8}
+    lid = np.linspace(np.pi, 0, 30)
+    curve = np.column_stack([0.5 + 0.34 * np.cos(lid), 0.46 - 0.22 * np.sin(lid)])
+    return [
+        Rectangle((0.16, 0.46), 0.68, 0.36, facecolor=BROWN, **line),
+        Polygon(curve, facecolor="#a06a35", **line),
+        Rectangle((0.16, 0.43), 0.68, 0.075, facecolor=YELLOW, **line),
+        Rectangle((0.24, 0.505), 0.055, 0.315, facecolor=ORANGE, linewidth=0),
+        Rectangle((0.705, 0.505), 0.055, 0.315, facecolor=ORANGE, linewidth=0),
+        Rectangle((0.43, 0.41), 0.14, 0.17, facecolor=YELLOW, **line),
+        Circle((0.5, 0.48), 0.028, facecolor=BLACK),
+        Rectangle((0.488, 0.485), 0.024, 0.06, facecolor=BLACK),
+    ]
+
+
+def _gold() -> list[Patch]:
+    patches: list[Patch] = []
+    for x, y in ((0.30, 0.78), (0.70, 0.78), (0.5, 0.54)):
+        low, high, height = 0.20, 0.13, 0.22
+        front = [(x - low, y), (x + low, y), (x + high, y - height), (x - high, y - height)]
+        shine = [
+            (x - high + 0.02, y - height + 0.03), (x + high - 0.02, y - height + 0.03),
+            (x + high, y - height + 0.08), (x - high, y - height + 0.08),
+        ]  # fmt: skip
+        patches += [
+            Polygon(front, facecolor=ORANGE, edgecolor="#7a5500", linewidth=0.8),
+            Polygon(shine, facecolor=YELLOW, linewidth=0),
+        ]
+    return patches
+
+
+def _snake() -> list[Patch]:
+    t = np.linspace(0, 1, 90)
+    body = np.column_stack([0.5 + 0.24 * np.sin(2.9 * np.pi * t), 0.86 - 0.60 * t])
+    width = 0.02 + 0.10 * np.minimum(1, 3 * t)
+    x, y = body[-1]
+    fork = [(x, y - 0.08), (x - 0.035, y - 0.17), (x, y - 0.13), (x + 0.035, y - 0.17)]
+    patches: list[Patch] = [
+        Polygon(fork, facecolor=VERMILION, edgecolor=VERMILION, linewidth=0.8),
+        # The outline is a wider ribbon underneath: a stroked one would cross itself in the bends.
+        _ribbon(body, width + 0.025, facecolor="#00543d", linewidth=0),
+        _ribbon(body, width, facecolor=GREEN, linewidth=0),
+        Ellipse((x, y), 0.22, 0.20, facecolor=GREEN, edgecolor="#00543d", linewidth=0.8),
+    ]
+    for side in (-0.05, 0.05):
+        patches += [
+            Circle((x + side, y - 0.02), 0.033, facecolor="white"),
+            Circle((x + side, y - 0.025), 0.016, facecolor=BLACK),
+        ]
+    return patches
+
+
+def _wasp() -> list[Patch]:
+    centre_x, centre_y, a, b = 0.52, 0.58, 0.27, 0.17
+    patches: list[Patch] = [
+        Ellipse(
+            (x, 0.34), 0.17, 0.38, angle=angle, facecolor="#cfe8f7", edgecolor=BLUE, linewidth=0.8
+        )
+        for x, angle in ((0.42, -20), (0.60, 20))
+    ]
+    patches.append(Polygon([(0.76, 0.54), (0.76, 0.62), (0.88, 0.58)], facecolor=BLACK))
+    patches.append(
+        Ellipse(
+            (centre_x, centre_y), 2 * a, 2 * b, facecolor=YELLOW, edgecolor=BLACK, linewidth=0.8
+        )
+    )
+    for left in (-0.13, 0.0, 0.13):
+        x = np.linspace(left, left + 0.065, 8)
+        y = b * np.sqrt(1 - (x / a) ** 2)
+        edge = np.concatenate([np.column_stack([x, y]), np.column_stack([x, -y])[::-1]])
+        patches.append(Polygon(edge + (centre_x, centre_y), facecolor=BLACK))
+    patches.append(Circle((0.25, 0.56), 0.095, facecolor=BLACK))
+    patches.append(Circle((0.22, 0.54), 0.025, facecolor="white"))
+    return patches
+
+
+def _bottom() -> list[Patch]:
+    """⊥ as two bars, so that no font is needed, on hatching."""
+    hatching: list[Patch] = []
+    for offset in np.arange(-0.75, 1, 0.25):
+        left, right = max(0.0, offset), min(1.0, 1 + offset)
+        stroke = np.array([(left, left - offset), (right, right - offset)])
+        hatching.append(_ribbon(stroke, np.full(2, 0.02), facecolor="#bdbdbd", linewidth=0))
+    return [
+        *hatching,
+        Rectangle((0.24, 0.70), 0.52, 0.09, facecolor=DARK),
+        Rectangle((0.455, 0.22), 0.09, 0.5, facecolor=DARK),
+    ]
+
+
+def _hole() -> list[Patch]:
+    return [
+        Ellipse((0.5, 0.56), 0.74, 0.52, facecolor="#b89b7a", edgecolor="#7a6248", linewidth=0.8),
+        Ellipse((0.5, 0.58), 0.60, 0.38, facecolor="#2a211a"),
+        Ellipse((0.5, 0.65), 0.42, 0.20, facecolor=BLACK),
+    ]
+
+
+def _arrow(action: str) -> Icon:
+    def icon() -> list[Patch]:
+        row, column = DIRECTIONS[action]
+        ahead, aside = np.array([column, row]), np.array([row, column])
+        patches: list[Patch] = []
+        for shift, colour in ((-0.15, SKY), (0.15, BLUE)):
+            middle = np.array([0.5, 0.5]) + shift * ahead
+            tip, back = middle + 0.15 * ahead, middle - 0.13 * ahead
+            corners = [tip, back + 0.3 * aside, back - 0.3 * aside]
+            patches.append(Polygon(corners, facecolor=colour, edgecolor="white", linewidth=0.8))
+        return patches
+
+    return icon
+
+
+def _water() -> list[Patch]:
+    x = np.linspace(0.08, 0.92, 40)
+    waves = [np.column_stack([x, y + 0.045 * np.sin(x * 6 * np.pi)]) for y in (0.27, 0.52, 0.77)]
+    return [_ribbon(w, np.full(40, 0.035), facecolor=SKY, linewidth=0) for w in waves]
+
+
+def _ribbon(line: ArrayLike, width: FloatArray, **style: object) -> Polygon:
+    """A line [point, 2] of the given widths, as a filled area."""
+    points = np.asarray(line, dtype=np.float64)
+    along = np.gradient(points, axis=0)
+    across = np.column_stack([-along[:, 1], along[:, 0]])
+    across *= (width / 2 / np.linalg.norm(across, axis=1))[:, None]
+    edge = np.concatenate([points + across, (points - across)[::-1]])
+    return Polygon(edge, closed=True, **style)  # type: ignore[arg-type]
+
+
+ICONS: dict[str, Icon] = {
+    "$": _chest,
+    "g": _gold,
+    "S": _snake,
+    "W": _wasp,
+    "?": _bottom,
+    "o": _hole,
+    "<": _arrow("LEFT"),
+    "v": _arrow("DOWN"),
+    ">": _arrow("RIGHT"),
+    "^": _arrow("UP"),
+    WATER: _water,
+    ".": list,
+    WALL: list,
+}
+"""picture of each tile; a tile that is not here is drawn as its letter"""

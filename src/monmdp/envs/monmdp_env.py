@@ -1,0 +1,175 @@
+"""A Mon-MDP as a Gymnasium environment.
+
+What travels where:
+
+* ``reward``: the monitor's reward plus the environment's reward if it was shown, else plus `fill`.
+  It is a signal to learn from, not the objective: the return counts rᵉ whether or not it was shown.
+* ``info["reward_observed"]``: whether rᵉ was shown; also there, and false, after a reset. A missing
+  key means not shown. ``info["proxy_reward"]`` is rᵉ if shown, else `fill`;
+  ``info["monitor_reward"]`` is rᵐ.
+* ``info["env_reward"]``: the true rᵉ, only with ``expose_env_reward=True``. Evaluators may read it,
+  learners must not.
+
+A reset draws exactly two uniforms from ``self.np_random`` and a step exactly three. The environment
+truncates itself at the world's time limit.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+from numpy.typing import NDArray
+
+from monmdp.catalogue import make
+from monmdp.errors import MonMDPError, nearest
+from monmdp.model import MDP, MonMDP, Monitor
+from monmdp.model.dynamics import reset, step
+from monmdp.model.mdp import number
+
+Observation = dict[str, int]
+
+
+class MonMDPEnv(gymnasium.Env[Observation, Observation]):
+    """The environment; observations and actions are ``{"env": int, "mon": int}``."""
+
+    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["rgb_array", "ansi"], "render_fps": 4}
+
+    def __init__(
+        self,
+        world: str | MDP | MonMDP,
+        monitor: str | Monitor = "full",
+        *,
+        fill: float = 0.0,
+        expose_env_reward: bool = False,
+        render_mode: str | None = None,
+        **params: Any,
+    ) -> None:
+        """Make the environment.
+
+        Args:
+            world: what `monmdp.make` takes, or a finished `MonMDP`.
+            monitor: what `monmdp.make` takes; the Full monitor shows every reward.
+            fill: stands for a reward that was not shown.
+            expose_env_reward: put the true reward into ``info["env_reward"]``, for evaluators.
+            render_mode: ``rgb_array`` or ``ansi``.
+            **params: parameters of world and monitor.
+        """
+        if isinstance(world, MonMDP):
+            if params or monitor != "full":
+                raise MonMDPError("a finished MonMDP takes no monitor and no parameters")
+            self.monmdp = world
+        else:
+            self.monmdp = make(world, monitor, **params)
+        modes = self.metadata["render_modes"]
+        if render_mode is not None and render_mode not in modes:
+            raise MonMDPError(f"render_mode {render_mode!r}{nearest(str(render_mode), modes)}")
+        self.render_mode = render_mode
+        self.fill = number(fill, "fill")
+        self.expose_env_reward = bool(expose_env_reward)
+        mdp, mon = self.monmdp.mdp, self.monmdp.monitor
+        self.observation_space = spaces.Dict(
+            {"env": spaces.Discrete(mdp.n_states), "mon": spaces.Discrete(mon.n_states)}
+        )  # type: ignore[assignment]
+        self.action_space = spaces.Dict(
+            {"env": spaces.Discrete(mdp.n_actions), "mon": spaces.Discrete(mon.n_actions)}
+        )  # type: ignore[assignment]
+        self._tables = self.monmdp.tables
+        self._sizes = (mdp.n_actions, mon.n_actions)
+        self._limit = mdp.time_limit
+        self._state = (0, 0)
+        self._steps = 0
+        self._over = True
+        self._last = "no step yet"
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Observation, dict[str, Any]]:
+        """Start an episode; ``options={"env": s, "mon": s}`` chooses where (either or both)."""
+        super().reset(seed=seed)
+        u = self.np_random.random(2)
+        se, sm = reset(self._tables, u[0], u[1])
+        chosen = {"env": se, "mon": sm}
+        for key, value in (options or {}).items():
+            space = self.observation_space.spaces.get(key)  # type: ignore[attr-defined]
+            if space is None:
+                raise MonMDPError(f"unknown reset option {key!r}{nearest(str(key), chosen)}")
+            if not space.contains(value):
+                raise MonMDPError(f"reset option {key}={value!r} is no state; there are {space.n}")
+            chosen[key] = int(value)
+        self._state = (chosen["env"], chosen["mon"])
+        self._steps = 0
+        self._over = False
+        self._last = "no step yet"
+        info = {"reward_observed": False, "monitor_reward": 0.0, "proxy_reward": self.fill}
+        return self._observation(), info
+
+    def step(
+        self, action: Observation
+    ) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
+        """Take a joint action ``{"env": aᵉ, "mon": aᵐ}``."""
+        ae, am = self._checked(action)
+        if self._over:
+            raise gymnasium.error.ResetNeeded("the episode is over, or never began: call reset()")
+        se, sm = self._state
+        u = self.np_random.random(3)
+        next_se, next_sm, re, rm, shown, ended = step(
+            self._tables, se, sm, ae, am, u[0], u[1], u[2]
+        )
+        self._state = (int(next_se), int(next_sm))
+        self._steps += 1
+        terminated = bool(ended)
+        truncated = not terminated and self._limit is not None and self._steps >= self._limit
+        self._over = terminated or truncated
+        proxy = float(re) if shown else self.fill
+        info = {
+            "reward_observed": bool(shown),
+            "monitor_reward": float(rm),
+            "proxy_reward": proxy,
+        }
+        if self.expose_env_reward:
+            info["env_reward"] = float(re)
+        if self.render_mode is not None:
+            self._last = self._describe(ae, am, float(rm), proxy if shown else None)
+        return self._observation(), float(rm) + proxy, terminated, truncated, info
+
+    def render(self) -> NDArray[np.uint8] | str | None:  # type: ignore[override]
+        """Draw the world with the agent, the monitor's state and whether the reward was shown."""
+        if self.render_mode is None:
+            gymnasium.logger.warn("render() was called, but no render_mode was given to make()")
+            return None
+        from monmdp import drawing
+
+        mdp, monitor = self.monmdp.mdp, self.monmdp.monitor
+        se, sm = self._state
+        caption = f"step {self._steps}   monitor {monitor.states[sm]}\n{self._last}"
+        if self.render_mode == "ansi":
+            return f"{drawing.grid_text(mdp, agent=se)}\n{caption}\n"
+        picture: NDArray[np.uint8] = drawing.frame(self.monmdp, se, sm, caption=caption)
+        return picture
+
+    def _observation(self) -> Observation:
+        return {"env": self._state[0], "mon": self._state[1]}
+
+    def _checked(self, action: Any) -> tuple[int, int]:
+        try:
+            ae, am = int(action["env"]), int(action["mon"])
+        except (TypeError, KeyError, IndexError, ValueError):
+            raise MonMDPError(
+                f'an action is {{"env": aᵉ, "mon": aᵐ}}, got {action!r}'
+            ) from None
+        if not (0 <= ae < self._sizes[0] and 0 <= am < self._sizes[1]):
+            raise MonMDPError(
+                f"action {action!r} is outside the spaces: "
+                f"env 0 to {self._sizes[0] - 1}, mon 0 to {self._sizes[1] - 1}"
+            )
+        return ae, am
+
+    def _describe(self, ae: int, am: int, rm: float, shown: float | None) -> str:
+        mdp, monitor = self.monmdp.mdp, self.monmdp.monitor
+        reward = "reward hidden (⊥)" if shown is None else f"reward {shown:g} shown"
+        return (
+            f"{mdp.action_labels[ae]} + {monitor.actions[am]}: {reward}, monitor reward {rm:g}"
+        )

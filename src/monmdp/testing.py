@@ -1,0 +1,214 @@
+"""Conformance checks for worlds, monitors and Mon-MDPs, ours and yours.
+
+Each check raises `CheckFailed`, which lists everything that is wrong, or returns notes: things that
+are allowed but that their author should know, such as states nobody can reach or rewards of which a
+monitor shows a biased sample.
+
+>>> from monmdp import testing, worlds, monitors
+>>> testing.check_world(worlds.make("bottleneck"))
+[]
+>>> testing.check_monitor(monitors.make("ask"))
+[]
+"""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+
+from monmdp.errors import MonMDPError
+from monmdp.model import MDP, MonMDP, Monitor, join
+from monmdp.model.arrays import ROW_SUM_TOLERANCE
+
+__all__ = ["CheckFailed", "check_monitor", "check_monmdp", "check_world"]
+
+
+class CheckFailed(AssertionError):
+    """A check found something wrong; the message lists all of it."""
+
+    def __init__(self, what: str, problems: list[str]) -> None:
+        """`problems` are complete sentences."""
+        super().__init__(f"{what}: " + "; ".join(problems))
+        self.problems = problems
+
+
+def check_world(mdp: MDP) -> list[str]:
+    """Check a world: probabilities, indices, reward bounds, declarations; note what is odd."""
+    problems: list[str] = []
+
+    def demand(condition: bool, problem: str) -> None:
+        if not condition:
+            problems.append(problem)
+
+    if not isinstance(mdp, MDP):
+        raise CheckFailed("world", [f"an MDP expected, got {type(mdp).__name__}"])
+    sums = np.add.reduceat(mdp.probability, mdp.first[:-1])
+    demand(bool((np.abs(sums - 1) <= ROW_SUM_TOLERANCE).all()), "a pair's outcomes do not sum to 1")
+    demand(bool((mdp.probability > 0).all()), "an outcome has no chance")
+    inside = (mdp.successor >= 0) & (mdp.successor < mdp.n_states)
+    demand(bool(inside.all()), "a successor is no state")
+    demand(abs(mdp.start.sum() - 1) <= ROW_SUM_TOLERANCE, "the start distribution does not sum to 1")
+    slack = 1e-12 * max(1.0, abs(mdp.r_min), abs(mdp.r_max))
+    in_bounds = (mdp.reward >= mdp.r_min - slack) & (mdp.reward <= mdp.r_max + slack)
+    demand(bool(in_bounds.all()), "a reward lies outside [r_min, r_max]")
+    demand(len(mdp.state_labels) == mdp.n_states, "there is not one label per state")
+    demand(len(mdp.action_labels) == mdp.n_actions, "there is not one label per action")
+    for name in ("first", "successor", "probability", "reward", "terminates", "hidden", "start"):
+        demand(not getattr(mdp, name).flags.writeable, f"{name} can be written to")
+    demand(not pickle.loads(pickle.dumps(mdp)).reward.flags.writeable, "a copy can be written to")
+    if problems:
+        raise CheckFailed(f"world {mdp.name!r}", problems)
+
+    notes = []
+    acted_from = _reachable_states(mdp)
+    # A state that is only ever entered by an ending needs no way to act from it.
+    entered = np.unique(mdp.successor[acted_from[mdp.pair_of_outcome // mdp.n_actions]])
+    lost = ~acted_from
+    lost[entered] = False
+    if lost.any():
+        example = mdp.state_labels[int(np.argmax(lost))]
+        notes.append(f"{lost.sum()} states can never be reached, for example {example!r}")
+    if not (mdp.terminates.any() or mdp.time_limit):
+        notes.append("episodes never end: no outcome terminates and there is no time limit")
+    return notes
+
+
+def check_monitor(monitor: Monitor) -> list[str]:
+    """Check a monitor on its own: distributions, probabilities, and that it can be bound."""
+    if not isinstance(monitor, Monitor):
+        raise CheckFailed("monitor", [f"a Monitor expected, got {type(monitor).__name__}"])
+    problems = []
+    sums = monitor.transition.sum(axis=-1)
+    if not (np.abs(sums - 1) <= ROW_SUM_TOLERANCE).all() or (monitor.transition < 0).any():
+        problems.append("a transition row is no distribution")
+    if not ((monitor.show >= 0) & (monitor.show <= 1)).all():
+        problems.append("a probability of showing lies outside [0, 1]")
+    if abs(monitor.start.sum() - 1) > ROW_SUM_TOLERANCE or (monitor.start < 0).any():
+        problems.append("the start distribution is none")
+    if not np.isfinite(monitor.reward).all():
+        problems.append("a monitor reward is not finite")
+    if callable(monitor.pair_class) or callable(monitor.outcome_class):
+        try:
+            join(_small_world(), monitor)
+        except MonMDPError as error:
+            problems.append(f"it cannot be bound to a world: {error}")
+        except Exception as error:
+            problems.append(f"binding it to a world raised {type(error).__name__}: {error}")
+    if problems:
+        raise CheckFailed(f"monitor {monitor.name!r}", problems)
+    notes = []
+    if not (monitor.show > 0).any():
+        notes.append("it never shows any reward")
+    return notes
+
+
+def check_monmdp(monmdp: MonMDP, *, steps: int = 300, seed: int = 0) -> list[str]:
+    """Check a Mon-MDP: both factors, joint probabilities, and that stepping it keeps its word.
+
+    Steps the Gymnasium environment with random actions and compares every step with the tables:
+    successors, rewards and endings that can happen, and truthful observation: what is shown is the
+    true reward, and only what may be shown is.
+    """
+    from monmdp.planning import biased_pairs, observability
+
+    notes = check_world(monmdp.mdp) + check_monitor(monmdp.monitor)
+    name = f"{monmdp.mdp.name}/{monmdp.monitor.name}"
+    problems: list[str] = []
+    chance = monmdp.observability()
+    if not ((chance >= 0) & (chance <= 1)).all():
+        problems.append("a probability of seeing the reward lies outside [0, 1]")
+    back = monmdp.joint_state(*monmdp.split_state(np.arange(monmdp.n_states)))
+    if not (back == np.arange(monmdp.n_states)).all():
+        problems.append("joint state indices do not round-trip")
+    problems += _check_steps(monmdp, steps, seed, chance)
+    if problems:
+        raise CheckFailed(name, sorted(set(problems)))
+
+    seen = observability(monmdp)
+    if seen.rho is None:
+        notes.append("nothing is ever shown")
+    elif not seen.solvable:
+        notes.append(f"not solvable: {seen.never_observable.sum()} pairs can never be observed")
+    for bias in biased_pairs(monmdp):
+        pair = monmdp.mdp.pair_name(bias.state * monmdp.mdp.n_actions + bias.action)
+        notes.append(
+            f"biased observation: {pair} pays {bias.mean:.4g} on average, "
+            f"the rewards shown average {bias.shown_mean:.4g}"
+        )
+    return notes
+
+
+def _check_steps(
+    monmdp: MonMDP, steps: int, seed: int, chance: np.ndarray[tuple[int, int], np.dtype[np.float64]]
+) -> list[str]:
+    from monmdp.envs import MonMDPEnv
+
+    problems: list[str] = []
+    mdp, monitor = monmdp.mdp, monmdp.monitor
+    env = MonMDPEnv(monmdp, fill=-12345.0, expose_env_reward=True)
+    rng = np.random.default_rng(seed)
+    observation, info = env.reset(seed=seed)
+    if info["reward_observed"]:
+        problems.append("a reset shows a reward")
+    if mdp.start[observation["env"]] == 0 or monitor.start[observation["mon"]] == 0:
+        problems.append("an episode starts where the start distribution has no mass")
+    for _ in range(steps):
+        se, sm = observation["env"], observation["mon"]
+        ae, am = int(rng.integers(mdp.n_actions)), int(rng.integers(monitor.n_actions))
+        observation, reward, terminated, truncated, info = env.step({"env": ae, "mon": am})
+        pair = se * mdp.n_actions + ae
+        outcomes = slice(mdp.first[pair], mdp.first[pair + 1])
+        possible = (
+            (mdp.successor[outcomes] == observation["env"])
+            & (mdp.reward[outcomes] == info["env_reward"])
+            & (mdp.terminates[outcomes] == terminated)
+        )
+        if not possible.any():
+            problems.append("a step has an outcome that is not in the tables")
+        if not monitor.transition[monmdp.pair_class[pair], sm, am, observation["mon"]] > 0:
+            problems.append("the monitor moved where it cannot")
+        shown = info["reward_observed"]
+        if shown and info["proxy_reward"] != info["env_reward"]:
+            problems.append("the reward shown is not the true one")
+        if not shown and info["proxy_reward"] != env.fill:
+            problems.append("something is shown for a hidden reward")
+        if shown and chance[monmdp.joint_state(se, sm), monmdp.joint_action(ae, am)] == 0:
+            problems.append("a reward is shown that never can be")
+        if info["monitor_reward"] != monitor.reward[sm, am]:
+            problems.append("the monitor reward is not the one of the table")
+        if reward != info["monitor_reward"] + info["proxy_reward"]:
+            problems.append("the reward is not monitor reward plus proxy reward")
+        if terminated or truncated:
+            observation, info = env.reset()
+    return problems
+
+
+def _reachable_states(mdp: MDP) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """[state] environment states in which one may come to act."""
+    going = ~mdp.terminates
+    source = mdp.pair_of_outcome[going] // mdp.n_actions
+    target = mdp.successor[going]
+    reached: np.ndarray[tuple[int], np.dtype[np.bool_]] = mdp.start > 0
+    while True:
+        grown = reached.copy()
+        grown[target[reached[source]]] = True
+        if (grown == reached).all():
+            return reached
+        reached = grown
+
+
+def _small_world() -> MDP:
+    """A world with a button, a ⊥ outcome, a random reward and an ending."""
+    outcomes = [
+        (0, 0, 0, 1.0, 0.0, False, False),
+        (0, 1, 1, 0.5, 1.0, False, False),
+        (0, 1, 0, 0.5, 0.0, False, False),
+        (1, 0, 0, 1.0, -1.0, False, True),
+        (1, 1, 1, 1.0, 0.5, True, False),
+    ]
+    return MDP.from_outcomes(
+        outcomes, name="small", n_states=2, n_actions=2, start=[1.0, 0.0], button=(0, 0)
+    )
+
+
