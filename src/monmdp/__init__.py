@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from monmdp import drawing, envs, monitors, planning, testing, worlds
     from monmdp.catalogue import make
     from monmdp.errors import MonMDPError
-    from monmdp.model import MDP, MonMDP, Monitor, join
+    from monmdp.model import MDP, Monitor, MonMDP, join
     from monmdp.planning import evaluate, solve
 
 __version__ = "0.1.0"

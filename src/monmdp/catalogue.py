@@ -7,7 +7,7 @@ from typing import Any
 
 from monmdp import monitors, worlds
 from monmdp.errors import MonMDPError
-from monmdp.model import MDP, MonMDP, Monitor, join
+from monmdp.model import MDP, Monitor, MonMDP, join
 from monmdp.naming import Scope, assign, call, scope_of
 
 

@@ -31,7 +31,7 @@ app = typer.Typer(
 World = Annotated[
     str,
     typer.Argument(
-        help="A world's name, a map file, module:object, gymnasium:FrozenLake-v1, or a .npz problem.",
+        help="A world's name, a map file, module:object, gymnasium:FrozenLake-v1, a .npz problem.",
         show_default=False,
     ),
 ]
@@ -79,7 +79,9 @@ def list_names(as_json: AsJson = False) -> None:
     sections = {
         kind: {
             name: {
-                "parameters": [str(p) for p in scope_of(module.factory(name), name).parameters.values()],
+                "parameters": [
+                    str(p) for p in scope_of(module.factory(name), name).parameters.values()
+                ],
                 "about": _first_line(module.factory(name)),
             }
             for name in module.registry
@@ -128,7 +130,9 @@ def solve(
     gamma: Annotated[float, typer.Option(help="Discount, in [0, 1).")] = 0.99,
     what_if: Annotated[
         bool,
-        typer.Option("--what-if", help="For each never-observable pair: what would seeing it gain?"),
+        typer.Option(
+            "--what-if", help="For each never-observable pair: what would seeing it gain?"
+        ),
     ] = False,
     pair: Annotated[
         list[str] | None,
@@ -136,9 +140,9 @@ def solve(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Solve a problem exactly: what can be seen, the minimax-optimal policy, what not seeing costs."""
+    """Solve exactly: what can be seen, the minimax-optimal policy, what not seeing costs."""
     from monmdp import drawing, planning
-    from monmdp.planning.optimal import checked_gamma
+    from monmdp.planning.policy_iteration import checked_gamma
 
     checked_gamma(gamma)
     problem, params = _problem(world, words)
@@ -172,16 +176,14 @@ def solve(
 
 
 @app.command()
-def check(
-    world: World, words: Words = None, as_json: AsJson = False
-) -> None:
+def check(world: World, words: Words = None, as_json: AsJson = False) -> None:
     """Check a problem: probabilities, bounds, reachability, truthful and fair observation."""
-    from monmdp.testing import CheckFailed, check_monmdp
+    from monmdp.testing import CheckError, check_monmdp
 
     problem, _ = _problem(world, words)
     try:
         notes = check_monmdp(problem)
-    except CheckFailed as failure:
+    except CheckError as failure:
         raise MonMDPError(str(failure)) from None
     if as_json:
         print(json.dumps({"passed": True, "notes": notes}, indent=2))
@@ -264,8 +266,8 @@ def _print_solution(solution: Solution, params: dict[str, str]) -> None:
     given = "".join(f"  {key}={value}" for key, value in params.items())
     print(f"{mdp.name} / {monitor.name}{given}")
     print(
-        f"{mdp.n_states} x {monitor.n_states} states, {mdp.n_actions} x {monitor.n_actions} actions,"
-        f" gamma {solution.gamma:g}"
+        f"{mdp.n_states} x {monitor.n_states} states, "
+        f"{mdp.n_actions} x {monitor.n_actions} actions, gamma {solution.gamma:g}"
     )
     print()
     never = seen.never_observable_pairs

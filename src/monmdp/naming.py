@@ -109,9 +109,7 @@ def assign(given: Mapping[str, Any], scopes: Mapping[str, Scope]) -> dict[str, d
         prefix, dot, rest = key.partition(".")
         if dot:
             if prefix not in scopes:
-                raise MonMDPError(
-                    f"unknown prefix in {key!r}{nearest(prefix, scopes)}"
-                )
+                raise MonMDPError(f"unknown prefix in {key!r}{nearest(prefix, scopes)}")
             owners, name = [prefix], rest
             if name not in scopes[prefix].parameters and not scopes[prefix].open_ended:
                 known = scopes[prefix].parameters
@@ -123,10 +121,10 @@ def assign(given: Mapping[str, Any], scopes: Mapping[str, Scope]) -> dict[str, d
             if not owners:
                 owners = [s for s in scopes if scopes[s].open_ended]
         if not owners:
-            known = {k for scope in scopes.values() for k in scope.parameters}
+            names = {k for scope in scopes.values() for k in scope.parameters}
             whats = " and ".join(scope.what for scope in scopes.values())
             verb = "have" if len(scopes) > 1 else "has"
-            raise MonMDPError(f"{whats} {verb} no parameter {key!r}{nearest(key, known)}")
+            raise MonMDPError(f"{whats} {verb} no parameter {key!r}{nearest(key, names)}")
         if len(owners) > 1:
             ways = " or ".join(f"{owner}.{key}=…" for owner in owners)
             whats = " and ".join(scopes[owner].what for owner in owners)
@@ -252,7 +250,13 @@ def _convert(value: Any, kind: type) -> Any:
     """Return `value` as a bool, int or float, or None where it is none."""
     if kind is bool:
         words = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
-        return words.get(value.lower()) if isinstance(value, str) else value if value in (True, False) else None
+        return (
+            words.get(value.lower())
+            if isinstance(value, str)
+            else value
+            if value in (True, False)
+            else None
+        )
     if isinstance(value, bool):
         return None
     try:

@@ -6,6 +6,6 @@ Matplotlib is touched.
 """
 
 from monmdp.drawing.picture import draw_world, frame, gallery, save
-from monmdp.drawing.text import policy_text, world_text
+from monmdp.drawing.text import grid_text, policy_text, world_text
 
-__all__ = ["draw_world", "frame", "gallery", "policy_text", "save", "world_text"]
+__all__ = ["draw_world", "frame", "gallery", "grid_text", "policy_text", "save", "world_text"]

@@ -1,6 +1,8 @@
-"""Pictures of worlds without a map: states and arcs, or a matrix where there are too many states."""
+"""Pictures of worlds without a map: states and arcs, or a matrix where the states are many."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -62,7 +64,7 @@ def _nodes(ax: Axes, mdp: MDP) -> FloatArray:
         if mdp.terminates[o]:
             ends.add(arc)
     for (state, action, successor), chance in arcs.items():
-        style = {
+        style: dict[str, Any] = {
             "color": ACTION_COLOURS[action % len(ACTION_COLOURS)],
             "linewidth": 0.5 + 1.5 * chance,
             "linestyle": (0, (3, 1.5)) if (state, action, successor) in ends else "-",
@@ -92,7 +94,7 @@ def _nodes(ax: Axes, mdp: MDP) -> FloatArray:
         ax.add_artist(node)
         label = shortened(mdp.state_labels[state], 7)
         ax.text(
-            *at[state], label, ha="center", va="center", zorder=4, parse_math=False,
+            at[state, 0], at[state, 1], label, ha="center", va="center", zorder=4, parse_math=False,
             fontsize=8 if len(label) <= 3 else 5.5,
         )  # fmt: skip
     reach = RADIUS + 0.2 + 0.2 * mdp.n_actions
@@ -111,9 +113,7 @@ def _node(centre: FloatArray) -> Circle:
 
 def _legend(ax: Axes, mdp: MDP, any_ends: bool) -> None:
     handles = [
-        Line2D(
-            [], [], color=ACTION_COLOURS[a % len(ACTION_COLOURS)], label=shortened(label, 16)
-        )  # fmt: skip
+        Line2D([], [], color=ACTION_COLOURS[a % len(ACTION_COLOURS)], label=shortened(label, 16))
         for a, label in enumerate(mdp.action_labels[:12])
     ]
     if mdp.n_actions > 12:

@@ -8,6 +8,7 @@ Okabe and Ito, which colour-blind people can tell apart.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -51,7 +52,7 @@ def place(
 
 def robot() -> list[Patch]:
     """Return the agent: head, two eyes, mouth, ears and antenna."""
-    line = {"edgecolor": DARK, "linewidth": 0.8}
+    line: dict[str, Any] = {"edgecolor": DARK, "linewidth": 0.8}
     patches: list[Patch] = [
         Rectangle((0.485, 0.18), 0.03, 0.14, facecolor=DARK),
         Circle((0.5, 0.17), 0.05, facecolor=VERMILION, **line),
@@ -62,9 +63,8 @@ def robot() -> list[Patch]:
             0.40,
             boxstyle="round,pad=0.06,rounding_size=0.1",
             facecolor=SKY,
-            mutation_aspect=1,
             **line,
-        ),  # fmt: skip
+        ),
         Rectangle((0.37, 0.68), 0.26, 0.05, facecolor=DARK),
     ]
     for x in (0.39, 0.61):
@@ -104,7 +104,7 @@ def letter(tile: str) -> list[Patch]:
 
 
 def _chest() -> list[Patch]:
-    line = {"edgecolor": "#3a2410", "linewidth": 0.8}
+    line: dict[str, Any] = {"edgecolor": "#3a2410", "linewidth": 0.8}
     lid = np.linspace(np.pi, 0, 30)
     curve = np.column_stack([0.5 + 0.34 * np.cos(lid), 0.46 - 0.22 * np.sin(lid)])
     return [
@@ -174,7 +174,7 @@ def _wasp() -> list[Patch]:
         x = np.linspace(left, left + 0.065, 8)
         y = b * np.sqrt(1 - (x / a) ** 2)
         edge = np.concatenate([np.column_stack([x, y]), np.column_stack([x, -y])[::-1]])
-        patches.append(Polygon(edge + (centre_x, centre_y), facecolor=BLACK))
+        patches.append(Polygon(edge + np.array([centre_x, centre_y]), facecolor=BLACK))
     patches.append(Circle((0.25, 0.56), 0.095, facecolor=BLACK))
     patches.append(Circle((0.22, 0.54), 0.025, facecolor="white"))
     return patches
@@ -223,14 +223,14 @@ def _water() -> list[Patch]:
     return [_ribbon(w, np.full(40, 0.035), facecolor=SKY, linewidth=0) for w in waves]
 
 
-def _ribbon(line: ArrayLike, width: FloatArray, **style: object) -> Polygon:
+def _ribbon(line: ArrayLike, width: FloatArray, **style: Any) -> Polygon:
     """A line [point, 2] of the given widths, as a filled area."""
     points = np.asarray(line, dtype=np.float64)
     along = np.gradient(points, axis=0)
     across = np.column_stack([-along[:, 1], along[:, 0]])
     across *= (width / 2 / np.linalg.norm(across, axis=1))[:, None]
     edge = np.concatenate([points + across, (points - across)[::-1]])
-    return Polygon(edge, closed=True, **style)  # type: ignore[arg-type]
+    return Polygon(edge, closed=True, **style)
 
 
 ICONS: dict[str, Icon] = {

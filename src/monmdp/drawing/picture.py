@@ -63,7 +63,7 @@ def draw_world(
         figure.set_layout_engine("tight")
     _draw(ax, mdp, standing(mdp, agent))
     ax.set_title(title, fontsize=10, parse_math=False)
-    return ax.figure.figure  # type: ignore[return-value]
+    return ax.figure.figure
 
 
 def gallery(mdps: Mapping[str, MDP]) -> Figure:
@@ -246,7 +246,7 @@ def _solid(tile: str) -> str:
 
 
 def _number_axes(ax: Axes, height: int, width: int) -> None:
-    """Write the numbers of rows and columns beside the grid, not all of them where there are many."""
+    """Write the numbers of rows and columns beside the grid, or some of them in large grids."""
     for axis, n in ((ax.xaxis, width), (ax.yaxis, height)):
         shown = range(0, n, 1 if n <= MAX_DETAILED else int(np.ceil(n / 10)))
         axis.set_ticks([i + 0.5 for i in shown], [str(i) for i in shown])
@@ -343,7 +343,7 @@ def _framed(image: Image, centres: IntArray, robot_size: int) -> _Stage:
     )
     left = (full_width - width) // 2
     full[MARGIN : MARGIN + height, left : left + width] = image
-    return _Stage(full, _robot_image(robot_size), centres + (MARGIN, left))
+    return _Stage(full, _robot_image(robot_size), centres + np.array([MARGIN, left]))
 
 
 def _robot_image(size: int) -> Image:
@@ -363,8 +363,8 @@ def _pixels(figure: Figure) -> Image:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
     canvas = FigureCanvasAgg(figure)
-    canvas.draw()
-    return np.array(canvas.buffer_rgba(), dtype=np.uint8)
+    canvas.draw()  # type: ignore[no-untyped-call]
+    return np.array(canvas.buffer_rgba(), dtype=np.uint8)  # type: ignore[no-untyped-call]
 
 
 def _paste(image: Image, sprite: Image, centre: IntArray) -> None:
@@ -392,7 +392,7 @@ def _caption(lines: list[str], width: int) -> Image:
     for i, line in enumerate(folded):
         y = 1 - (6 + (i + 0.5) * LINE_PIXELS) / height
         figure.text(
-            10 / width, y, line, family="DejaVu Sans Mono", fontsize=9, va="center", color="#222222",
-            weight="bold" if i == 0 else "normal", parse_math=False,
+            10 / width, y, line, family="DejaVu Sans Mono", fontsize=9, va="center",
+            color="#222222", weight="bold" if i == 0 else "normal", parse_math=False,
         )  # fmt: skip
     return _pixels(figure)[..., :3]

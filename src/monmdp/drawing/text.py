@@ -62,6 +62,14 @@ def world_text(mdp: MDP, *, agent: int | None = None) -> str:
     return "\n".join(lines)
 
 
+def grid_text(mdp: MDP, *, agent: int | None = None) -> str:
+    """Return only the map with the agent `@` in it; without a map, the agent's state by name."""
+    marked = standing(mdp, agent)
+    if mdp.picture is None:
+        return "state " + "; ".join(mdp.state_labels[s] for s in marked)
+    return "\n".join(_map(mdp, marked))
+
+
 def policy_text(monmdp: MonMDP, policy: ArrayLike, *, max_states: int = 2000) -> str:
     """Return a policy [s, a] as text, one block for each monitor state.
 
@@ -76,13 +84,17 @@ def policy_text(monmdp: MonMDP, policy: ArrayLike, *, max_states: int = 2000) ->
     chosen = chance >= chance.max(axis=(2, 3), keepdims=True) - TIE  # [se, sm, ae, am]
     block = _list_block if mdp.picture is None else _map_block
     shown = min(monitor.n_states, max(1, max_states // mdp.n_states))
-    blocks = []
+    alike: dict[str, list[str]] = {}  # monitor states with the same block share it
     for sm in range(shown):
         env, mon = chosen[:, sm].any(axis=2), chosen[:, sm].any(axis=1)
         lines = block(mdp, monitor.actions, env, mon, max_states)
-        blocks.append("\n".join([f"monitor state {monitor.states[sm]}:", *lines]))
+        alike.setdefault("\n".join(lines), []).append(monitor.states[sm])
+    blocks = [
+        f"monitor state{'s' if len(states) > 1 else ''} {', '.join(states)}:\n{lines}"
+        for lines, states in alike.items()
+    ]
     if shown < monitor.n_states:
-        blocks.append(f"… and {monitor.n_states - shown} more monitor states")
+        blocks.append(_more(monitor.n_states - shown, "monitor state"))
     return "\n\n".join(blocks)
 
 
@@ -198,7 +210,7 @@ def _table(mdp: MDP) -> list[str]:
     wide = [max(len(row[column]) for row in rows) for column in (0, 1)]
     lines = [f"{s:<{wide[0]}}  {a:<{wide[1]}}  {rest}" for s, a, rest in rows]
     if shown < mdp.n_pairs:
-        lines.append(f"… and {mdp.n_pairs - shown} more pairs")
+        lines.append(_more(mdp.n_pairs - shown, "pair"))
     return lines
 
 
@@ -211,7 +223,7 @@ def _outcomes(mdp: MDP, pair: int, most: int = 4) -> str:
         parts += ["ends"] * bool(mdp.terminates[o]) + ["hidden"] * bool(mdp.hidden[o])
         words.append(f"{label} ({', '.join(parts)})")
     if end - first > most:
-        words.append(f"… and {end - first - most} more")
+        words.append(_more(end - first - most, "outcome"))
     return "  ".join(words)
 
 
@@ -241,7 +253,7 @@ def _map_block(
     glyphs = [_glyph(mdp, chosen) for chosen in env]
     lines = lay_out(lambda s: glyphs[s])
     if n_rows < len(all_rows):
-        lines.append(f"… and {len(all_rows) - n_rows} more rows")
+        lines.append(_more(len(all_rows) - n_rows, "row"))
     lines += _glyph_key(mdp, env, glyphs)
     if (mon == mon[0]).all():
         lines.append(f"monitor action {_either(monitor_actions, mon[0])} everywhere")
@@ -289,13 +301,17 @@ def _list_block(
         line = f"{shortened(mdp.state_labels[s], 24)}: {_either(mdp.action_labels, env[s])}"
         lines.append(line if same else f"{line}; monitor {_either(monitor_actions, mon[s])}")
     if shown < mdp.n_states:
-        lines.append(f"… and {mdp.n_states - shown} more states")
+        lines.append(_more(mdp.n_states - shown, "state"))
     if same:
         lines.append(f"monitor action {_either(monitor_actions, mon[0])} everywhere")
     return lines
 
 
+def _more(n: int, what: str) -> str:
+    return f"… and {n} more {what}{'s' if n > 1 else ''}"
+
+
 def _either(labels: Sequence[str], chosen: BoolArray) -> str:
     if chosen.all() and len(labels) > 2:
         return "any"
-    return " or ".join(labels[a] for a in np.flatnonzero(chosen))
+    return " or ".join(label for label, used in zip(labels, chosen, strict=True) if used)

@@ -9,8 +9,8 @@ False
 """
 
 from monmdp.envs.monmdp_env import MonMDPEnv
-from monmdp.registration import IDS, register
 from monmdp.envs.wrappers import JointDiscrete, MultiDiscreteAction, ObserveRewardMask
+from monmdp.registration import IDS, register
 
 __all__ = [
     "IDS",

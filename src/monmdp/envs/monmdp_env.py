@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from monmdp.catalogue import make
 from monmdp.errors import MonMDPError, nearest
-from monmdp.model import MDP, MonMDP, Monitor
+from monmdp.model import MDP, Monitor, MonMDP
 from monmdp.model.dynamics import reset, step
 from monmdp.model.mdp import number
 
@@ -35,7 +35,11 @@ Observation = dict[str, int]
 class MonMDPEnv(gymnasium.Env[Observation, Observation]):
     """The environment; observations and actions are ``{"env": int, "mon": int}``."""
 
-    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["rgb_array", "ansi"], "render_fps": 4}
+    # gymnasium declares it for instances, yet reads it from the class
+    metadata: ClassVar[dict[str, Any]] = {  # type: ignore[misc]
+        "render_modes": ["rgb_array", "ansi"],
+        "render_fps": 4,
+    }
 
     def __init__(
         self,
@@ -106,9 +110,7 @@ class MonMDPEnv(gymnasium.Env[Observation, Observation]):
         info = {"reward_observed": False, "monitor_reward": 0.0, "proxy_reward": self.fill}
         return self._observation(), info
 
-    def step(
-        self, action: Observation
-    ) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
+    def step(self, action: Observation) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
         """Take a joint action ``{"env": aᵉ, "mon": aᵐ}``."""
         ae, am = self._checked(action)
         if self._over:
@@ -135,7 +137,7 @@ class MonMDPEnv(gymnasium.Env[Observation, Observation]):
             self._last = self._describe(ae, am, float(rm), proxy if shown else None)
         return self._observation(), float(rm) + proxy, terminated, truncated, info
 
-    def render(self) -> NDArray[np.uint8] | str | None:  # type: ignore[override]
+    def render(self) -> NDArray[np.uint8] | str | None:
         """Draw the world with the agent, the monitor's state and whether the reward was shown."""
         if self.render_mode is None:
             gymnasium.logger.warn("render() was called, but no render_mode was given to make()")
@@ -144,9 +146,9 @@ class MonMDPEnv(gymnasium.Env[Observation, Observation]):
 
         mdp, monitor = self.monmdp.mdp, self.monmdp.monitor
         se, sm = self._state
-        caption = f"step {self._steps}   monitor {monitor.states[sm]}\n{self._last}"
+        caption = f"step {self._steps}\n{self._last}"
         if self.render_mode == "ansi":
-            return f"{drawing.grid_text(mdp, agent=se)}\n{caption}\n"
+            return f"{drawing.grid_text(mdp, agent=se)}\nmonitor {monitor.states[sm]}, {caption}\n"
         picture: NDArray[np.uint8] = drawing.frame(self.monmdp, se, sm, caption=caption)
         return picture
 
@@ -157,9 +159,7 @@ class MonMDPEnv(gymnasium.Env[Observation, Observation]):
         try:
             ae, am = int(action["env"]), int(action["mon"])
         except (TypeError, KeyError, IndexError, ValueError):
-            raise MonMDPError(
-                f'an action is {{"env": aᵉ, "mon": aᵐ}}, got {action!r}'
-            ) from None
+            raise MonMDPError(f'an action is {{"env": aᵉ, "mon": aᵐ}}, got {action!r}') from None
         if not (0 <= ae < self._sizes[0] and 0 <= am < self._sizes[1]):
             raise MonMDPError(
                 f"action {action!r} is outside the spaces: "
@@ -170,6 +170,4 @@ class MonMDPEnv(gymnasium.Env[Observation, Observation]):
     def _describe(self, ae: int, am: int, rm: float, shown: float | None) -> str:
         mdp, monitor = self.monmdp.mdp, self.monmdp.monitor
         reward = "reward hidden (⊥)" if shown is None else f"reward {shown:g} shown"
-        return (
-            f"{mdp.action_labels[ae]} + {monitor.actions[am]}: {reward}, monitor reward {rm:g}"
-        )
+        return f"{mdp.action_labels[ae]} + {monitor.actions[am]}: {reward}, monitor reward {rm:g}"

@@ -9,6 +9,7 @@ import numpy as np
 from gymnasium import spaces
 from gymnasium.utils import RecordConstructorArgs
 
+from monmdp.envs.monmdp_env import MonMDPEnv
 from monmdp.errors import MonMDPError
 
 
@@ -21,8 +22,19 @@ def _sizes(space: Any, what: str) -> tuple[int, int]:
     return int(env.n), int(mon.n)
 
 
+def _proxy_bounds(env: gymnasium.Env[Any, Any]) -> tuple[float, float]:
+    """Bounds of the proxy reward, where the environment knows them."""
+    base: Any = env.unwrapped
+    if not isinstance(base, MonMDPEnv):
+        return -np.inf, np.inf
+    mdp = base.monmdp.mdp
+    return min(mdp.r_min, base.fill), max(mdp.r_max, base.fill)
+
+
 class JointDiscrete(gymnasium.Wrapper[int, int, Any, Any], RecordConstructorArgs):
     """One `Discrete` space each: s = sᵉ·|Sᵐ| + sᵐ and a = aᵉ·|Aᵐ| + aᵐ."""
+
+    env: gymnasium.Env[Any, Any]  # gymnasium gives it the wrapper's own observations and actions
 
     def __init__(self, env: gymnasium.Env[Any, Any]) -> None:
         """Wrap an environment with ``Dict(env=Discrete, mon=Discrete)`` spaces."""
@@ -57,7 +69,7 @@ class MultiDiscreteAction(gymnasium.ActionWrapper[Any, Any, Any], RecordConstruc
         """Wrap an environment with a ``Dict(env=Discrete, mon=Discrete)`` action space."""
         RecordConstructorArgs.__init__(self)
         gymnasium.ActionWrapper.__init__(self, env)
-        self.action_space = spaces.MultiDiscrete(_sizes(env.action_space, "actions"))
+        self.action_space = spaces.MultiDiscrete(list(_sizes(env.action_space, "actions")))
 
     def action(self, action: Any) -> dict[str, int]:
         """Turn ``[aᵉ, aᵐ]`` into the dictionary the environment takes."""
@@ -78,11 +90,12 @@ class ObserveRewardMask(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructor
         gymnasium.Wrapper.__init__(self, env)
         if not isinstance(env.observation_space, spaces.Dict):
             raise MonMDPError(f"observations: a Dict expected, got {env.observation_space}")
+        low, high = _proxy_bounds(env)
         self.observation_space = spaces.Dict(
             {
                 **env.observation_space.spaces,
                 "reward_observed": spaces.Discrete(2),
-                "proxy_reward": spaces.Box(-np.inf, np.inf, (1,), np.float32),
+                "proxy_reward": spaces.Box(low, high, (1,), np.float32),
             }
         )
 

@@ -22,10 +22,15 @@ Place = Callable[[tuple[int, ...]], str]
 
 
 class FrozenArrays:
-    """Mixin for frozen dataclasses of arrays: a copy from another process is validated and frozen too.
+    """Mixin for frozen dataclasses of arrays: a pickled copy is validated and frozen too.
 
     Pickle alone would hand back writable arrays.
     """
+
+    def _set(self, **values: Any) -> None:
+        """Fill fields from the constructor, the only place that may."""
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Rebuild through the constructor."""

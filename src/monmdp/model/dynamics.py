@@ -44,7 +44,7 @@ class Tables(NamedTuple):
 
 
 def draw(cum: FloatArray, low: int, high: int, u: float) -> int:
-    """Return the first index i in [low, high) with u < cum[i]; cum[high - 1] is 1 and u below it."""
+    """Return the first index i in [low, high) with u < cum[i]; u is below cum[high - 1] = 1."""
     high -= 1
     while low < high:
         middle = (low + high) // 2

@@ -48,7 +48,7 @@ class Outcomes(NamedTuple):
     """[outcome] ⊥"""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, init=False)
 class MDP(FrozenArrays):
     """A finite environment MDP. Validated once; its arrays are read-only."""
 
@@ -73,63 +73,86 @@ class MDP(FrozenArrays):
     """the least mean reward the environment may have; what pessimism assumes"""
     r_max: float
     """the largest"""
-    time_limit: int | None = None
+    time_limit: int | None
     """episodes are truncated after so many steps; None: never"""
-    state_labels: tuple[str, ...] = ()
-    action_labels: tuple[str, ...] = ()
-    picture: tuple[str, ...] | None = None
+    state_labels: tuple[str, ...]
+    action_labels: tuple[str, ...]
+    picture: tuple[str, ...] | None
     """text map: one tile per state in reading order; '#' is a wall and no state"""
-    button: tuple[int, int] | None = None
+    button: tuple[int, int] | None
     """(state, action) that pushes the button of the Button monitor"""
-    goal: BoolArray = None  # type: ignore[assignment]
+    goal: BoolArray
     """[state, action] the pairs that count as reaching the goal; default none"""
-    bottom: BoolArray = None  # type: ignore[assignment]
+    bottom: BoolArray
     """[state] the ⊥ cells, whose visits are counted; default none"""
 
-    def __post_init__(self) -> None:
+    def __init__(
+        self,
+        name: str,
+        n_states: int,
+        n_actions: int,
+        first: ArrayLike,
+        successor: ArrayLike,
+        probability: ArrayLike,
+        reward: ArrayLike,
+        terminates: ArrayLike,
+        hidden: ArrayLike,
+        start: ArrayLike,
+        r_min: float,
+        r_max: float,
+        time_limit: int | None = None,
+        state_labels: Sequence[str] = (),
+        action_labels: Sequence[str] = (),
+        picture: Sequence[str] | None = None,
+        button: tuple[int | str | Sequence[int], int | str] | None = None,
+        goal: ArrayLike | None = None,
+        bottom: ArrayLike | None = None,
+    ) -> None:
         """Freeze every array and refuse what is no MDP, naming the first offending state."""
-        fix = lambda field, value: object.__setattr__(self, field, value)  # noqa: E731
-        for field in ("n_states", "n_actions"):
-            fix(field, whole_number(getattr(self, field), field, at_least=1))
-        S, A, sa = self.n_states, self.n_actions, self.n_states * self.n_actions
+        S = whole_number(n_states, "n_states", at_least=1)
+        A = whole_number(n_actions, "n_actions", at_least=1)
         default_states = tuple(str(s) for s in range(S))
         default_actions = tuple(str(a) for a in range(A))
-        fix("state_labels", labels(self.state_labels or None, default_states, "state labels"))
-        fix("action_labels", labels(self.action_labels or None, default_actions, "action labels"))
-
-        fix("first", frozen(self.first, np.int64, (sa + 1,), "first"))
-        n = int(self.first[-1])
+        self._set(
+            name=name,
+            n_states=S,
+            n_actions=A,
+            state_labels=labels(state_labels or None, default_states, "state labels"),
+            action_labels=labels(action_labels or None, default_actions, "action labels"),
+            first=frozen(first, np.int64, (S * A + 1,), "first"),
+        )
         counts = np.diff(self.first)
         if self.first[0] != 0 or (counts < 0).any():
             raise MonMDPError("first: must start at 0 and never decrease")
         if (counts == 0).any():
             where = self.pair_name(int(np.argmax(counts == 0)))
             raise MonMDPError(f"no outcome is given for {where}; every pair needs at least one")
-        fix("successor", frozen(self.successor, np.int64, (n,), "successor"))
-        fix("probability", frozen(self.probability, np.float64, (n,), "probability"))
-        fix("reward", frozen(self.reward, np.float64, (n,), "reward"))
-        fix("terminates", frozen(self.terminates, np.bool_, (n,), "terminates"))
-        fix("hidden", frozen(self.hidden, np.bool_, (n,), "hidden"))
-        fix("start", frozen(self.start, np.float64, (S,), "start distribution"))
-        no_goal = np.zeros((S, A), dtype=bool)
-        fix("goal", frozen(no_goal if self.goal is None else self.goal, np.bool_, (S, A), "goal"))
-        no_bottom = np.zeros(S, dtype=bool)
-        bottom = no_bottom if self.bottom is None else self.bottom
-        fix("bottom", frozen(bottom, np.bool_, (S,), "bottom"))
-
+        n = int(self.first[-1])
+        no_goal, no_bottom = np.zeros((S, A), dtype=bool), np.zeros(S, dtype=bool)
+        self._set(
+            successor=frozen(successor, np.int64, (n,), "successor"),
+            probability=frozen(probability, np.float64, (n,), "probability"),
+            reward=frozen(reward, np.float64, (n,), "reward"),
+            terminates=frozen(terminates, np.bool_, (n,), "terminates"),
+            hidden=frozen(hidden, np.bool_, (n,), "hidden"),
+            start=frozen(start, np.float64, (S,), "start distribution"),
+            goal=frozen(no_goal if goal is None else goal, np.bool_, (S, A), "goal"),
+            bottom=frozen(no_bottom if bottom is None else bottom, np.bool_, (S,), "bottom"),
+        )
         self._check_outcomes()
         check_distribution(self.start, "start distribution", lambda _: "")
-        fix("r_min", number(self.r_min, "r_min"))
-        fix("r_max", number(self.r_max, "r_max"))
+        self._set(r_min=number(r_min, "r_min"), r_max=number(r_max, "r_max"))
         self._check_rewards()
-        if self.time_limit is not None:
-            fix("time_limit", whole_number(self.time_limit, "time_limit", at_least=1))
-        if self.button is not None:
-            state, action = self.button
-            fix("button", (self.find_state(state), self.find_action(action)))
-        if self.picture is not None:
-            fix("picture", tuple(str(row) for row in self.picture))
-            cells = sum(tile != "#" for row in self.picture for tile in row)
+        if time_limit is not None:
+            time_limit = whole_number(time_limit, "time_limit", at_least=1)
+        # The picture comes before the button, whose state may be given by row and column.
+        rows = None if picture is None else tuple(str(row) for row in picture)
+        self._set(time_limit=time_limit, picture=rows, button=None)
+        if button is not None:
+            state, action = button
+            self._set(button=(self.find_state(state), self.find_action(action)))
+        if rows is not None:
+            cells = sum(tile != "#" for row in rows for tile in row)
             if cells != S:
                 raise MonMDPError(f"picture: {cells} cells for {S} states")
 
@@ -216,6 +239,8 @@ class MDP(FrozenArrays):
 
     def find_state(self, state: int | str | Sequence[int]) -> int:
         """Return the index of a state given as index, label or (row, column)."""
+        if isinstance(state, Sequence) and not isinstance(state, str):
+            return self._state_at(tuple(state))
         if isinstance(state, str):
             if state in self.state_labels:
                 return self.state_labels.index(state)
@@ -226,8 +251,6 @@ class MDP(FrozenArrays):
                     f"unknown state {state!r}{_nearest_of_few(state, self.state_labels)}"
                 )
             state = int(state)
-        if isinstance(state, Sequence):
-            return self._state_at(tuple(state))
         if not 0 <= int(state) < self.n_states:
             raise MonMDPError(f"state {state} does not exist; states are 0 to {self.n_states - 1}")
         return int(state)

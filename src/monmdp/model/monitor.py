@@ -26,8 +26,8 @@ from monmdp.model.arrays import (
     BoolArray,
     FloatArray,
     FrozenArrays,
-    IntArray,
     check_distribution,
+    first_index,
     frozen,
     labels,
 )
@@ -39,13 +39,13 @@ OutcomeClass = Callable[[Outcomes], ArrayLike]
 """outcomes in columns -> int or bool [outcome]; looks at each outcome alone"""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, init=False)
 class Monitor(FrozenArrays):
     """A monitor, not yet bound to a world. Validated once; its arrays are read-only."""
 
-    states: Sequence[str]
+    states: tuple[str, ...]
     """labels of the monitor states sᵐ"""
-    actions: Sequence[str]
+    actions: tuple[str, ...]
     """labels of the monitor actions aᵐ"""
     start: FloatArray
     """[sᵐ] distribution of the first monitor state"""
@@ -55,48 +55,66 @@ class Monitor(FrozenArrays):
     """[sᵐ, aᵐ] rᵐ, what watching costs (negative) or pays"""
     show: FloatArray
     """[sᵐ, aᵐ] (⊥ outcomes hidden), or [class, sᵐ, aᵐ] together with `outcome_class`"""
-    pair_class: IntArray | PairClass | None = None
+    pair_class: ArrayLike | PairClass | None
     """class of each pair (sᵉ, aᵉ): a function of the MDP, or an array for one given world"""
-    outcome_class: IntArray | OutcomeClass | None = None
+    outcome_class: ArrayLike | OutcomeClass
     """class of each outcome: a function of the outcomes, or an array for one given world"""
-    name: str = "monitor"
+    name: str
 
-    def __post_init__(self) -> None:
+    def __init__(
+        self,
+        states: Sequence[str],
+        actions: Sequence[str],
+        start: ArrayLike,
+        transition: ArrayLike,
+        reward: ArrayLike,
+        show: ArrayLike,
+        pair_class: ArrayLike | PairClass | None = None,
+        outcome_class: ArrayLike | OutcomeClass | None = None,
+        name: str = "monitor",
+    ) -> None:
         """Freeze every array and refuse what is no monitor, naming the first offending state."""
-        fix = lambda field, value: object.__setattr__(self, field, value)  # noqa: E731
-        for field in ("states", "actions"):
-            given = getattr(self, field)
-            if isinstance(given, str) or not len(given):
-                raise MonMDPError(f"monitor {field}: a non-empty list of labels expected")
-            default = tuple(str(i) for i in range(len(given)))
-            fix(field, labels(given, default, f"monitor {field}"))
+        self._set(
+            states=_labels(states, "monitor states"),
+            actions=_labels(actions, "monitor actions"),
+            name=name,
+        )
         S, A = len(self.states), len(self.actions)
 
-        transition = np.asarray(self.transition)
-        if transition.ndim == 3:
-            transition = transition[None]
-        n_classes = len(transition)
-        if n_classes > 1 and self.pair_class is None:
+        moves = np.asarray(transition)
+        if moves.ndim == 3:
+            moves = moves[None]
+        n_classes = len(moves)
+        if n_classes > 1 and pair_class is None:
             raise MonMDPError("several transition tables need `pair_class` to choose between them")
-        fix("transition", frozen(transition, np.float64, (n_classes, S, A, S), "transition"))
+        self._set(
+            transition=frozen(moves, np.float64, (n_classes, S, A, S), "transition"),
+            pair_class=pair_class,
+        )
         check_distribution(self.transition, "transition", self._place)
 
-        show = np.asarray(self.show)
-        if show.ndim == 2:
-            if self.outcome_class is not None:
+        tables = np.asarray(show)
+        if tables.ndim == 2:
+            if outcome_class is not None:
                 raise MonMDPError("`outcome_class` needs `show` with an axis of classes in front")
-            fix("outcome_class", shown_or_bottom)
-            show = np.stack([np.zeros(show.shape), show])
-        elif self.outcome_class is None:
+            outcome_class = shown_or_bottom
+            tables = np.stack([np.zeros(tables.shape), tables])
+        elif outcome_class is None:
             raise MonMDPError("several show tables need `outcome_class` to choose between them")
-        fix("show", frozen(show, np.float64, (len(show), S, A), "show"))
-        if ((self.show < 0) | (self.show > 1)).any():
-            index = tuple(np.argwhere((self.show < 0) | (self.show > 1))[0])
+        self._set(
+            show=frozen(tables, np.float64, (len(tables), S, A), "show"),
+            outcome_class=outcome_class,
+        )
+        outside = (self.show < 0) | (self.show > 1)
+        if outside.any():
+            index = first_index(outside)
             raise MonMDPError(
                 f"show: probability {self.show[index]} {self._place(index)}; must lie in [0, 1]"
             )
-        fix("reward", frozen(self.reward, np.float64, (S, A), "monitor reward"))
-        fix("start", frozen(self.start, np.float64, (S,), "monitor start distribution"))
+        self._set(
+            reward=frozen(reward, np.float64, (S, A), "monitor reward"),
+            start=frozen(start, np.float64, (S,), "monitor start distribution"),
+        )
         check_distribution(self.start, "monitor start distribution", lambda _: "")
 
     def _place(self, index: tuple[int, ...]) -> str:
@@ -112,6 +130,12 @@ class Monitor(FrozenArrays):
     def n_actions(self) -> int:
         """Number of monitor actions."""
         return len(self.actions)
+
+
+def _labels(given: Sequence[str], what: str) -> tuple[str, ...]:
+    if isinstance(given, str) or not len(given):
+        raise MonMDPError(f"{what}: a non-empty list of labels expected")
+    return labels(given, tuple(str(i) for i in range(len(given))), what)
 
 
 def shown_or_bottom(outcomes: Outcomes) -> BoolArray:

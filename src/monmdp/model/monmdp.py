@@ -11,10 +11,10 @@ want matrices: `transition_matrix`, `mean_reward`, `observability`.
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import tempfile
-import zipfile
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 
 FORMAT = "monmdp-1"
 _MDP_ARRAYS = (
-    "first", "successor", "probability", "reward", "terminates", "hidden", "start", "goal", "bottom",
+    "first", "successor", "probability", "reward", "terminates", "hidden",
+    "start", "goal", "bottom",
 )  # fmt: skip
 _MONITOR_ARRAYS = ("start", "transition", "reward", "show")
 
@@ -71,7 +72,8 @@ class MonMDP(FrozenArrays):
 
     def joint_state(self, se: ArrayLike, sm: ArrayLike) -> IntArray:
         """Index of (sᵉ, sᵐ); works on arrays."""
-        return np.asarray(se) * self.monitor.n_states + np.asarray(sm)
+        joint: IntArray = np.asarray(se) * self.monitor.n_states + np.asarray(sm)
+        return joint
 
     def split_state(self, s: ArrayLike) -> tuple[IntArray, IntArray]:
         """(sᵉ, sᵐ) of a joint index; works on arrays."""
@@ -79,7 +81,8 @@ class MonMDP(FrozenArrays):
 
     def joint_action(self, ae: ArrayLike, am: ArrayLike) -> IntArray:
         """Index of (aᵉ, aᵐ); works on arrays."""
-        return np.asarray(ae) * self.monitor.n_actions + np.asarray(am)
+        joint: IntArray = np.asarray(ae) * self.monitor.n_actions + np.asarray(am)
+        return joint
 
     def split_action(self, a: ArrayLike) -> tuple[IntArray, IntArray]:
         """(aᵉ, aᵐ) of a joint index; works on arrays."""
@@ -121,7 +124,7 @@ class MonMDP(FrozenArrays):
         n_classes = len(self.monitor.show)
         weight = np.zeros((self.mdp.n_pairs, n_classes))
         np.add.at(weight, (self.mdp.pair_of_outcome, self.outcome_class), self.mdp.probability)
-        chance = np.einsum("pl,lsa->psa", weight, self.monitor.show)
+        chance: FloatArray = np.einsum("pl,lsa->psa", weight, self.monitor.show)
         return np.minimum(chance, 1.0)
 
     def observability(self) -> FloatArray:
@@ -221,17 +224,20 @@ class MonMDP(FrozenArrays):
     def load(cls, path: str | os.PathLike[str]) -> MonMDP:
         """Read what `save` wrote; validated anew."""
         try:
-            with np.load(path, allow_pickle=False) as file:
-                data = {key: file[key] for key in file.files}
-            meta = json.loads(str(data["meta"]))
-            if meta["format"] != FORMAT:
-                raise MonMDPError(f"{path}: format {meta['format']!r}, this version reads {FORMAT!r}")
+            content = Path(path).read_bytes()
         except FileNotFoundError:
             raise MonMDPError(f"{path}: no such file") from None
-        except (OSError, EOFError, KeyError, TypeError, ValueError, zipfile.BadZipFile) as error:
-            if isinstance(error, MonMDPError):
-                raise
+        except OSError as error:
+            raise MonMDPError(f"{path}: cannot be read, {error.strerror or error}") from None
+        try:
+            with np.load(io.BytesIO(content), allow_pickle=False) as file:
+                data = {key: file[key] for key in file.files}
+            meta = json.loads(str(data["meta"]))
+            written_as = meta["format"]
+        except Exception:  # zip, zlib, NumPy and JSON each complain in their own way
             raise MonMDPError(f"{path}: damaged, or not a file written by MonMDP.save") from None
+        if written_as != FORMAT:
+            raise MonMDPError(f"{path}: format {written_as!r}, this version reads {FORMAT!r}")
         try:
             scalars = ("name", "n_states", "n_actions", "r_min", "r_max", "time_limit")
             mdp = MDP(
@@ -253,8 +259,8 @@ class MonMDP(FrozenArrays):
             return join(mdp, monitor)
         except KeyError as error:
             raise MonMDPError(f"{path}: damaged, {error} is missing") from None
-        except MonMDPError as error:
-            raise MonMDPError(f"{path}: {error}") from None
+        except (MonMDPError, TypeError) as error:
+            raise MonMDPError(f"{path}: damaged, {error}") from None
 
 
 def join(mdp: MDP, monitor: Monitor) -> MonMDP:

@@ -7,7 +7,7 @@ ON state itself, whether or not ``rho`` then hides the reward.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,7 +79,9 @@ def ask(*, rho: float = 1.0, cost: float = COST) -> Monitor:
     )
 
 
-def button(*, rho: float = 1.0, cost: float = COST, button: str | tuple | None = None) -> Monitor:  # type: ignore[type-arg]
+def button(
+    *, rho: float = 1.0, cost: float = COST, button: str | tuple[Any, Any] | None = None
+) -> Monitor:
     """Show rewards while ON, which costs every step; pushing the button flips ON and OFF.
 
     `button` names the pair that pushes it, ``"row,column:ACTION"`` or ``"state:ACTION"`` (in Python
@@ -183,7 +185,7 @@ def _uniform(n: int) -> FloatArray:
     return np.full(n, 1 / n)
 
 
-def _button_pair(mdp: MDP, button: object) -> tuple[int, int]:
+def _button_pair(mdp: MDP, button: str | tuple[Any, Any] | None) -> tuple[int, int]:
     """Where the button is: as given, or as the world says."""
     if button is None:
         if mdp.button is None:
@@ -196,14 +198,14 @@ def _button_pair(mdp: MDP, button: object) -> tuple[int, int]:
         state, colon, action = button.rpartition(":")
         if not colon:
             raise MonMDPError(f"button {button!r}: written 'row,column:ACTION' or 'state:ACTION'")
-        pair: tuple[object, object] = (state.strip(), action.strip())
+        pair: tuple[Any, Any] = (state.strip(), action.strip())
     else:
         try:
-            first, second = button  # type: ignore[misc]
+            first, second = button
         except (TypeError, ValueError):
             raise MonMDPError(f"button {button!r}: (state, action) expected") from None
         pair = (first, second)
     try:
-        return mdp.find_state(pair[0]), mdp.find_action(pair[1])  # type: ignore[arg-type]
+        return mdp.find_state(pair[0]), mdp.find_action(pair[1])
     except MonMDPError as error:
         raise MonMDPError(f"button of world {mdp.name!r}: {error}") from None

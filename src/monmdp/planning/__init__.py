@@ -8,7 +8,7 @@ from monmdp.planning.observability import (
     observability,
     worst_case,
 )
-from monmdp.planning.optimal import Plan, optimal
+from monmdp.planning.policy_iteration import Plan, optimal
 from monmdp.planning.solution import Solution, WhatIf, gain_of_all, minimax, solve, what_if
 
 __all__ = [

@@ -14,7 +14,7 @@ from monmdp.model.monmdp import MonMDP
 from monmdp.planning import kernels
 from monmdp.planning.factors import factors
 from monmdp.planning.linear import LinearSystem
-from monmdp.planning.optimal import TOLERANCE, checked_gamma
+from monmdp.planning.policy_iteration import TOLERANCE, checked_gamma
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +102,7 @@ def checked_policy(monmdp: MonMDP, policy: ArrayLike) -> FloatArray:
     wrong = ~(np.abs(pi.sum(axis=1) - 1) <= 1e-9) | (pi < 0).any(axis=1)
     if wrong.any():
         (s,) = first_index(wrong)
-        se, sm = monmdp.split_state(s)
+        se, sm = divmod(s, monmdp.monitor.n_states)
         raise MonMDPError(
             f"policy: the probabilities in joint state {s} (state "
             f"{monmdp.mdp.state_labels[se]!r}, monitor {monmdp.monitor.states[sm]!r}) are no "

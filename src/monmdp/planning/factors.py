@@ -34,7 +34,7 @@ def sorted_factors(monmdp: MonMDP) -> tuple[Factors, IntArray]:
         m = factors(monmdp)
         n_se = monmdp.mdp.n_states
         by_state = m.env_reward.reshape(n_se, -1)
-        pays = (by_state > np.median(by_state)).any(axis=1)
+        pays = np.any(by_state > np.median(by_state), axis=1)
         order = distance_order(m, n_se, pays)
         kept = monmdp.__dict__["_sorted_factors"] = (_renumbered(m, order), order)
     return kept

@@ -18,7 +18,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import njit
-
 from numpy.typing import NDArray
 
 from monmdp.model.arrays import FloatArray, IntArray
@@ -27,7 +26,8 @@ Index = NDArray[np.int32]
 
 # Division by zero cannot happen here (γ < 1), so no code need look for it.
 kernel = njit(cache=True, nogil=True, error_model="numpy")
-helper = njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True)
+# numba's stubs do not know `no_cpython_wrapper`.
+helper = njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True)  # type: ignore[call-overload]
 
 
 class Factors(NamedTuple):
@@ -93,7 +93,7 @@ class Choice(NamedTuple):
 
 
 @helper
-def _moving(successor, probability, o0, o1, u, Y):  # type: ignore[no-untyped-def]
+def _moving(successor, probability, o0, o1, u, Y):
     """Σ over the moving outcomes o0 ≤ o < o1 of pᵉ · Y[s′ᵉ, u]."""
     total = 0.0
     for o in range(o0, o1):
@@ -102,7 +102,7 @@ def _moving(successor, probability, o0, o1, u, Y):  # type: ignore[no-untyped-de
 
 
 @helper
-def _settle(row, gamma, item_row, stays, value, y, system):  # type: ignore[no-untyped-def]
+def _settle(row, gamma, item_row, stays, value, y, system):
     """Solve the block of one environment state exactly, the chosen actions being repeated.
 
     v[sᵐ] = value[sᵐ] + γ stays[sᵐ] y[item_row[sᵐ]] with y[u] = row[u] · v, where `value` holds what
@@ -134,7 +134,7 @@ def _settle(row, gamma, item_row, stays, value, y, system):  # type: ignore[no-u
 
 
 @kernel
-def _project(row, V, Y):  # type: ignore[no-untyped-def]
+def _project(row, V, Y):
     """Fill Y[sᵉ, u] = Σ_s′ᵐ row[u, s′ᵐ] V[sᵉ, s′ᵐ]."""
     for se in range(V.shape[0]):
         for u in range(row.shape[0]):
@@ -145,7 +145,7 @@ def _project(row, V, Y):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _improve_sweep(m, gamma, order, in_place, repeat, V, Y, choice):  # type: ignore[no-untyped-def]
+def _improve_sweep(m, gamma, order, in_place, repeat, V, Y, choice):
     """Choose the best action of every state; return the largest Bellman residual.
 
     With `in_place` the new values replace V and Y on the way (Gauss-Seidel); with `repeat` besides,
@@ -216,7 +216,7 @@ def _improve_sweep(m, gamma, order, in_place, repeat, V, Y, choice):  # type: ig
 
 
 @kernel
-def _likeliest(given, first, successor, probability, stay):  # type: ignore[no-untyped-def]
+def _likeliest(given, first, successor, probability, stay):
     """Keep of every pair its likeliest move and its staying, scaled up to what went on before.
 
     In this simpler model nothing leaks into states that have no value yet, so a few sweeps in a
@@ -242,7 +242,7 @@ def _likeliest(given, first, successor, probability, stay):  # type: ignore[no-u
 
 
 @kernel
-def _chosen_system(moves, row, gamma, choice, fill, out_first, column, weight, constant):  # type: ignore[no-untyped-def]
+def _chosen_system(moves, row, gamma, choice, fill, out_first, column, weight, constant):
     """Write the values of the chosen actions as y = constant + W y, y = Y flattened, W in CSR.
 
     The diagonal of W is eliminated. Neighbouring monitor states that choose alike share entries.
@@ -292,7 +292,7 @@ def _chosen_system(moves, row, gamma, choice, fill, out_first, column, weight, c
 
 
 @kernel
-def _linear_sweep(order, first, column, weight, constant, y):  # type: ignore[no-untyped-def]
+def _linear_sweep(order, first, column, weight, constant, y):
     """One Gauss-Seidel sweep of y = constant + W y; returns the largest change."""
     change = 0.0
     for i in order:
@@ -305,7 +305,7 @@ def _linear_sweep(order, first, column, weight, constant, y):  # type: ignore[no
 
 
 @kernel
-def _chosen_values(moves, gamma, choice, Y, V):  # type: ignore[no-untyped-def]
+def _chosen_values(moves, gamma, choice, Y, V):
     """V of the chosen actions from Y."""
     first, successor, probability, stay = moves
     pair_of, row_of, reward_of = choice
@@ -319,7 +319,7 @@ def _chosen_values(moves, gamma, choice, Y, V):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _policy_system(m, gamma, policy, fill, out_first, column, weight, constant):  # type: ignore[no-untyped-def]
+def _policy_system(m, gamma, policy, fill, out_first, column, weight, constant):
     """The same for policy[sᵉ, sᵐ, aᵉ, aᵐ]; without `fill` only count. Returns the entries."""
     n_se, n_sm, n_ae, n_am = policy.shape
     n_u = m.row.shape[0]
@@ -365,7 +365,7 @@ def _policy_system(m, gamma, policy, fill, out_first, column, weight, constant):
 
 
 @kernel
-def _policy_step(m, gamma, policy, V, Y, V_out):  # type: ignore[no-untyped-def]
+def _policy_step(m, gamma, policy, V, Y, V_out):
     """One synchronous backup under policy[sᵉ, sᵐ, aᵉ, aᵐ]; returns the largest change."""
     n_sm = V.shape[1]
     z = np.empty(m.row.shape[0])
@@ -391,7 +391,7 @@ def _policy_step(m, gamma, policy, V, Y, V_out):  # type: ignore[no-untyped-def]
 
 
 @helper
-def _action_values(m, gamma, Y, se, z, q):  # type: ignore[no-untyped-def]
+def _action_values(m, gamma, Y, se, z, q):
     """q[sᵐ, aᵉ, aᵐ] in the environment state `se`; z[u] is scratch."""
     for ae in range(m.n_env_actions):
         pair = se * m.n_env_actions + ae
@@ -405,7 +405,7 @@ def _action_values(m, gamma, Y, se, z, q):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _all_action_values(m, gamma, Y, q):  # type: ignore[no-untyped-def]
+def _all_action_values(m, gamma, Y, q):
     """q[sᵉ, sᵐ, aᵉ, aᵐ] for every joint pair."""
     z = np.empty(m.row.shape[0])
     for se in range(q.shape[0]):
@@ -413,7 +413,7 @@ def _all_action_values(m, gamma, Y, q):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _greedy_sets(m, gamma, Y, tie, mask):  # type: ignore[no-untyped-def]
+def _greedy_sets(m, gamma, Y, tie, mask):
     """mask[sᵉ, sᵐ, aᵉ, aᵐ]: is the action within `tie` of the best one?"""
     n_sm, n_ae, n_am = mask.shape[1:]
     q = np.empty((n_sm, n_ae, n_am))
@@ -431,7 +431,7 @@ def _greedy_sets(m, gamma, Y, tie, mask):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _reach(moves, pair_class, row, row_of, reached, stack, top):  # type: ignore[no-untyped-def]
+def _reach(moves, pair_class, row, row_of, reached, stack, top):
     """Mark every joint state that some actions lead to from the `top` ones on the stack.
 
     Staying in sᵉ may still move the monitor. Episodes that have ended lead nowhere.
@@ -461,7 +461,7 @@ def _reach(moves, pair_class, row, row_of, reached, stack, top):  # type: ignore
 
 
 @kernel
-def _breadth_first(first, predecessor, seed, order):  # type: ignore[no-untyped-def]
+def _breadth_first(first, predecessor, seed, order):
     """Fill `order` with states by their distance from the seeds; the unreached come last."""
     seen = seed.copy()
     head, tail = 0, 0

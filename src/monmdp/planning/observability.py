@@ -59,7 +59,7 @@ def observability(monmdp: MonMDP) -> Observability:
         chance = np.einsum("eal,lsm->easm", weight[here], monitor.show)
         chance *= reachable[here, None, :, None]
         possible = chance > 0
-        never[here] = ~possible.any(axis=(2, 3)) & reachable[here].any(axis=1)[:, None]
+        never[here] = ~possible.any(axis=(2, 3)) & np.any(reachable[here], axis=1, keepdims=True)
         rho = min(rho, float(chance.min(initial=np.inf, where=possible)))
     return Observability(reachable, never, None if np.isinf(rho) else min(rho, 1.0))
 
@@ -81,7 +81,7 @@ def class_weights(monmdp: MonMDP, values: FloatArray | None = None) -> FloatArra
     n_classes = len(monmdp.monitor.show)
     flat = mdp.pair_of_outcome * n_classes + monmdp.outcome_class
     weights = mdp.probability if values is None else mdp.probability * values
-    total = np.bincount(flat, weights, minlength=mdp.n_pairs * n_classes)
+    total = np.bincount(flat, weights, minlength=mdp.n_pairs * n_classes).astype(np.float64)
     return total.reshape(mdp.n_states, mdp.n_actions, n_classes)
 
 
@@ -108,8 +108,8 @@ class Bias:
 def biased_pairs(monmdp: MonMDP) -> list[Bias]:
     """Find the pairs of which a monitor shows a biased sample.
 
-    This happens where the outcomes of one pair are shown with different chances and pay differently:
-    a pair that lands on a ⊥ cell only sometimes, or a random reward under Semi-Random.
+    This happens where the outcomes of one pair pay differently and are shown with different
+    chances: a pair that lands on a ⊥ cell only sometimes, or a random reward under Semi-Random.
     """
     monitor = monmdp.monitor
     weight = class_weights(monmdp)

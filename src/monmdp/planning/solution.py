@@ -11,7 +11,7 @@ from monmdp.errors import MonMDPError
 from monmdp.model.monmdp import MonMDP
 from monmdp.planning.evaluation import evaluate
 from monmdp.planning.observability import Observability, observability, worst_case
-from monmdp.planning.optimal import TOLERANCE, Plan, optimal
+from monmdp.planning.policy_iteration import TOLERANCE, Plan, optimal
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ def minimax(monmdp: MonMDP, gamma: float = 0.99, *, tol: float = TOLERANCE) -> P
 
 
 def solve(monmdp: MonMDP, gamma: float = 0.99, *, tol: float = TOLERANCE) -> Solution:
-    """Solve a Mon-MDP exactly: what can be seen, the minimax-optimal policy, what not seeing costs."""
+    """Solve exactly: what can be seen, the minimax-optimal policy, what not seeing costs."""
     seen = observability(monmdp)
     worst = worst_case(monmdp, seen)
     plan = optimal(worst, gamma, tol=tol)

@@ -11,9 +11,9 @@ A map file is a small header of ``key: value`` lines, a line ``---``, and the ro
     ..?...
     g.?..$
 
-The five actions are LEFT 0, DOWN 1, RIGHT 2, UP 3, STAY 4. States are the cells that are no wall, in
-reading order. Rewards are given by the *landing* cell. Moving into the border or a wall keeps the
-agent in place, and it lands on its own cell again.
+The five actions are LEFT 0, DOWN 1, RIGHT 2, UP 3, STAY 4. States are the cells that are no wall,
+in reading order. Rewards are given by the *landing* cell. Moving into the border or a wall keeps
+the agent in place, and it lands on its own cell again.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from monmdp.errors import MonMDPError, nearest
 from monmdp.model.arrays import BoolArray, FloatArray, IntArray
@@ -151,7 +152,7 @@ def grid_world(
     forced = np.array([-1 if tile.one_way is None else tile.one_way for tile in tile_at])
     target = _targets(state_at, cells, forced, one_way)
 
-    columns = _outcomes(target, land, stay, pays, stuck, bottom & ~solvable, slip)
+    columns = _outcomes(target, land, stay, pays, stuck, bottom & (not solvable), slip)
     rewards = np.concatenate([[0.0], land, stay[pays]])
     best_stay = stay[pays].max(initial=-np.inf)
     goal = np.zeros((n, len(ACTIONS)), dtype=bool)
@@ -231,7 +232,7 @@ def _outcomes(
     """Columns (state, action, successor, probability, reward, terminates, hidden)."""
     n = len(land)
     own = np.arange(n)
-    parts = []
+    parts: list[tuple[ArrayLike, ...]] = []
     for action in range(len(ACTIONS)):
         for executed in range(len(ACTIONS)):
             weight = (1 - slip) * (action == executed) + slip / 4 * (executed != STAY)
@@ -243,7 +244,10 @@ def _outcomes(
             reward = np.where(paid, stay, land[to])
             parts.append((own, action, to, weight * (1 - stuck), reward, paid, hidden[to]))
             parts.append((own, action, own, weight * stuck, land, np.False_, hidden))
-    return tuple(np.concatenate([np.broadcast_to(c, n) for c in column]) for column in zip(*parts, strict=True))
+    return tuple(
+        np.concatenate([np.broadcast_to(c, n) for c in column])
+        for column in zip(*parts, strict=True)
+    )
 
 
 # ---- parsing --------------------------------------------------------------------------------
@@ -292,7 +296,8 @@ def _check_rows(grid: GridMap) -> None:
         for c, tile in enumerate(row):
             if tile not in known:
                 raise MonMDPError(
-                    f"row {r}, column {c}: unknown tile {tile!r}; known are {' '.join(sorted(known))}"
+                    f"row {r}, column {c}: unknown tile {tile!r}; "
+                    f"known are {' '.join(sorted(known))}"
                     " (rows and columns count from 0; define your own with 'tile X: …')"
                 )
         if len(row) != width:
@@ -310,7 +315,9 @@ def _read_header_line(line: str, grid: GridMap) -> None:
     if key.split(" ")[0] == "tile":
         symbol = key[4:].strip()
         if not colon or len(symbol) != 1:
-            raise MonMDPError(f"{line.strip()!r}: a tile is written 'tile X: …' with one character X")
+            raise MonMDPError(
+                f"{line.strip()!r}: a tile is written 'tile X: …' with one character X"
+            )
         if symbol in (WALL, START):
             raise MonMDPError(f"tile {symbol!r} cannot be redefined")
         grid.tiles[symbol] = _read_tile(value)

@@ -197,7 +197,8 @@ def _start(start: ArrayLike | None, n_states: int) -> FloatArray:
     if given.ndim == 0:
         if not (given == given // 1 and 0 <= given < n_states):
             raise MonMDPError(f"start state {start} does not exist; there are {n_states} states")
-        return (np.arange(n_states) == given).astype(np.float64)
+        only: FloatArray = (np.arange(n_states) == given).astype(np.float64)
+        return only
     return given.astype(np.float64)
 
 
@@ -227,13 +228,11 @@ def _transitions(
     n0, n1, n2 = dense_or_sparse.shape
     fits = [kind for kind, ok in (("sas", n0 == n2), ("ass", n1 == n2)) if ok]
     if not fits:
-        raise MonMDPError(
-            f"P has shape {dense_or_sparse.shape}; [s, a, s'] or [a, s, s'] expected"
-        )
+        raise MonMDPError(f"P has shape {dense_or_sparse.shape}; [s, a, s'] or [a, s, s'] expected")
     if layout == "auto" and len(fits) == 2:
         raise MonMDPError(
-            f"P has shape {dense_or_sparse.shape}: as many actions as states, so the layout must be "
-            "given: layout='sas' for [s, a, s'] or layout='ass' for [a, s, s']"
+            f"P has shape {dense_or_sparse.shape}: as many actions as states, so the layout must "
+            "be given: layout='sas' for [s, a, s'] or layout='ass' for [a, s, s']"
         )
     chosen = fits[0] if layout == "auto" else layout
     if chosen not in fits:
@@ -255,23 +254,25 @@ def _per_action(
     for a, matrix in enumerate(matrices):
         if matrix.shape != (n, n):
             raise MonMDPError(f"P: the matrix of action {a} has shape {matrix.shape}, not {(n, n)}")
-    per_action = None
+    per_action: list[Any] = []
+    by_pair: FloatArray | None = None
     if isinstance(R, Sequence) and len(R) and any(_is_sparse(r) for r in R):
         per_action = list(R)
     elif not _is_sparse(R) and np.ndim(R) == 3:
         per_action = list(_numeric(R, "R"))
-    if per_action is not None and len(per_action) != len(matrices):
+    else:
+        by_pair = _numeric(R, "R")
+    if by_pair is None and len(per_action) != len(matrices):
         raise MonMDPError(f"R: {len(per_action)} matrices for {len(matrices)} actions")
-    rewards = None if per_action is not None else _numeric(R, "R")
     parts = []
     for a, matrix in enumerate(matrices):
         state, successor, chance = _entries(matrix)
-        if per_action is not None:
+        if by_pair is not None:
+            reward = _mean_reward(by_pair, state, np.full(len(state), a), n, len(matrices))
+        else:
             if per_action[a].shape != (n, n):
                 raise MonMDPError(f"R: shape {per_action[a].shape} for action {a}, not {(n, n)}")
             reward = _look_up(per_action[a], state, successor)
-        else:
-            reward = _mean_reward(rewards, state, np.full(len(state), a), n, len(matrices))
         parts.append((state, np.full(len(state), a), successor, chance, reward))
     columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
     return columns[0], columns[1], columns[2], columns[3], columns[4]
@@ -297,12 +298,14 @@ def _per_pair(
         if s_of_row.shape != (rows,) or a_of_row.shape != (rows,):
             raise MonMDPError(f"s_indices and a_indices need one entry for each of the {rows} rows")
         if ((s_of_row < 0) | (s_of_row >= n) | (a_of_row < 0)).any():
-            raise MonMDPError(f"s_indices must lie in 0 to {n - 1} and a_indices must be at least 0")
+            raise MonMDPError(
+                f"s_indices must lie in 0 to {n - 1} and a_indices must be at least 0"
+            )
         if len(set(zip(s_of_row.tolist(), a_of_row.tolist(), strict=True))) < rows:
             raise MonMDPError("s_indices and a_indices name a pair twice")
     m = int(a_of_row.max()) + 1
     row, successor, chance = _entries(P)
-    if _is_sparse(R) or np.shape(R) == (rows, n) and m != n:
+    if _is_sparse(R) or (np.shape(R) == (rows, n) and m != n):
         if R.shape != (rows, n):
             raise MonMDPError(f"R: shape {(rows, n)} expected, got {R.shape}")
         reward = _look_up(R, row, successor)

@@ -1,13 +1,14 @@
 """River Swim: a row of states against the current.
 
 LEFT always succeeds; in state 0 it stays there and pays 0.01. RIGHT moves forward with chance 0.35,
-stays with 0.6 and is swept back with 0.05; from state 0 it moves with 0.6 and stays with 0.4. In the
-last state RIGHT stays with 0.6, which pays 1, and is swept back with 0.4. There is no ending.
+stays with 0.6 and is swept back with 0.05; from state 0 it moves with 0.6 and stays with 0.4. In
+the last state RIGHT stays with 0.6, which pays 1, and is swept back with 0.4. There is no ending.
 """
 
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from monmdp.model.mdp import MDP, whole_number
 
@@ -20,7 +21,7 @@ def river_swim(*, length: int = 6, time_limit: int = 200) -> MDP:
     s = np.arange(n)
     inner, last = s[1:-1], n - 1
     # (state, action, successor, probability, reward)
-    rows = [
+    rows: list[tuple[ArrayLike, ...]] = [
         (s, LEFT, np.maximum(s - 1, 0), 1.0, np.where(s == 0, 0.01, 0.0)),
         (0, RIGHT, 1, 0.6, 0.0),
         (0, RIGHT, 0, 0.4, 0.0),
@@ -30,15 +31,19 @@ def river_swim(*, length: int = 6, time_limit: int = 200) -> MDP:
         (last, RIGHT, last, 0.6, 1.0),
         (last, RIGHT, last - 1, 0.4, 0.0),
     ]
-    columns = [
+    state, action, successor, chance, reward = (
         np.concatenate([np.broadcast_to(row[c], np.shape(row[0]) or (1,)) for row in rows])
         for c in range(5)
-    ]
-    never = np.zeros(len(columns[0]), dtype=bool)
+    )
+    never = np.zeros(len(state), dtype=bool)
     goal = np.zeros((n, 2), dtype=bool)
     goal[last, RIGHT] = True
     return MDP.from_columns(
-        *columns,
+        state,
+        action,
+        successor,
+        chance,
+        reward,
         never,
         never,
         name="river-swim",

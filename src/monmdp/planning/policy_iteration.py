@@ -2,8 +2,9 @@
 
 1. A first policy comes from a simpler model in which every pair has only its likeliest move; a few
    Gauss-Seidel sweeps, ordered by the distance from where rewards (and buttons) are, solve it.
-2. Evaluate the policy: Gauss-Seidel sweeps over its sparse linear system, in the order of decreasing
-   value; where these converge slowly (γ close to one, episodes that never end), a sparse LU solve.
+2. Evaluate the policy: Gauss-Seidel sweeps over its sparse linear system, in the order of
+   decreasing value; where these converge slowly (γ close to one, episodes that never end), a sparse
+   LU solve.
 3. Improve it: two Gauss-Seidel Bellman sweeps, in the order of decreasing value and back.
 
 Steps 2 and 3 alternate until the Bellman residual is small. Should they fail to settle, plain
@@ -75,7 +76,8 @@ class Plan:
     @property
     def policy(self) -> FloatArray:
         """[s, a] the optimal policy, uniform over tied actions."""
-        return self.greedy / self.greedy.sum(axis=1, keepdims=True)
+        uniform: FloatArray = self.greedy / self.greedy.sum(axis=1, keepdims=True)
+        return uniform
 
     def action_values(self) -> FloatArray:
         """[s, a] Q(s, a)."""
@@ -153,7 +155,9 @@ class _Search:
         self.m, self.gamma = m, gamma
         self.moves = moves(m)
         # From below: in the worst state the best action pays this much, for ever.
-        least = m.env_reward.reshape(n_se, -1).max(axis=1).min() + m.monitor_reward.max(axis=1).min()
+        least = (
+            m.env_reward.reshape(n_se, -1).max(axis=1).min() + m.monitor_reward.max(axis=1).min()
+        )
         lowest = float(least) / (1 - gamma)
         self.V = np.full((n_se, n_sm), lowest)
         self.Y = np.full((n_se, len(m.row)), lowest)
@@ -172,7 +176,7 @@ class _Search:
         while True:
             scale = float(np.abs(self.V).max())
             target = tol * max(1.0, scale) * (1 - self.gamma)
-            if rounds < 2 or rounds % 10 == 0:
+            if rounds < 2 or rounds % 4 == 0:
                 there = np.argsort(-self.V.max(axis=1))
                 back = there[::-1].copy()
             # Values that are exact for the choice need no change on the way: the sweep then is
@@ -183,6 +187,11 @@ class _Search:
                     residual = self._improve(there, in_place=False)
                 if residual <= target:
                     return residual
+            if exact:
+                # A few states still change their mind, each because its neighbour did: carry the
+                # news through in one go, in whichever direction it travels.
+                for order in (there, back):
+                    self._improve(order, in_place=True)
             stagnant = 0 if residual < 0.9 * best else stagnant + 1
             best = min(best, residual)
             floor = 16 * np.finfo(float).eps * scale
@@ -191,7 +200,7 @@ class _Search:
             exact = False
             if rounds < MOST_ROUNDS:
                 change = max(INEXACT * residual * (1 - self.gamma), 0.5 * target)
-                exact = self._evaluate(change, sort=rounds < 2) <= 0.5 * target
+                exact = self._evaluate(change, sort=rounds < 2 or rounds % 4 == 0) <= 0.5 * target
             rounds += 1
 
     def guess(self) -> None:

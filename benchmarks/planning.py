@@ -1,0 +1,201 @@
+"""The planner against QuantEcon's DiscreteDP, side by side in one process.
+
+Three families of worlds (an open grid, a random maze with slip 0.1, a long River Swim) under three
+monitors, at about 10,000 joint states, γ = 0.99, both to an error of 1e-6. Compilation is excluded;
+building the model is excluded on both sides. Runs alternate, the fastest of several counts, and the
+figure to read is the ratio: the machine's speed cancels out.
+
+    python benchmarks/planning.py                  # the comparison, then the scaling over size
+    python benchmarks/planning.py --million        # also a maze of 1,000,000 joint states
+    python benchmarks/planning.py --json FILE      # the numbers as JSON
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import resource
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import scipy.sparse
+from quantecon.markov import DiscreteDP
+
+import monmdp
+from monmdp import MDP, MonMDP, worlds
+from monmdp.planning import optimal
+
+GAMMA = 0.99
+ERROR = 1e-6
+MONITORS = ("n-experts", "button", "level-up")
+FAMILIES = ("open grid", "maze", "river swim")
+
+
+def random_maze(size: int, seed: int = 0) -> str:
+    """A random maze: a depth-first spanning tree on the odd cells, one inner wall in ten removed."""
+    rng = np.random.default_rng(seed)
+    tiles = np.full((size, size), "#")
+    tiles[1::2, 1::2] = "."
+    n = (size - 1) // 2
+    seen = np.zeros((n, n), dtype=bool)
+    seen[0, 0] = True
+    path = [(0, 0)]
+    while path:
+        row, column = path[-1]
+        around = [(row + dr, column + dc) for dr, dc in ((0, 1), (1, 0), (0, -1), (-1, 0))]
+        fresh = [(r, c) for r, c in around if 0 <= r < n and 0 <= c < n and not seen[r, c]]
+        if not fresh:
+            path.pop()
+            continue
+        r, c = fresh[rng.integers(len(fresh))]
+        seen[r, c] = True
+        tiles[row + r + 1, column + c + 1] = "."
+        path.append((r, c))
+    inner = tiles[1:-1, 1:-1]
+    inner[(inner == "#") & (rng.random(inner.shape) < 0.1)] = "."
+    tiles[1, 1], tiles[2 * n - 1, 2 * n - 1] = "@", "$"
+    return "\n".join("".join(row) for row in tiles)
+
+
+def world(family: str, n_states: int) -> MDP:
+    """A world of about so many states."""
+    if family == "open grid":
+        side = int(np.sqrt(n_states))
+        rows = [["."] * side for _ in range(side)]
+        rows[0][0], rows[-1][-1] = "@", "$"
+        text = "\n".join("".join(row) for row in rows)
+        return worlds.grid_world(f"button: 0,0 LEFT\n---\n{text}", name=family)
+    if family == "maze":
+        size = int(np.sqrt(1.9 * n_states)) // 2 * 2 + 1
+        text = random_maze(size)
+        return worlds.grid_world(f"button: 1,1 LEFT\n---\n{text}", name=family, slip=0.1)
+    return worlds.make("river-swim", length=n_states)
+
+
+def problem(family: str, monitor: str, n_joint: int) -> MonMDP:
+    """A problem of about so many joint states."""
+    n_monitor = monmdp.monitors.make(monitor).n_states
+    return monmdp.make(world(family, n_joint // n_monitor), monitor)
+
+
+def quantecon(m: MonMDP) -> DiscreteDP:
+    """The same problem for QuantEcon: sparse state-action pairs, one absorbing state for the end."""
+    P, R = m.transition_matrix(continuing=True), m.mean_reward().reshape(-1)
+    n = m.n_states
+    ends = 1 - np.asarray(P.sum(axis=1)).reshape(-1)
+    ends[ends < 1e-12] = 0
+    with_end = scipy.sparse.hstack([P, scipy.sparse.csr_array(ends[:, None])])
+    absorbing = scipy.sparse.csr_array(([1.0], ([0], [n])), shape=(1, n + 1))
+    Q = scipy.sparse.csr_matrix(scipy.sparse.vstack([with_end, absorbing]))
+    states = np.append(np.repeat(np.arange(n), m.n_actions), n)
+    actions = np.append(np.tile(np.arange(m.n_actions), n), 0)
+    return DiscreteDP(np.append(R, 0.0), Q, GAMMA, states, actions)
+
+
+def timed(call):
+    """(seconds, result) of one call."""
+    begin = time.perf_counter()
+    result = call()
+    return time.perf_counter() - begin, result
+
+
+def compare(family: str, monitor: str, n_joint: int, repeats: int) -> dict:
+    """Solve one problem with both, alternating; the fastest run of each counts."""
+    m = problem(family, monitor, n_joint)
+    exact = optimal(m, GAMMA, tol=1e-12)  # also compiles, and builds the factored model
+    tol = ERROR / max(1.0, np.abs(exact.values).max())
+    ddp = quantecon(m)
+    ours, theirs = np.inf, np.inf
+    for _ in range(repeats):
+        seconds, plan = timed(lambda: optimal(m, GAMMA, tol=tol))
+        ours = min(ours, seconds)
+        seconds, result = timed(lambda: ddp.solve(method="mpi", epsilon=ERROR, max_iter=100_000))
+        theirs = min(theirs, seconds)
+    # A solver that stopped early would win for nothing: both must be as exact as they claim.
+    our_error = float(np.abs(plan.values - exact.values).max())
+    their_error = float(np.abs(result.v[:-1] - exact.values).max())
+    assert plan.converged
+    assert our_error <= ERROR, our_error
+    assert result.num_iter < 100_000
+    assert their_error <= ERROR, their_error
+    return {
+        "family": family,
+        "monitor": monitor,
+        "states": m.n_states,
+        "actions": m.n_actions,
+        "ours_ms": 1e3 * ours,
+        "quantecon_ms": 1e3 * theirs,
+        "ratio": theirs / ours,
+        "our_error": our_error,
+        "quantecon_error": their_error,
+        "sweeps": plan.sweeps,
+        "quantecon_iterations": int(result.num_iter),
+    }
+
+
+def scaling(family: str, monitor: str, n_joint: int) -> dict:
+    """Solve one problem of a given size once, from a model that is built but not yet factored."""
+    build, m = timed(lambda: problem(family, monitor, n_joint))
+    seconds, plan = timed(lambda: optimal(m, GAMMA, tol=ERROR))
+    return {
+        "family": family,
+        "monitor": monitor,
+        "states": m.n_states,
+        "build_s": build,
+        "solve_s": seconds,
+        "sweeps": plan.sweeps,
+        "converged": plan.converged,
+        "error_bound": plan.error_bound,
+        "peak_memory_gb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20,
+    }
+
+
+def main() -> None:
+    """Run, print, and fail if a target is missed."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--size", type=int, default=10_000, help="joint states of the comparison")
+    parser.add_argument("--repeats", type=int, default=9)
+    parser.add_argument("--million", action="store_true", help="also 1,000,000 joint states")
+    parser.add_argument("--json", type=Path)
+    args = parser.parse_args()
+
+    print(f"{platform.processor() or platform.machine()}, Python {platform.python_version()}, ", end="")
+    print(f"γ = {GAMMA}, error {ERROR:g}, fastest of {args.repeats} alternating runs\n")
+    print(f"{'world':<11} {'monitor':<10} {'states':>7} {'ours':>9} {'QuantEcon':>10} {'ratio':>7}")
+    comparison = []
+    for family in FAMILIES:
+        for monitor in MONITORS:
+            row = compare(family, monitor, args.size, args.repeats)
+            comparison.append(row)
+            print(
+                f"{family:<11} {monitor:<10} {row['states']:>7} {row['ours_ms']:>6.1f} ms "
+                f"{row['quantecon_ms']:>7.1f} ms {row['ratio']:>6.1f}x"
+            )
+    worst = min(row["ratio"] for row in comparison)
+    print(f"\nleast ratio {worst:.1f}x (target 3x)\n")
+
+    print(f"{'world':<11} {'monitor':<10} {'states':>8} {'build':>8} {'solve':>9} {'sweeps':>7} {'memory':>8}")
+    sizes = [1_000, 10_000, 100_000]
+    runs = [(f, "n-experts", size) for f in FAMILIES for size in sizes]
+    if args.million:
+        runs += [("maze", monitor, 1_000_000) for monitor in MONITORS]
+    grown = []
+    for family, monitor, size in runs:
+        row = scaling(family, monitor, size)
+        grown.append(row)
+        print(
+            f"{family:<11} {monitor:<10} {row['states']:>8} {row['build_s']:>6.2f} s "
+            f"{row['solve_s']:>7.3f} s {row['sweeps']:>7} {row['peak_memory_gb']:>5.2f} GB"
+            + ("" if row["converged"] else "  NOT CONVERGED")
+        )
+    if args.json:
+        args.json.write_text(json.dumps({"comparison": comparison, "scaling": grown}, indent=2))
+    if worst < 3 or not all(row["converged"] for row in grown):
+        sys.exit("a target was missed")
+
+
+if __name__ == "__main__":
+    main()

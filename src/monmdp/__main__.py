@@ -1,0 +1,5 @@
+"""``python -m monmdp`` is the command ``monmdp``."""
+
+from monmdp.cli import main
+
+main()

@@ -1,0 +1,103 @@
+"""Shared fixtures and the oracles: slow, dense, textbook versions of what the package does fast."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+
+from monmdp import Monitor, MonMDP, join, monitors, worlds
+
+settings.register_profile(
+    "default", deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("default")
+
+WORLDS = list(worlds.registry)
+MONITORS = list(monitors.registry)
+
+
+@pytest.fixture(autouse=True)
+def _no_stray_files(monkeypatch, tmp_path):
+    """Tests run in a folder of their own, so that relative paths cannot litter the repository."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "120")
+    os.environ.pop("MPLBACKEND", None)
+
+
+def dense_optimal_values(monmdp: MonMDP, gamma: float) -> np.ndarray:
+    """Textbook policy iteration on the dense joint arrays."""
+    P = monmdp.dense_transition(continuing=True)
+    R = monmdp.mean_reward()
+    n = len(R)
+    policy = np.zeros(n, dtype=int)
+    for _ in range(1000):
+        V = np.linalg.solve(np.eye(n) - gamma * P[np.arange(n), policy], R[np.arange(n), policy])
+        Q = R + gamma * P @ V
+        gain = Q.max(axis=1) - Q[np.arange(n), policy]
+        if gain.max() <= 1e-12 * max(1.0, np.abs(V).max()):
+            return V
+        policy = np.where(gain > 1e-12, Q.argmax(axis=1), policy)
+    raise AssertionError("policy iteration did not end")
+
+
+def dense_policy_values(
+    monmdp: MonMDP, policy: np.ndarray, gamma: float, horizon: int | None = None
+) -> np.ndarray:
+    """Textbook evaluation of policy[s, a] on the dense joint arrays."""
+    P = np.einsum("sa,sat->st", policy, monmdp.dense_transition(continuing=True))
+    R = (policy * monmdp.mean_reward()).sum(axis=1)
+    if horizon is None:
+        return np.linalg.solve(np.eye(len(R)) - gamma * P, R)
+    V = np.zeros(len(R))
+    for _ in range(horizon):
+        V = R + gamma * P @ V
+    return V
+
+
+def random_monmdp(seed: int) -> MonMDP:
+    """A small random Mon-MDP: random endings, random rewards, ⊥ outcomes, several classes."""
+    rng = np.random.default_rng(seed)
+    S, A, Sm, Am = (int(n) for n in rng.integers(1, (7, 4, 4, 4)))
+    rows = []
+    for s in range(S):
+        for a in range(A):
+            k = int(rng.integers(1, 5))
+            for p in rng.dirichlet(np.ones(k)):
+                rows.append(
+                    (
+                        s, a, int(rng.integers(S)), float(p), float(rng.normal()),
+                        bool(rng.random() < 0.15), bool(rng.random() < 0.25),
+                    )
+                )  # fmt: skip
+    total: dict[tuple[int, int], float] = {}
+    for row in rows:
+        total[row[:2]] = total.get(row[:2], 0.0) + row[3]
+    rows = [(*row[:3], row[3] / total[row[:2]], *row[4:]) for row in rows]
+    start = rng.dirichlet(np.ones(S))
+    from monmdp import MDP
+
+    mdp = MDP.from_outcomes(
+        rows, name="random", n_states=S, n_actions=A, start=start, r_min=-10, r_max=10,
+        time_limit=int(rng.integers(1, 30)),
+    )  # fmt: skip
+    classes = int(rng.integers(1, 4))
+    transition = rng.dirichlet(np.full(Sm, 0.4), size=(classes, Sm, Am))
+    transition[transition < 0.05] = 0
+    transition /= transition.sum(axis=-1, keepdims=True)
+    monitor = Monitor(
+        states=[f"m{i}" for i in range(Sm)],
+        actions=[f"a{i}" for i in range(Am)],
+        start=rng.dirichlet(np.ones(Sm)),
+        transition=transition,
+        reward=rng.normal(size=(Sm, Am)),
+        show=rng.random((Sm, Am)) * (rng.random((Sm, Am)) < 0.5),
+        pair_class=rng.integers(classes, size=(S, A)),
+    )
+    return join(mdp, monitor)
+
+
+seeds = st.integers(0, 2**32 - 1)

@@ -1,0 +1,60 @@
+"""Imports point one way, in the order of the data flow."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import monmdp
+
+# Each part may import only what stands before it.
+ORDER = [
+    "errors", "model", "naming", "worlds", "monitors", "catalogue", "planning", "drawing",
+    "registration", "envs", "testing", "cli",
+]  # fmt: skip
+ROOT = Path(monmdp.__file__).parent
+FILES = sorted(
+    p for p in ROOT.rglob("*.py") if p.name not in ("__main__.py",) and p != ROOT / "__init__.py"
+)
+
+
+def part_of(path: Path) -> str:
+    first = path.relative_to(ROOT).parts[0]
+    return first.removesuffix(".py")
+
+
+def imported_parts(path: Path) -> set[str]:
+    parts = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        names = []
+        if isinstance(node, ast.ImportFrom) and node.module:
+            if node.module == "monmdp":
+                names = [f"monmdp.{alias.name}" for alias in node.names]
+            else:
+                names = [node.module]
+        elif isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        for name in names:
+            if name.startswith("monmdp."):
+                parts.add(name.split(".")[1])
+    return parts
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_imports_point_backwards(path):
+    mine = part_of(path)
+    assert mine in ORDER, f"{mine} has no place in the order of the parts"
+    allowed = {*ORDER[: ORDER.index(mine) + 1], *(("make",) if mine == "cli" else ())}
+    assert imported_parts(path) <= allowed
+
+
+def test_only_kernels_import_numba():
+    for path in FILES:
+        if "numba" in path.read_text():
+            assert path.parent.name == "planning", path
+
+
+def test_the_package_has_one_version():
+    assert monmdp.__version__.count(".") == 2

@@ -1,0 +1,367 @@
+"""Exact planning against analytic values, dense textbook solvers, Monte Carlo and each other."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from conftest import (
+    MONITORS,
+    WORLDS,
+    dense_optimal_values,
+    dense_policy_values,
+    random_monmdp,
+    seeds,
+)
+from monmdp import MDP, Monitor, MonMDPError, join, make, planning, worlds
+from monmdp.model.dynamics import reset, step
+from monmdp.planning import linear
+from monmdp.planning.policy_iteration import optimal
+
+SPEC = {
+    "empty": 0.9044, "hazard": 0.9135, "bottleneck": 0.9044, "loop": 0.9606, "one-way": 0.7636,
+    "corridor": 0.8262, "two-room-3x5": 0.9227, "two-room-2x11": 0.9415,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("monitor", ["full", "ask", "full-random", "level-up", "n-experts"])
+@pytest.mark.parametrize("world", SPEC)
+def test_the_reference_values(world, monitor):
+    solution = planning.solve(make(world, monitor))
+    assert solution.value == pytest.approx(SPEC[world], abs=5e-5)
+    assert solution.episode_return == pytest.approx(SPEC[world], abs=5e-5)
+    assert solution.minimax.converged
+
+
+def test_the_other_reference_values():
+    button = planning.solve(make("bottleneck", "button", rho=0.05))
+    assert button.value == pytest.approx(0.1943, abs=5e-5)
+    assert button.rho == 0.05
+    river = planning.solve(make("river-swim", "full"))
+    assert river.episode_return == pytest.approx(20.0, abs=0.05)
+    assert river.value > river.episode_return + 1
+    for world, value in SPEC.items():
+        supporters = planning.solve(make(world, "n-supporters"))
+        steps = round(np.log(supporters.value) / np.log(0.99)) + 30
+        assert 0 < supporters.value - value < 0.001 * steps
+
+
+def test_values_by_hand():
+    # Bottleneck: ten moves to the chest and STAY there pays γ^10. With the button ON one walks six
+    # steps to the button's cell at 0.2 a step, pushes it on the seventh, and walks nine steps back.
+    assert planning.solve(make("bottleneck", "ask")).value == pytest.approx(0.99**10)
+    paid = -0.2 * sum(0.99**t for t in range(7))
+    on = paid + 0.99**7 * 0.99**10
+    assert planning.solve(make("bottleneck", "button")).value == pytest.approx(
+        (0.99**10 + on) / 2, abs=1e-9
+    )
+    # River Swim's last state for ever, if RIGHT never swept back: no; but LEFT in state 0 is exact.
+    left = np.zeros((6, 2))
+    left[:, 0] = 1
+    values = planning.evaluate(make("river-swim", "full"), left).values
+    assert values == pytest.approx([0.99**s * 0.01 / 0.01 for s in range(6)])
+
+
+@pytest.mark.parametrize("monitor", MONITORS)
+@pytest.mark.parametrize("world", WORLDS)
+def test_planners_agree_with_dense_textbook_solvers(world, monitor):
+    m = make(world, monitor, rho=0.3)
+    worst = planning.worst_case(m)
+    for problem in (m, worst):
+        plan = optimal(problem)
+        expected = dense_optimal_values(problem, 0.99)
+        assert np.abs(plan.values - expected).max() < 1e-8
+        assert plan.converged
+        Q = problem.mean_reward() + 0.99 * problem.dense_transition(continuing=True) @ expected
+        assert np.abs(plan.action_values() - Q).max() < 1e-8
+        assert (plan.greedy == (Q.max(axis=1, keepdims=True) - 1e-9 <= Q)).all()
+        limit = problem.mdp.time_limit
+        for horizon in (None, limit):
+            mine = planning.evaluate(problem, plan.policy, horizon=horizon).values
+            theirs = dense_policy_values(problem, plan.policy, 0.99, horizon)
+            assert np.abs(mine - theirs).max() < 1e-8
+
+
+@given(seeds, st.sampled_from([0.0, 0.3, 0.9, 0.99, 0.999, 0.9999]))
+@settings(max_examples=150)
+def test_random_models_agree_with_dense_textbook_solvers(seed, gamma):
+    m = random_monmdp(seed)
+    plan = optimal(m, gamma)
+    expected = dense_optimal_values(m, gamma)
+    scale = max(1.0, np.abs(expected).max())
+    assert np.abs(plan.values - expected).max() < 1e-8 * scale
+    assert plan.converged
+    assert np.abs(plan.values - expected).max() <= plan.error_bound + 1e-9 * scale
+    policy = np.random.default_rng(seed).dirichlet(np.ones(m.n_actions), size=m.n_states)
+    for horizon in (None, 0, 1, 13):
+        mine = planning.evaluate(m, policy, gamma, horizon=horizon)
+        theirs = dense_policy_values(m, policy, gamma, horizon)
+        assert np.abs(mine.values - theirs).max() < 1e-8 * scale
+        assert mine.converged
+    assert planning.evaluate(m, plan.policy, gamma).value == pytest.approx(
+        plan.value, abs=1e-6 * scale
+    )
+
+
+@given(seeds)
+def test_no_policy_beats_the_optimal_one_and_seeing_more_never_hurts(seed):
+    m = random_monmdp(seed)
+    solution = planning.solve(m, 0.9)
+    rng = np.random.default_rng(seed)
+    policy = rng.dirichlet(np.ones(m.n_actions), size=m.n_states)
+    worst = planning.worst_case(m, solution.seen)
+    assert planning.evaluate(worst, policy, 0.9).value <= solution.value + 1e-9
+    assert solution.price >= -1e-9
+    assert solution.value <= solution.optimal_value + 1e-9
+    if solution.solvable:
+        assert solution.price == 0
+        assert solution.value == solution.optimal_value
+    answers = planning.what_if(solution)
+    together = planning.gain_of_all(solution)
+    assert all(0 <= answer.gain <= together + 1e-9 for answer in answers)
+    assert together == pytest.approx(solution.optimal_value - solution.value, abs=1e-7)
+    for answer in answers[:2]:  # against a solve from scratch
+        never = solution.seen.never_observable.copy()
+        never[answer.state, answer.action] = False
+        changed = m.with_mdp(m.mdp.with_rewards(never, m.mdp.r_min))
+        gain = dense_optimal_values(changed, 0.9) @ m.start - solution.value
+        assert answer.gain == pytest.approx(gain, abs=1e-7)
+
+
+def brute_force_observability(m):
+    """Never-observable pairs and ρ from the definitions, by walking the joint chain."""
+    P, chance = m.dense_transition(continuing=True), m.observability()
+    reached = m.start > 0
+    while True:
+        grown = reached | (P[reached].sum(axis=(0, 1)) > 0)
+        if (grown == reached).all():
+            break
+        reached = grown
+    seen = np.zeros((m.mdp.n_states, m.mdp.n_actions), dtype=bool)
+    met = np.zeros_like(seen)
+    positive = []
+    for s in np.flatnonzero(reached):
+        for a in range(m.n_actions):
+            se, ae = int(m.split_state(s)[0]), int(m.split_action(a)[0])
+            met[se, ae] = True
+            if chance[s, a] > 0:
+                seen[se, ae] = True
+                positive.append(chance[s, a])
+    return met & ~seen, min(positive, default=None), reached
+
+
+@given(seeds)
+def test_observability_is_what_the_definitions_say(seed):
+    m = random_monmdp(seed)
+    never, rho, reached = brute_force_observability(m)
+    seen = planning.observability(m)
+    assert (seen.never_observable == never).all()
+    assert (seen.reachable.reshape(-1) == reached).all()
+    assert seen.rho == (None if rho is None else pytest.approx(rho))
+    assert seen.solvable == (not never.any())
+
+
+@pytest.mark.parametrize("monitor", MONITORS)
+@pytest.mark.parametrize("world", WORLDS)
+def test_observability_of_every_registry_entry(world, monitor):
+    m = make(world, monitor, rho=0.3)
+    never, rho, _ = brute_force_observability(m)
+    seen = planning.observability(m)
+    assert (seen.never_observable == never).all()
+    assert seen.rho == (None if rho is None else pytest.approx(rho))
+    assert len(seen.never_observable_pairs) == never.sum()
+
+
+def test_never_observable_is_by_joint_reachability():
+    # The monitor shows rewards only while ON, and it is ON only at the start: the pairs of state 1
+    # are visible on paper, but never from where one can be.
+    mdp = MDP.from_outcomes(
+        [(0, 0, 1, 1.0, 0.5, False, False), (1, 0, 1, 1.0, 0.0, False, False)],
+        name="two", n_states=2, n_actions=1, start=[1.0, 0.0], r_min=-3,
+    )  # fmt: skip
+    fading = Monitor(
+        states=["OFF", "ON"], actions=["-"], start=[0.0, 1.0],
+        transition=[[[1.0, 0.0]], [[1.0, 0.0]]], reward=[[0.0], [0.0]], show=[[0.0], [1.0]],
+    )  # fmt: skip
+    m = join(mdp, fading)
+    assert m.observability().tolist() == [[0.0], [1.0], [0.0], [1.0]]
+    seen = planning.observability(m)
+    assert seen.never_observable.tolist() == [[False], [True]]
+    assert planning.solve(m, 0.5).value == pytest.approx(0.5 - 3)
+
+
+def test_waiting_lets_the_monitor_move():
+    # The agent never leaves its only state; the monitor turns ON by itself.
+    mdp = MDP.from_outcomes(
+        [(0, 0, 0, 1.0, 1.0, False, False)], name="one", n_states=1, n_actions=1, start=[1.0]
+    )
+    waking = Monitor(
+        states=["OFF", "ON"], actions=["-"], start=[1.0, 0.0],
+        transition=[[[0.9, 0.1]], [[0.0, 1.0]]], reward=[[0.0], [0.0]], show=[[0.0], [1.0]],
+    )  # fmt: skip
+    assert planning.observability(join(mdp, waking)).solvable
+
+
+def test_nothing_is_ever_shown():
+    solution = planning.solve(make("bottleneck", "ask", rho=0.0))
+    assert solution.rho is None
+    assert not solution.solvable
+    assert solution.seen.never_observable.all()
+    assert len(planning.what_if(solution)) == 180
+
+
+def test_the_worst_case_keeps_what_is_shown():
+    # Under Semi-Random what is shown depends on the reward's value. M_↓ changes rewards, but it is
+    # not a new world: labels must stay.
+    m = make("treasure-hunter", "semi-random", hide=1.0)
+    worst = planning.worst_case(m)
+    assert (worst.outcome_class == m.outcome_class).all()
+    assert (
+        planning.observability(worst).never_observable == planning.observability(m).never_observable
+    ).all()
+
+
+def test_what_if_tells_what_is_worth_instrumenting():
+    text = "start: 0,1\nr_min: -10\ntile x: stay 5 hidden\ntile y: stay 3 hidden\n---\nx.y"
+    m = make(worlds.grid_world(text), "ask")
+    solution = planning.solve(m)
+    gains = {(a.state, a.action): a.gain for a in planning.what_if(solution)}
+    # One step aside and STAY: 5γ and 3γ; being seen while walking onto the cell does not help.
+    assert gains[(0, 4)] == pytest.approx(0.0)
+    both = planning.gain_of_all(solution)
+    assert both == pytest.approx(solution.optimal_value - solution.value)
+    assert solution.optimal_value == pytest.approx(5 * 0.99)
+    with pytest.raises(MonMDPError, match="is not never-observable"):
+        planning.what_if(solution, [(1, 4)])
+
+
+def test_semi_random_bias_is_reported():
+    biased = planning.biased_pairs(make("river-swim", "semi-random"))
+    assert [(b.state, b.action) for b in biased] == [(5, 1)]
+    assert biased[0].shown_mean == pytest.approx(3 / 7)
+    assert biased[0].mean == pytest.approx(0.6)
+    hazard = planning.biased_pairs(make("hazard", "semi-random"))
+    assert [round(b.shown_mean, 3) for b in hazard] == [-0.526]
+    for world in WORLDS:
+        assert planning.biased_pairs(make(world, "ask", rho=0.5)) == []
+    slippery = make(worlds.grid_world("start: 0,0\n---\n.?\n..", slip=0.1), "ask")
+    assert planning.biased_pairs(slippery)
+
+
+def test_monte_carlo_agrees_within_its_error():
+    for world, monitor in (
+        ("bottleneck", "button"),
+        ("river-swim", "n-supporters"),
+        ("hazard", "ask"),
+    ):
+        m = make(world, monitor)
+        rng = np.random.default_rng(1)
+        policy = rng.dirichlet(np.full(m.n_actions, 0.3), size=m.n_states)
+        horizon = 20
+        returns = []
+        for _ in range(1500):
+            se, sm = reset(m.tables, *rng.random(2))
+            total = 0.0
+            for t in range(horizon):
+                s = int(m.joint_state(se, sm))
+                ae, am = m.split_action(rng.choice(m.n_actions, p=policy[s]))
+                se, sm, re, rm, _, end = step(m.tables, se, sm, int(ae), int(am), *rng.random(3))
+                total += 0.95**t * (re + rm)
+                if end:
+                    break
+            returns.append(total)
+        exact = planning.evaluate(m, policy, 0.95, horizon=horizon).value
+        error = np.std(returns) / np.sqrt(len(returns))
+        assert abs(np.mean(returns) - exact) < 4.5 * error
+
+
+def test_slow_and_direct_evaluation_agree(monkeypatch):
+    m = make("river-swim", "button")
+    policy = np.full((m.n_states, m.n_actions), 1 / m.n_actions)
+    direct = planning.evaluate(m, policy, 0.999)
+    direct_plan = optimal(m, 0.999)
+    monkeypatch.setattr(linear, "LARGEST_DIRECT_SOLVE", 0)
+    assert np.allclose(planning.evaluate(m, policy, 0.999).values, direct.values, atol=1e-7)
+    iterative = optimal(m, 0.999)
+    assert iterative.converged
+    assert np.allclose(iterative.values, direct_plan.values, atol=1e-7)
+
+
+def test_value_iteration_takes_over_where_policy_iteration_does_not_settle(monkeypatch):
+    from monmdp.planning import policy_iteration as module
+
+    monkeypatch.setattr(module, "MOST_ROUNDS", 0)
+    m = make("bottleneck", "level-up", slip=0.2)
+    plan = optimal(m)
+    assert plan.converged
+    assert np.abs(plan.values - dense_optimal_values(m, 0.99)).max() < 1e-8
+
+
+def test_giving_up_is_said():
+    m = make(worlds.make("river-swim", length=200), "button")
+    plan = optimal(m, 0.99999, max_sweeps=3)
+    assert not plan.converged
+    assert plan.error_bound > 1e-3
+
+
+@pytest.mark.parametrize("gamma", [1.0, -0.1, 1.5, float("nan"), "x", None])
+def test_bad_discounts(gamma):
+    for call in (optimal, planning.solve):
+        with pytest.raises(MonMDPError, match="gamma"):
+            call(make("loop", "ask"), gamma)
+
+
+def test_bad_policies_are_named():
+    m = make("bottleneck", "button")
+    with pytest.raises(MonMDPError, match=r"shape \[s, a\] = \(72, 5\) expected"):
+        planning.evaluate(m, np.ones((3, 3)))
+    policy = np.full((72, 5), 0.2)
+    policy[9, 0] = 0.5
+    with pytest.raises(MonMDPError, match=r"joint state 9 .*state '0,4', monitor 'ON'"):
+        planning.evaluate(m, policy)
+    policy[9, 0] = np.nan
+    with pytest.raises(MonMDPError, match="joint state 9"):
+        planning.evaluate(m, policy)
+    with pytest.raises(MonMDPError, match="tol"):
+        optimal(m, tol=0)
+    with pytest.raises(MonMDPError, match="horizon"):
+        planning.evaluate(m, np.full((72, 5), 0.2), horizon=-1)
+
+
+def test_no_time_limit_means_no_cut():
+    m = make("gymnasium:CliffWalking-v1", "full")
+    solution = planning.solve(m)
+    assert m.mdp.time_limit is None
+    assert solution.episode_return == solution.value
+
+
+def test_a_large_maze_is_planned_without_joint_arrays():
+    rng = np.random.default_rng(0)
+    rows = np.where(rng.random((120, 120)) < 0.25, "#", ".")
+    rows[0, 0], rows[-1, -1] = "@", "$"
+    text = "\n".join("".join(row) for row in rows)
+    m = make(worlds.grid_world("button: 0,0 LEFT\n---\n" + text, slip=0.1), "n-experts", n=8)
+    plan = optimal(m)
+    assert m.n_states > 80_000
+    assert plan.converged
+    # The Bellman equation holds at random states, checked from the tables by hand.
+    V = plan.values.reshape(m.mdp.n_states, -1)
+    mdp, mon = m.mdp, m.monitor
+    for se in rng.integers(mdp.n_states, size=20):
+        sm = int(rng.integers(mon.n_states))
+        best = -np.inf
+        for ae in range(mdp.n_actions):
+            pair = se * mdp.n_actions + ae
+            for am in range(mon.n_actions):
+                q = mon.reward[sm, am]
+                for o in range(mdp.first[pair], mdp.first[pair + 1]):
+                    after = (
+                        0.0
+                        if mdp.terminates[o]
+                        else mon.transition[0, sm, am] @ V[mdp.successor[o]]
+                    )
+                    q += mdp.probability[o] * (mdp.reward[o] + 0.99 * after)
+                best = max(best, q)
+        assert V[se, sm] == pytest.approx(best, abs=1e-9)

@@ -1,0 +1,115 @@
+"""The public conformance checks accept what is right and catch what is wrong."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+from conftest import MONITORS, WORLDS, random_monmdp, seeds
+from monmdp import MDP, Monitor, envs, make, monitors, testing, worlds
+from monmdp.testing import CheckError, check_monitor, check_monmdp, check_world
+
+
+@pytest.mark.parametrize("monitor", MONITORS)
+@pytest.mark.parametrize("world", WORLDS)
+def test_the_registry_passes(world, monitor):
+    assert check_world(worlds.make(world)) == []
+    assert check_monitor(monitors.make(monitor)) == []
+    check_monmdp(make(world, monitor, rho=0.5))
+
+
+@given(seeds)
+def test_random_models_pass(seed):
+    check_monmdp(random_monmdp(seed), steps=60, seed=seed)
+
+
+@pytest.mark.parametrize("name", ["FrozenLake-v1", "CliffWalking-v1", "Taxi-v4"])
+def test_imports_pass(name):
+    check_monmdp(make(f"gymnasium:{name}", "ask", rho=0.5))
+
+
+def tampered(thing, **changes):
+    """A copy whose validation has been gone around."""
+    copy = object.__new__(type(thing))
+    copy.__dict__.update(thing.__dict__)
+    for name in ("pair_of_outcome", "mean_reward"):
+        copy.__dict__.pop(name, None)
+    copy.__dict__.update(changes)
+    return copy
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "problem"),
+    [
+        ("probability", 0.5, "do not sum to 1"), ("successor", 99, "no state"),
+        ("reward", 1e6, "outside"), ("start", 0.7, "start distribution"),
+    ],
+)  # fmt: skip
+def test_broken_worlds_are_caught(field, value, problem):
+    mdp = worlds.make("loop")
+    array = np.array(getattr(mdp, field))
+    array[0] = value
+    array.setflags(write=False)
+    with pytest.raises(CheckError, match=problem):
+        check_world(tampered(mdp, **{field: array}))
+
+
+def test_writable_worlds_are_caught():
+    mdp = worlds.make("loop")
+    with pytest.raises(CheckError, match="reward can be written to"):
+        check_world(tampered(mdp, reward=np.array(mdp.reward)))
+
+
+def test_broken_monitors_are_caught():
+    monitor = monitors.make("ask")
+    with pytest.raises(CheckError, match="outside"):
+        check_monitor(tampered(monitor, show=monitor.show * 3))
+    with pytest.raises(CheckError, match="no distribution"):
+        check_monitor(tampered(monitor, transition=monitor.transition * 2))
+    with pytest.raises(CheckError, match="not finite"):
+        check_monitor(tampered(monitor, reward=monitor.reward * np.nan))
+
+    def clumsy(_):
+        raise KeyError("oops")
+
+    with pytest.raises(CheckError, match="raised KeyError"):
+        check_monitor(
+            Monitor(
+                states=["a"], actions=["b"], start=[1.0], transition=[[[1.0]]], reward=[[0.0]],
+                show=[[1.0]], pair_class=clumsy,
+            )
+        )  # fmt: skip
+    with pytest.raises(CheckError, match="a Monitor expected"):
+        check_monitor("ask")
+    with pytest.raises(CheckError, match="an MDP expected"):
+        check_world("loop")
+
+
+def test_an_untruthful_simulator_is_caught(monkeypatch):
+    honest = envs.MonMDPEnv.step
+
+    def lying(self, action):
+        observation, reward, terminated, truncated, info = honest(self, action)
+        if info["reward_observed"]:
+            info["proxy_reward"] += 1
+        return observation, reward, terminated, truncated, info
+
+    monkeypatch.setattr(envs.MonMDPEnv, "step", lying)
+    with pytest.raises(CheckError, match="not the true one"):
+        check_monmdp(make("loop", "full"))
+
+
+def test_notes():
+    walled = worlds.grid_world("start: 0,0\n---\n.#.\n.#.")
+    assert "2 states can never be reached, for example '0,2'" in check_world(walled)[0]
+    endless = MDP.from_outcomes(
+        [(0, 0, 0, 1.0, 0.0, False, False)], name="e", n_states=1, n_actions=1, start=[1.0]
+    )
+    assert "episodes never end" in check_world(endless)[0]
+    assert check_monmdp(make("bottleneck", "ask")) == [
+        "not solvable: 25 pairs can never be observed"
+    ]
+    assert any("biased observation" in n for n in check_monmdp(make("river-swim", "semi-random")))
+    assert "nothing is ever shown" in check_monmdp(make("loop", "ask", rho=0))
+    assert testing.__all__
