@@ -282,7 +282,7 @@ def test_slow_and_direct_evaluation_agree(monkeypatch):
     policy = np.full((m.n_states, m.n_actions), 1 / m.n_actions)
     direct = planning.evaluate(m, policy, 0.999)
     direct_plan = optimal(m, 0.999)
-    monkeypatch.setattr(linear, "LARGEST_DIRECT_SOLVE", 0)
+    monkeypatch.setattr(linear, "LARGEST_FACTORISATION", 0)
     assert np.allclose(planning.evaluate(m, policy, 0.999).values, direct.values, atol=1e-7)
     iterative = optimal(m, 0.999)
     assert iterative.converged

@@ -122,13 +122,13 @@ def assign(given: Mapping[str, Any], scopes: Mapping[str, Scope]) -> dict[str, d
                 owners = [s for s in scopes if scopes[s].open_ended]
         if not owners:
             names = {k for scope in scopes.values() for k in scope.parameters}
-            whats = " and ".join(scope.what for scope in scopes.values())
+            owners_named = " and ".join(scope.what for scope in scopes.values())
             verb = "have" if len(scopes) > 1 else "has"
-            raise MonMDPError(f"{whats} {verb} no parameter {key!r}{nearest(key, names)}")
+            raise MonMDPError(f"{owners_named} {verb} no parameter {key!r}{nearest(key, names)}")
         if len(owners) > 1:
             ways = " or ".join(f"{owner}.{key}=…" for owner in owners)
-            whats = " and ".join(scopes[owner].what for owner in owners)
-            raise MonMDPError(f"{key!r} is ambiguous: {whats} both have it; write {ways}")
+            owners_named = " and ".join(scopes[owner].what for owner in owners)
+            raise MonMDPError(f"{key!r} is ambiguous: {owners_named} both have it; write {ways}")
         scope = scopes[owners[0]]
         parameter = scope.parameters.get(name)
         if name in result[owners[0]]:

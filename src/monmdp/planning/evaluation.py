@@ -83,7 +83,7 @@ def evaluate(
     tol = number(tol, "tol")
     y = Y.reshape(-1)
     change = 0.5 * tol * scale * (1 - gamma)
-    system.solve(y, change, np.argsort(-system.constant), most_slow_sweeps=1_000_000)
+    system.solve(y, change, np.argsort(-system.constant), most_sweeps=1_000_000)
     kernels._policy_step(m, gamma, pi, V, Y, after)
     V[:] = after
     kernels._project(m.row, V, Y)

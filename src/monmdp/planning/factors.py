@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from monmdp.model.arrays import BoolArray, FloatArray, IntArray
@@ -23,25 +25,52 @@ def moves(m: Factors) -> Moves:
     return Moves(m.first, m.successor, m.probability, m.stay)
 
 
-def sorted_factors(monmdp: MonMDP) -> tuple[Factors, IntArray]:
-    """Return the model with its environment states renumbered, and the old number of each.
+class Prepared(NamedTuple):
+    """What a search for the optimal policy starts from; the same for every discount."""
 
-    States are sorted by the number of steps to where rewards are. Neighbours then lie close to each
-    other in memory, and a sweep in the new order carries values outwards from the rewards.
+    model: Factors
+    """the model, its environment states renumbered by their distance from the rewards"""
+    likeliest: Factors
+    """a simpler model: of every pair only its likeliest move, and its staying"""
+    old_number: IntArray
+    """[new number] environment state"""
+    second_order: IntArray
+    """another order to sweep in: by the distance from the pairs that the monitor treats apart (a
+    button), or simply backwards"""
+
+
+def prepared(monmdp: MonMDP) -> Prepared:
+    """Renumber the environment states for the search; made once for each Mon-MDP.
+
+    Neighbours then lie close to each other in memory, and a sweep in the new order carries values
+    outwards from the rewards.
     """
-    kept: tuple[Factors, IntArray] | None = monmdp.__dict__.get("_sorted_factors")
+    kept: Prepared | None = monmdp.__dict__.get("_prepared")
     if kept is None:
-        m = factors(monmdp)
-        n_se = monmdp.mdp.n_states
-        by_state = m.env_reward.reshape(n_se, -1)
-        pays = np.any(by_state > np.median(by_state), axis=1)
-        order = distance_order(m, n_se, pays)
-        kept = monmdp.__dict__["_sorted_factors"] = (_renumbered(m, order), order)
+        kept = monmdp.__dict__["_prepared"] = _prepared(monmdp)
     return kept
 
 
-def distance_order(m: Factors, n_se: int, seed: BoolArray) -> IntArray:
+def _prepared(monmdp: MonMDP) -> Prepared:
+    given, n_se = factors(monmdp), monmdp.mdp.n_states
+    by_state = given.env_reward.reshape(n_se, -1)
+    old_number = _distance_order(given, np.any(by_state > np.median(by_state), axis=1))
+    m = _renumbered(given, old_number)
+    successor, probability = np.empty_like(m.stay, dtype=np.int32), np.empty_like(m.stay)
+    first, stay = np.empty_like(m.first), np.empty_like(m.stay)
+    kernels._likeliest(moves(m), first, successor, probability, stay)
+    likeliest = m._replace(first=first, successor=successor, probability=probability, stay=stay)
+    second_order = np.arange(n_se)[::-1].copy()
+    if len(m.row_first) > 1:
+        usual = np.bincount(m.pair_class).argmax()
+        special = np.any((m.pair_class != usual).reshape(n_se, -1), axis=1)
+        second_order = _distance_order(m, special)
+    return Prepared(m, likeliest, old_number, second_order)
+
+
+def _distance_order(m: Factors, seed: BoolArray) -> IntArray:
     """Environment states by the number of steps in which they can reach a seed state."""
+    n_se = len(seed)
     source = np.repeat(np.arange(len(m.stay)) // m.n_env_actions, np.diff(m.first))
     by_target = np.argsort(m.successor, kind="stable")
     first = np.concatenate([[0], np.cumsum(np.bincount(m.successor, minlength=n_se))])

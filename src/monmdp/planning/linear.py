@@ -11,11 +11,14 @@ from monmdp.model.arrays import FloatArray, IntArray
 from monmdp.planning import kernels
 
 SLOW_SWEEPS = 40
-"""so many sweeps to go: a direct solve is cheaper"""
-LARGEST_DIRECT_SOLVE = 200_000
-"""unknowns; beyond, the fill-in of the factorisation may not fit into memory"""
-MOST_SLOW_SWEEPS = 200
-"""where a direct solve is out of the question, stop a slow iteration here"""
+"""so many sweeps to go: another method is tried"""
+LARGEST_FACTORISATION = 2e9
+"""operations; beyond, an LU factorisation may take too long and too much memory"""
+KRYLOV_STEPS = 100
+LARGE = 200_000
+"""unknowns; a policy of so many states is better improved again than evaluated to the end"""
+MOST_SWEEPS_IF_LARGE = 15
+SLOW_SWEEPS_IF_LARGE = 100
 
 
 class LinearSystem(NamedTuple):
@@ -31,43 +34,66 @@ class LinearSystem(NamedTuple):
     """[row]"""
 
     def solve(
-        self,
-        y: FloatArray,
-        accuracy: float,
-        order: IntArray,
-        most_slow_sweeps: int = MOST_SLOW_SWEEPS,
+        self, y: FloatArray, accuracy: float, order: IntArray, most_sweeps: int | None = None
     ) -> tuple[float, int]:
         """Improve `y` in place; return the last sweep's change and the number of sweeps.
 
-        Gauss-Seidel sweeps in the given order until one changes nothing by more than `accuracy`;
-        where they converge slowly, one sparse LU solve. After a sweep with largest change δ the
-        residual is at most γδ and the error at most γδ / (1 - γ).
+        Gauss-Seidel sweeps in the given order until one changes nothing by more than `accuracy`, or
+        until there were `most_sweeps`. Where they converge slowly they get help once: from a sparse
+        LU factorisation if the system is narrow enough, else from a Krylov method. After a sweep
+        with largest change δ the residual is at most γδ and the error at most γδ / (1 - γ).
         """
+        if most_sweeps is None:
+            most_sweeps = MOST_SWEEPS_IF_LARGE if len(y) > LARGE else np.iinfo(np.int64).max
+        slow = SLOW_SWEEPS if len(y) <= LARGE else SLOW_SWEEPS_IF_LARGE
         changes: list[float] = []
+        helped = False
         while not changes or changes[-1] > accuracy:
             changes.append(float(kernels._linear_sweep(order, *self, y)))
-            if len(changes) % 5 == 0 and _is_slow(changes, accuracy):
-                if len(y) <= LARGEST_DIRECT_SOLVE:
-                    y[:] = self._solve_directly()
-                    return 0.0, len(changes)
-                if len(changes) >= most_slow_sweeps:
-                    break
+            if len(changes) >= most_sweeps:
+                break
+            if not helped and len(changes) % 5 == 0 and _sweeps_to_go(changes, accuracy) > slow:
+                y[:] = self._solve_at_once(y, accuracy)
+                helped = True
         return changes[-1], len(changes)
 
-    def _solve_directly(self) -> FloatArray:
+    def _solve_at_once(self, y: FloatArray, accuracy: float) -> FloatArray:
         from scipy.sparse import csr_array, eye_array
-        from scipy.sparse.linalg import splu
+        from scipy.sparse.linalg import bicgstab, splu
 
         n = len(self.constant)
         entries: Any = (self.weight, self.column, self.first)
-        system = eye_array(n, format="csr") - csr_array(entries, shape=(n, n))
-        solution: FloatArray = splu(system.tocsc()).solve(self.constant)
-        return solution
+        W = csr_array(entries, shape=(n, n))
+        system = eye_array(n, format="csr") - W
+        if _factorisation_cost(W) <= LARGEST_FACTORISATION:
+            exact: FloatArray = splu(system.tocsc()).solve(self.constant)
+            return exact
+        close, _ = bicgstab(
+            system, self.constant, x0=y, rtol=0.0, atol=accuracy, maxiter=KRYLOV_STEPS
+        )
+        return close if np.isfinite(close).all() else y
 
 
-def _is_slow(changes: list[float], accuracy: float) -> bool:
-    """Will it take more than `SLOW_SWEEPS` further sweeps at the present rate?"""
+def _factorisation_cost(W: Any) -> float:
+    """Bound on the operations of an LU factorisation: Σ bandwidth², rows well ordered.
+
+    Mazes and chains are narrow; a graph whose states lead anywhere fills in completely.
+    """
+    from scipy.sparse.csgraph import reverse_cuthill_mckee
+
+    order = reverse_cuthill_mckee(W, symmetric_mode=False)
+    rank = np.empty(len(order), dtype=np.int64)
+    rank[order] = np.arange(len(order))
+    row = np.repeat(rank, np.diff(W.indptr))
+    column = rank[W.indices]
+    reach = np.zeros(len(order), dtype=np.int64)
+    np.maximum.at(reach, np.maximum(row, column), np.abs(row - column))
+    return float((reach.astype(np.float64) ** 2).sum())
+
+
+def _sweeps_to_go(changes: list[float], accuracy: float) -> float:
+    """How many more sweeps will it take at the present rate?"""
     if changes[-1] <= accuracy:
-        return False
+        return 0.0
     rate = (changes[-1] / changes[-4]) ** (1 / 3)
-    return rate >= 1 or bool(np.log(accuracy / changes[-1]) / np.log(rate) > SLOW_SWEEPS)
+    return float(np.log(accuracy / changes[-1]) / np.log(rate)) if rate < 1 else np.inf

@@ -24,7 +24,7 @@ from monmdp.model.arrays import FloatArray, IntArray
 from monmdp.model.mdp import number
 from monmdp.model.monmdp import MonMDP
 from monmdp.planning import kernels
-from monmdp.planning.factors import distance_order, factors, moves, sorted_factors
+from monmdp.planning.factors import Prepared, factors, moves, prepared
 from monmdp.planning.kernels import Choice, Factors
 from monmdp.planning.linear import LinearSystem
 
@@ -113,14 +113,15 @@ def optimal(
     gamma = checked_gamma(gamma)
     if not 0 < number(tol, "tol") < 1:
         raise MonMDPError(f"tol must lie between 0 and 1, got {tol!r}")
-    m, old_number = sorted_factors(monmdp)
-    search = _Search(m, gamma, monmdp.mdp.n_states, monmdp.monitor.n_states)
+    ready = prepared(monmdp)
+    old_number = ready.old_number
+    search = _Search(ready, gamma, monmdp.mdp.n_states, monmdp.monitor.n_states)
     if start_from is None:
         search.guess()
     else:
         given = np.asarray(start_from, dtype=np.float64).reshape(search.V.shape)
         search.V[:] = given[old_number]
-        kernels._project(m.row, search.V, search.Y)
+        kernels._project(ready.model.row, search.V, search.Y)
     residual = search.run(tol, max_sweeps)
     scale = max(1.0, float(np.abs(search.V).max()))
     values = np.empty_like(search.V)
@@ -151,8 +152,9 @@ def _joint_shape(monmdp: MonMDP) -> tuple[int, int, int, int]:
 class _Search:
     """The planner's working memory and its three moves."""
 
-    def __init__(self, m: Factors, gamma: float, n_se: int, n_sm: int) -> None:
-        self.m, self.gamma = m, gamma
+    def __init__(self, ready: Prepared, gamma: float, n_se: int, n_sm: int) -> None:
+        m = ready.model
+        self.ready, self.m, self.gamma = ready, m, gamma
         self.moves = moves(m)
         # From below: in the worst state the best action pays this much, for ever.
         least = (
@@ -205,21 +207,10 @@ class _Search:
 
     def guess(self) -> None:
         """Set values and choice from the model of likeliest moves."""
-        m = self.m
-        successor, probability = np.empty_like(m.stay, dtype=np.int32), np.empty_like(m.stay)
-        first, stay = np.empty_like(m.first), np.empty_like(m.stay)
-        kernels._likeliest(self.moves, first, successor, probability, stay)
-        simple = m._replace(first=first, successor=successor, probability=probability, stay=stay)
-        outwards = np.arange(len(self.V))
-        orders = [outwards, outwards[::-1].copy()]
-        if len(m.row_first) > 1:  # some pairs are special to the monitor: a button
-            usual = np.bincount(m.pair_class).argmax()
-            special = (m.pair_class != usual).reshape(len(self.V), -1).any(axis=1)
-            orders[1] = distance_order(m, len(self.V), special)
         for sweep in range(FIRST_GUESS_SWEEPS):
-            order = orders[sweep % 2]
+            order = self.ready.second_order if sweep % 2 else np.arange(len(self.V))
             kernels._improve_sweep(
-                simple, self.gamma, order, True, True, self.V, self.Y, self.choice
+                self.ready.likeliest, self.gamma, order, True, True, self.V, self.Y, self.choice
             )
         self.sweeps += FIRST_GUESS_SWEEPS
         self._evaluate(GUESS_CHANGE * max(1.0, float(np.abs(self.V).max())), sort=True)

@@ -243,7 +243,8 @@ def _outcomes(
             to = target[:, executed]
             reward = np.where(paid, stay, land[to])
             parts.append((own, action, to, weight * (1 - stuck), reward, paid, hidden[to]))
-            parts.append((own, action, own, weight * stuck, land, np.False_, hidden))
+            if stuck.any():
+                parts.append((own, action, own, weight * stuck, land, np.False_, hidden))
     return tuple(
         np.concatenate([np.broadcast_to(c, n) for c in column])
         for column in zip(*parts, strict=True)

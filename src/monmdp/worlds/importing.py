@@ -323,10 +323,10 @@ def _per_pair(
 def _entries(matrix: Any) -> tuple[IntArray, IntArray, FloatArray]:
     """Row, column and value of every non-zero entry."""
     if _is_sparse(matrix):
-        coo = matrix.tocoo()
-        values = np.asarray(coo.data, dtype=np.float64)
+        entries = matrix.tocoo()
+        values = np.asarray(entries.data, dtype=np.float64)
         keep = values != 0
-        row, column = coo.row[keep].astype(np.int64), coo.col[keep].astype(np.int64)
+        row, column = entries.row[keep].astype(np.int64), entries.col[keep].astype(np.int64)
         return row, column, values[keep]
     row, column = np.nonzero(matrix)
     return row, column, np.asarray(matrix[row, column], dtype=np.float64)
