@@ -28,28 +28,86 @@ def _no_stray_files(monkeypatch, tmp_path):
     os.environ.pop("MPLBACKEND", None)
 
 
+def by_hand(monmdp: MonMDP) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Joint P[s, a, s'] without ended episodes, R[s, a] and P(shown | s, a), outcome by outcome."""
+    mdp, mon = monmdp.mdp, monmdp.monitor
+    Sm, Am = mon.n_states, mon.n_actions
+    S, A = mdp.n_states * Sm, mdp.n_actions * Am
+    P, R, shown = np.zeros((S, A, S)), np.zeros((S, A)), np.zeros((S, A))
+    for se in range(mdp.n_states):
+        for ae in range(mdp.n_actions):
+            pair = se * mdp.n_actions + ae
+            for sm in range(Sm):
+                for am in range(Am):
+                    s, a = se * Sm + sm, ae * Am + am
+                    R[s, a] = mon.reward[sm, am]
+                    move = mon.transition[monmdp.pair_class[pair], sm, am]
+                    for o in range(mdp.first[pair], mdp.first[pair + 1]):
+                        p = mdp.probability[o]
+                        R[s, a] += p * mdp.reward[o]
+                        shown[s, a] += p * mon.show[monmdp.outcome_class[o], sm, am]
+                        if not mdp.terminates[o]:
+                            first = mdp.successor[o] * Sm
+                            P[s, a, first : first + Sm] += p * move
+    return P, R, shown
+
+
+def worst_by_hand(monmdp: MonMDP) -> MonMDP:
+    """M_↓ from the definition: r_min where nothing reachable shows the reward."""
+    never, _, _ = observability_by_hand(monmdp)
+    mdp = monmdp.mdp
+    reward = np.array(mdp.reward)
+    for s, a in np.argwhere(never):
+        pair = s * mdp.n_actions + a
+        reward[mdp.first[pair] : mdp.first[pair + 1]] = mdp.r_min
+    return monmdp.with_mdp(mdp.with_outcome_rewards(reward))
+
+
+def observability_by_hand(monmdp: MonMDP) -> tuple[np.ndarray, float | None, np.ndarray]:
+    """Never-observable pairs, ρ and reached joint states from the definitions."""
+    P, _, chance = by_hand(monmdp)
+    Sm, Am = monmdp.monitor.n_states, monmdp.monitor.n_actions
+    reached = np.outer(monmdp.mdp.start, monmdp.monitor.start).reshape(-1) > 0
+    while True:
+        grown = reached | (P[reached].sum(axis=(0, 1)) > 0)
+        if (grown == reached).all():
+            break
+        reached = grown
+    seen = np.zeros((monmdp.mdp.n_states, monmdp.mdp.n_actions), dtype=bool)
+    met = np.zeros_like(seen)
+    positive = []
+    for s in np.flatnonzero(reached):
+        for a in range(chance.shape[1]):
+            met[s // Sm, a // Am] = True
+            if chance[s, a] > 0:
+                seen[s // Sm, a // Am] = True
+                positive.append(chance[s, a])
+    return met & ~seen, min(positive, default=None), reached
+
+
 def dense_optimal_values(monmdp: MonMDP, gamma: float) -> np.ndarray:
-    """Textbook policy iteration on the dense joint arrays."""
-    P = monmdp.dense_transition(continuing=True)
-    R = monmdp.mean_reward()
+    """Textbook policy iteration on dense joint arrays made by hand."""
+    P, R, _ = by_hand(monmdp)
     n = len(R)
     policy = np.zeros(n, dtype=int)
     for _ in range(1000):
         V = np.linalg.solve(np.eye(n) - gamma * P[np.arange(n), policy], R[np.arange(n), policy])
         Q = R + gamma * P @ V
         gain = Q.max(axis=1) - Q[np.arange(n), policy]
-        if gain.max() <= 1e-12 * max(1.0, np.abs(V).max()):
+        small = 1e-12 * max(1.0, np.abs(V).max())
+        if gain.max() <= small:
             return V
-        policy = np.where(gain > 1e-12, Q.argmax(axis=1), policy)
+        policy = np.where(gain > small, Q.argmax(axis=1), policy)
     raise AssertionError("policy iteration did not end")
 
 
 def dense_policy_values(
     monmdp: MonMDP, policy: np.ndarray, gamma: float, horizon: int | None = None
 ) -> np.ndarray:
-    """Textbook evaluation of policy[s, a] on the dense joint arrays."""
-    P = np.einsum("sa,sat->st", policy, monmdp.dense_transition(continuing=True))
-    R = (policy * monmdp.mean_reward()).sum(axis=1)
+    """Textbook evaluation of policy[s, a] on dense joint arrays made by hand."""
+    P, R, _ = by_hand(monmdp)
+    P = np.einsum("sa,sat->st", policy, P)
+    R = (policy * R).sum(axis=1)
     if horizon is None:
         return np.linalg.solve(np.eye(len(R)) - gamma * P, R)
     V = np.zeros(len(R))

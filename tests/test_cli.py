@@ -82,6 +82,8 @@ def test_solve_json(monmdp):
     assert data["value"] == pytest.approx(0.1943, abs=5e-5)
     assert len(data["never_observable"]) == 25
     assert data["parameters"] == {"rho": "0.05"}
+    assert len(data["policy"]) == 72
+    assert data["policy"][2 * 35] == [4]  # on the chest, monitor OFF: STAY
     hidden = json.loads(monmdp("solve", "loop", "ask", "rho=0", "--json")[1])
     assert hidden["rho"] is None
     what = json.loads(monmdp("solve", "treasure-hunter", "ask", "--what-if", "--json")[1])
@@ -106,6 +108,7 @@ def test_a_map_of_ones_own_and_a_problem_file(monmdp, tmp_path):
     assert from_file["rho"] == 0.5
     assert monmdp("show", file)[0] == 0
     assert monmdp("check", file)[0] == 0
+    assert "takes no parameters" in monmdp("show", file, "slip=0.1")[2]
 
 
 def test_factories_of_ones_own(monmdp, tmp_path):
@@ -154,6 +157,9 @@ def test_check(monmdp):
         (("solv", "bottleneck", "ask"), "No such command"),
         (("show", "loop", "--png", "no/where.png"), "cannot write"),
         (("show", "loop", "--png", "x.bmp"), "must end in"),
+        (("show", "loop", "monitor.rho=3"), "there is only world 'loop' here"),
+        (("solve", "bottleneck", "rho=1", "button"), "it comes before the parameters"),
+        (("solve", "gymnasium:FrozenLake-v1", "ask", "map_name=9x9"), "gymnasium cannot make"),
         (("export", "loop", "ask", "-o", "x.txt"), "must end in .npz"),
     ],
 )

@@ -106,7 +106,7 @@ def test_the_hidden_reward_is_nowhere_unless_asked_for():
     assert set(info) == {"reward_observed", "monitor_reward", "proxy_reward"}
     state = {k: v for k, v in vars(env.unwrapped).items() if k not in ("monmdp", "_tables")}
     assert "-10" not in repr(state)
-    for mode in ("ansi", "rgb_array"):
+    for mode in ("ansi",):
         shown = gymnasium.make(
             "monmdp/Bottleneck-v0", monitor="full-random", rho=0.0, render_mode=mode
         )
@@ -155,6 +155,7 @@ def test_a_fixed_number_of_draws():
     ("action", "message"),
     [
         (3, "an action is"), ({"env": 1}, "an action is"), ({"env": 9, "mon": 0}, "outside"),
+        ({"env": 1.7, "mon": 0}, "an action is"),
         ({"env": 0, "mon": -1}, "outside"), (None, "an action is"),
         ({"env": "x", "mon": 0}, "an action is"),
     ],
@@ -180,6 +181,22 @@ def test_wrong_construction_is_named():
     env = envs.MonMDPEnv("loop", "ask")
     with pytest.raises(MonMDPError, match="unknown reset option 'environment'"):
         env.reset(options={"environment": 3})
+    with pytest.raises(MonMDPError, match="reset options are"):
+        env.reset(options=3)
+    with pytest.raises(MonMDPError, match="which world"):
+        gymnasium.make("monmdp/World-v0", monitor="ask")
+    joint = envs.JointDiscrete(envs.MonMDPEnv("loop", "ask"))
+    multi = envs.MultiDiscreteAction(envs.MonMDPEnv("loop", "ask"))
+    for wrapped, action in (
+        (joint, None),
+        (joint, 1.5),
+        (multi, [1]),
+        (multi, [1, 0, 5]),
+        (multi, 3),
+    ):
+        wrapped.reset(seed=0)
+        with pytest.raises(MonMDPError, match="action"):
+            wrapped.step(action)
     with pytest.raises(MonMDPError, match="reset option env=99 is no state"):
         env.reset(options={"env": 99})
 

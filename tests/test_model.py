@@ -67,6 +67,9 @@ def test_arrays_are_frozen_and_independent_of_the_callers():
         ({"picture": ("...",)}, "3 cells for 2 states"),
         ({"successor": [0.5, 1, 1]}, "whole numbers expected"),
         ({"successor": "abc"}, "not an array"),
+        ({"button": 3}, r"\(state, action\) expected"),
+        ({"button": (1.5, 0)}, "a state must be a whole number"),
+        ({"reward": [[0.0], [1.0, 2.0]]}, "equally long"),
     ],
 )
 def test_a_wrong_mdp_is_refused_with_the_place(changes, message):
@@ -86,6 +89,10 @@ def test_a_wrong_mdp_is_refused_with_the_place(changes, message):
         ({"start": [1.0, 1.0]}, "sum to 2"),
         ({"states": []}, "non-empty"),
         ({"states": "ON"}, "list of labels"),
+        ({"states": 2}, "list of labels"),
+        ({"transition": [[0.9, 0.1], [0.2]]}, "equally long"),
+        ({"transition": [0.9, 0.1]}, "expected, got"),
+        ({"show": [1.0]}, "expected, got"),
         ({"transition": np.ones((2, 2, 1, 2)) / 2}, "need `pair_class`"),
         ({"show": np.ones((3, 2, 1))}, "need `outcome_class`"),
         ({"outcome_class": lambda o: o.hidden}, "axis of classes in front"),
@@ -134,6 +141,13 @@ def test_outcomes_with_wrong_indices_are_named():
     outcome = (0, 3, 0, 1.0, 0.0, False, False)
     with pytest.raises(MonMDPError, match="outcome 0: action 3 does not exist; there are 2"):
         MDP.from_outcomes([outcome], name="m", n_states=1, n_actions=2, start=[1.0])
+    for bad in ([(0, 0, 0, 1.0)], [3], [outcome, (0,)]):
+        with pytest.raises(MonMDPError, match="an outcome is"):
+            MDP.from_outcomes(bad, name="m", n_states=1, n_actions=2, start=[1.0])
+    with pytest.raises(MonMDPError, match="successor: shape"):
+        MDP.from_columns(
+            [0], [0], [0, 0], [1.0], [0.0], [0], [0], name="m", n_states=1, n_actions=1, start=[1]
+        )  # fmt: skip
     with pytest.raises(MonMDPError, match="no outcome is given"):
         MDP.from_outcomes([], name="m", n_states=1, n_actions=2, start=[1.0])
 
@@ -165,6 +179,24 @@ def test_exports_agree_with_the_factors(world, monitor):
         assert np.allclose(dense[s, a], row.reshape(-1))
         assert m.observability()[s, a] == pytest.approx(shown)
         assert m.mean_reward()[s, a] == pytest.approx(mean + mon.reward[sm, am])
+
+
+def test_names_are_short():
+    m = make("bottleneck", "ask")
+    assert repr(m) == "<MonMDP 'bottleneck' / 'ask': 36 joint states, 10 joint actions>"
+    assert repr(m.mdp) == "<MDP 'bottleneck': 36 states, 5 actions>"
+    assert len(repr(m.monitor)) < 80
+
+
+def test_join_wants_its_two_parts():
+    with pytest.raises(MonMDPError, match="join takes an MDP and a Monitor"):
+        join(1, 2)
+
+    def clumsy(_):
+        raise KeyError("oops")
+
+    with pytest.raises(MonMDPError, match=r"pair_class of monitor 'monitor' .*raised KeyError"):
+        join(tiny(), on_off(pair_class=clumsy))
 
 
 @given(seeds)
@@ -202,6 +234,8 @@ def test_files_and_pickles_hold_everything(world, monitor, tmp_path):
     assert same(m, copy)
     assert not copy.mdp.reward.flags.writeable
     assert [p.name for p in tmp_path.iterdir()] == ["m.npz"]
+    (tmp_path / "plain").touch()
+    assert (tmp_path / "m.npz").stat().st_mode == (tmp_path / "plain").stat().st_mode
 
 
 def test_damaged_and_foreign_files_are_named(tmp_path):
@@ -222,7 +256,7 @@ def test_damaged_and_foreign_files_are_named(tmp_path):
     with pytest.raises(MonMDPError, match="no such file"):
         MonMDP.load(tmp_path / "none.npz")
     complaints = []
-    for spoiled in range(len(data) // 3, len(data), len(data) // 7):
+    for spoiled in range(len(data) // 3, len(data), len(data) // 40):
         broken = bytearray(data)
         broken[spoiled] ^= 0xFF
         (tmp_path / "flip.npz").write_bytes(bytes(broken))
@@ -230,6 +264,7 @@ def test_damaged_and_foreign_files_are_named(tmp_path):
             MonMDP.load(tmp_path / "flip.npz")
         except MonMDPError as error:
             complaints.append(str(error))
+    assert len(complaints) > 10
     assert all("flip.npz" in complaint for complaint in complaints)
 
 

@@ -80,7 +80,7 @@ def test_button_flips_where_it_is_pushed():
     assert pushed.tolist() == [31 * 5 + 1]
     assert m.monitor.transition[0, :, 0].tolist() == [[1, 0], [0, 1]]
     assert m.monitor.transition[1, :, 0].tolist() == [[0, 1], [1, 0]]
-    for where in ("2,3:UP", (15, 3), ((2, 3), "UP"), "15:UP"):
+    for where in ("2,3:UP", "2,3 UP", (15, 3), ((2, 3), "UP"), "15:UP"):
         moved = make("bottleneck", "button", button=where)
         assert np.flatnonzero(moved.pair_class).tolist() == [15 * 5 + 3]
 

@@ -48,7 +48,7 @@ def test_bad_keys_and_values(params, message):
 
 
 def test_names_of_the_wrong_kind():
-    with pytest.raises(MonMDPError, match="a world is a name or a MDP"):
+    with pytest.raises(MonMDPError, match="a world is a name or a finished MDP"):
         make(3, "ask")
     with pytest.raises(MonMDPError, match="this world and monitor 'ask' have no parameter 'slip'"):
         make(worlds.make("loop"), "ask", slip=0.1)
@@ -66,6 +66,8 @@ def my_module(tmp_path, request):
         "                   reward=[[0.0]], show=[[rho]])\n"
         "def wrong():\n    return 3\n"
         "constant = 5\n"
+        "def boom():\n    raise RuntimeError('my boom')\n"
+        "def needs(size):\n    return world(size)\n"
     )
     (tmp_path / f"{name}_broken.py").write_text("1/0\n")
     return name
@@ -78,14 +80,28 @@ def test_factories_of_ones_own(my_module):
     assert m.monitor.name == f"{my_module}:monitor"
     for name, message in (
         (f"{my_module}:wurld", "did you mean 'world'"),
-        (f"{my_module}:wrong", "returned a int; a MDP expected"),
-        (f"{my_module}:constant", "is a int; a world is a function"),
+        (f"{my_module}:wrong", "returned an int; an MDP expected"),
+        (f"{my_module}:constant", "is an int; a world is a function that returns an MDP"),
         (f"{my_module}_broken:x", "importing it failed, ZeroDivisionError"),
         ("no_such_module:x", "there is no module 'no_such_module'"),
         ("not a module:x", "is no module name"),
+        (f"{my_module}:boom", "raised RuntimeError: my boom"),
+        (f"{my_module}:needs", "needs size=…"),
+        ("math:sqrt", "no function with named parameters|needs|raised"),
+        (f"{my_module}.py:world", f"write {my_module}:world"),
     ):
         with pytest.raises(MonMDPError, match=message):
             worlds.make(name)
+
+
+def test_a_world_may_be_given_by_its_path(tmp_path):
+    path = tmp_path / "map.txt"
+    path.write_text("@.$\n")
+    assert make(path, "ask").n_states == worlds.make(path).n_states == 3
+    with pytest.raises(MonMDPError, match="is a folder"):
+        worlds.make(f"{tmp_path}/")
+    with pytest.raises(MonMDPError, match="the name of a world expected"):
+        worlds.make(3)
 
 
 def test_assignments():

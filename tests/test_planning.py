@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,10 +12,13 @@ from hypothesis import strategies as st
 from conftest import (
     MONITORS,
     WORLDS,
+    by_hand,
     dense_optimal_values,
     dense_policy_values,
+    observability_by_hand,
     random_monmdp,
     seeds,
+    worst_by_hand,
 )
 from monmdp import MDP, Monitor, MonMDPError, join, make, planning, worlds
 from monmdp.model.dynamics import reset, step
@@ -49,15 +54,16 @@ def test_the_other_reference_values():
 
 
 def test_values_by_hand():
-    # Bottleneck: ten moves to the chest and STAY there pays γ^10. With the button ON one walks six
-    # steps to the button's cell at 0.2 a step, pushes it on the seventh, and walks nine steps back.
+    # Bottleneck: ten moves to the chest, and STAY there pays γ^10. With the button ON one walks six
+    # steps to the button's cell and pushes it on the seventh, at 0.2 a step; from there it is ten
+    # moves to the chest again.
     assert planning.solve(make("bottleneck", "ask")).value == pytest.approx(0.99**10)
     paid = -0.2 * sum(0.99**t for t in range(7))
     on = paid + 0.99**7 * 0.99**10
     assert planning.solve(make("bottleneck", "button")).value == pytest.approx(
         (0.99**10 + on) / 2, abs=1e-9
     )
-    # River Swim's last state for ever, if RIGHT never swept back: no; but LEFT in state 0 is exact.
+    # River Swim, always LEFT: s steps to state 0, where 0.01 is paid for ever.
     left = np.zeros((6, 2))
     left[:, 0] = 1
     values = planning.evaluate(make("river-swim", "full"), left).values
@@ -69,12 +75,14 @@ def test_values_by_hand():
 def test_planners_agree_with_dense_textbook_solvers(world, monitor):
     m = make(world, monitor, rho=0.3)
     worst = planning.worst_case(m)
+    assert (worst.mdp.reward == worst_by_hand(m).mdp.reward).all()
     for problem in (m, worst):
         plan = optimal(problem)
         expected = dense_optimal_values(problem, 0.99)
         assert np.abs(plan.values - expected).max() < 1e-8
         assert plan.converged
-        Q = problem.mean_reward() + 0.99 * problem.dense_transition(continuing=True) @ expected
+        P, R, _ = by_hand(problem)
+        Q = R + 0.99 * P @ expected
         assert np.abs(plan.action_values() - Q).max() < 1e-8
         assert (plan.greedy == (Q.max(axis=1, keepdims=True) - 1e-9 <= Q)).all()
         limit = problem.mdp.time_limit
@@ -130,32 +138,10 @@ def test_no_policy_beats_the_optimal_one_and_seeing_more_never_hurts(seed):
         assert answer.gain == pytest.approx(gain, abs=1e-7)
 
 
-def brute_force_observability(m):
-    """Never-observable pairs and ρ from the definitions, by walking the joint chain."""
-    P, chance = m.dense_transition(continuing=True), m.observability()
-    reached = m.start > 0
-    while True:
-        grown = reached | (P[reached].sum(axis=(0, 1)) > 0)
-        if (grown == reached).all():
-            break
-        reached = grown
-    seen = np.zeros((m.mdp.n_states, m.mdp.n_actions), dtype=bool)
-    met = np.zeros_like(seen)
-    positive = []
-    for s in np.flatnonzero(reached):
-        for a in range(m.n_actions):
-            se, ae = int(m.split_state(s)[0]), int(m.split_action(a)[0])
-            met[se, ae] = True
-            if chance[s, a] > 0:
-                seen[se, ae] = True
-                positive.append(chance[s, a])
-    return met & ~seen, min(positive, default=None), reached
-
-
 @given(seeds)
 def test_observability_is_what_the_definitions_say(seed):
     m = random_monmdp(seed)
-    never, rho, reached = brute_force_observability(m)
+    never, rho, reached = observability_by_hand(m)
     seen = planning.observability(m)
     assert (seen.never_observable == never).all()
     assert (seen.reachable.reshape(-1) == reached).all()
@@ -167,7 +153,7 @@ def test_observability_is_what_the_definitions_say(seed):
 @pytest.mark.parametrize("world", WORLDS)
 def test_observability_of_every_registry_entry(world, monitor):
     m = make(world, monitor, rho=0.3)
-    never, rho, _ = brute_force_observability(m)
+    never, rho, _ = observability_by_hand(m)
     seen = planning.observability(m)
     assert (seen.never_observable == never).all()
     assert seen.rho == (None if rho is None else pytest.approx(rho))
@@ -230,6 +216,11 @@ def test_what_if_tells_what_is_worth_instrumenting():
     gains = {(a.state, a.action): a.gain for a in planning.what_if(solution)}
     # One step aside and STAY: 5γ and 3γ; being seen while walking onto the cell does not help.
     assert gains[(0, 4)] == pytest.approx(0.0)
+    # From the cell itself, STAY is all there is to see.
+    inside = planning.solve(make(worlds.grid_world(text.replace("0,1", "0,0")), "ask"))
+    best = planning.what_if(inside)[0]
+    assert (best.state, best.action) == (0, 4)
+    assert best.gain == pytest.approx(5 - inside.value)
     both = planning.gain_of_all(solution)
     assert both == pytest.approx(solution.optimal_value - solution.value)
     assert solution.optimal_value == pytest.approx(5 * 0.99)
@@ -365,3 +356,58 @@ def test_a_large_maze_is_planned_without_joint_arrays():
                     q += mdp.probability[o] * (mdp.reward[o] + 0.99 * after)
                 best = max(best, q)
         assert V[se, sm] == pytest.approx(best, abs=1e-9)
+
+
+def test_values_that_floating_point_cannot_hold_are_refused():
+    mdp = worlds.from_tables(np.ones((1, 1, 1)), [[1e250]], layout="sas")
+    with pytest.raises(MonMDPError, match="too large"):
+        optimal(make(mdp, "full"))
+
+
+def test_bad_starting_values_are_refused():
+    m = make("loop", "ask")
+    for values in (np.full(9, np.nan), np.zeros(4), "x", [[1], [2, 3]]):
+        with pytest.raises(MonMDPError, match="start_from"):
+            optimal(m, start_from=values)
+        with pytest.raises(MonMDPError, match="start_from"):
+            planning.evaluate(m, np.full((9, 10), 0.1), start_from=values)
+
+
+def test_planning_wants_a_finished_problem():
+    for call in (planning.solve, planning.optimal, planning.observability):
+        with pytest.raises(MonMDPError, match="a MonMDP expected, got 'bottleneck'"):
+            call("bottleneck")
+    with pytest.raises(MonMDPError, match="a MonMDP expected"):
+        planning.evaluate(worlds.make("loop"), np.ones((9, 5)) / 5)
+
+
+@given(seeds)
+@settings(max_examples=60)
+def test_large_values_keep_their_ties(seed):
+    """Ties are judged within what the values are good for, also where these are large."""
+    m = random_monmdp(seed)
+    mdp = m.mdp
+    large = m.with_mdp(dataclasses.replace(mdp, reward=1e4 * mdp.reward, r_min=-1e5, r_max=1e5))
+    plan = optimal(large, 0.999)
+    exact = dense_optimal_values(large, 0.999)
+    P, R, _ = by_hand(large)
+    Q = R + 0.999 * P @ exact
+    clearly_best = Q.max(axis=1, keepdims=True) - 1e-10 <= Q
+    assert (plan.greedy >= clearly_best).all()
+    assert plan.converged
+
+
+def test_graphs_without_structure_do_not_fill_up_memory():
+    rng = np.random.default_rng(0)
+    n, actions, k = 4000, 3, 4
+    rows = n * actions * k
+    mdp = MDP.from_columns(
+        np.repeat(np.arange(n), actions * k), np.tile(np.repeat(np.arange(actions), k), n),
+        rng.integers(n, size=rows), np.full(rows, 1 / k),
+        np.repeat(rng.normal(size=n * actions), k),
+        np.zeros(rows, bool), np.zeros(rows, bool), name="random", n_states=n, n_actions=actions,
+        start=np.full(n, 1 / n),
+    )  # fmt: skip
+    plan = optimal(make(mdp, "ask"), 0.999)
+    assert plan.converged
+    assert plan.sweeps < 1000

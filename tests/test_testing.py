@@ -100,6 +100,12 @@ def test_an_untruthful_simulator_is_caught(monkeypatch):
         check_monmdp(make("loop", "full"))
 
 
+def test_a_monitor_for_one_world_passes_with_a_note():
+    notes = check_monitor(monitors.make("button", button="5,1:DOWN"))
+    assert len(notes) == 1
+    assert "does not fit every world" in notes[0]
+
+
 def test_notes():
     walled = worlds.grid_world("start: 0,0\n---\n.#.\n.#.")
     assert "2 states can never be reached, for example '0,2'" in check_world(walled)[0]

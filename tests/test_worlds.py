@@ -209,6 +209,11 @@ def test_the_start_can_be_marked_in_the_map():
         ("start: 0,0\n..", "line 1: .* looks like a header"),
         ("start: 0,0\n---\n.@", "given twice"),
         ("start: 0,0\n---\n##", "only walls"),
+        ("start: 0,0\nstart: 0,1\n---\n..", "line 2: 'start' is given twice"),
+        ("start: 0,0\ntile L: land 1\ntile L: land 2\n---\n..", "line 3: 'tile L' is given twice"),
+        ("start: 0,0\nbutton: 0,0;0,1 LEFT\n---\n..", "line 2: there can be only one button"),
+        ("start: --1,0\n---\n..", "a cell is written 'row,column'"),
+        ("start: ²,0\n---\n..", "a cell is written 'row,column'"),
     ],
 )
 def test_bad_maps_are_named_with_their_place(text, message, tmp_path):
@@ -216,6 +221,17 @@ def test_bad_maps_are_named_with_their_place(text, message, tmp_path):
     path.write_text(text)
     with pytest.raises(MonMDPError, match=message):
         worlds.make(str(path))
+
+
+def test_maps_from_other_editors(tmp_path):
+    text = "start:\t0,0\r\nbutton: 0,0\tLEFT\r\n---\r\n..$  \r\n...\r\n"
+    path = tmp_path / "windows.txt"
+    path.write_bytes(b"\xef\xbb\xbf" + text.encode())
+    mdp = worlds.make(str(path))
+    assert (mdp.n_states, mdp.button) == (6, (0, LEFT))
+    assert grid_world("\ufeff@.$").n_states == 3
+    with pytest.raises(MonMDPError, match="a map is text"):
+        grid_world(None)
 
 
 def test_unreadable_maps(tmp_path):
@@ -306,11 +322,62 @@ def test_square_tables_need_the_layout():
         (np.ones((2, 1, 2)) / 2, np.zeros((2, 1)), {"start": 7}, "start state 7"),
         (np.ones((2, 1, 2)) / 2, np.zeros((2, 1)), {"hidden": [True]}, "hidden: shape"),
         ("nonsense", np.zeros(2), {}, "not an array of numbers"),
+        (np.ones((2, 1, 2)) / 2, np.zeros((2, 1)), {"layout": "bogus"}, "layout='bogus'"),
+        (np.ones((2, 2)) / 2, np.zeros(2), {"layout": "ass"}, "layout 'pairs', not 'ass'"),
+        (np.ones((2, 1, 2)) / 2, np.zeros((2, 1)), {"missing": "Stay"}, "did you mean 'stay'"),
+        (
+            np.ones((2, 1, 2)) / 2,
+            np.zeros((2, 1)),
+            {"s_indices": [0, 1], "a_indices": [0, 0]},
+            "go with",
+        ),
+        (
+            np.ones((2, 2)) / 2,
+            np.zeros(2),
+            {"s_indices": [0.5, 1], "a_indices": [0, 0]},
+            "s_indices",
+        ),
+        (
+            np.ones((2, 2)) / 2,
+            np.zeros(2),
+            {"s_indices": ["a", "b"], "a_indices": [0, 0]},
+            "s_indices",
+        ),
+        (np.ones((2, 1, 2)) / 2, np.zeros((2, 1)), {"terminal": ["a"]}, "a terminal state"),
+        (np.ones((2, 1, 2)) / 2, np.zeros((2, 1)), {"terminal": [1.5]}, "a terminal state"),
+        (np.ones((2, 1, 2)) / 2, np.zeros((2, 1)), {"terminal": [True]}, "terminal: shape"),
+        (np.ones((2, 1, 2)) / 2, np.zeros((2, 1)), {"start": "x"}, "the start state"),
+        (np.ones((2, 1, 2)) / 2, np.zeros((2, 1)), {"frob": 1}, "unknown field 'frob'"),
+        (np.ones((2, 1, 2)) / 2, np.zeros((2, 1)), {"button": "x"}, "button 'x'"),
+        (np.ones((2, 1, 2)) / 2, np.zeros((2, 1)), {"hidden": [[np.nan], [0]]}, "hidden"),
+        (np.ones((2, 1, 2)) * 1j, np.zeros((2, 1)), {}, "not an array of numbers"),
+        (np.zeros((0, 3)), np.zeros(0), {}, "P is empty"),
+        (np.ones((2, 1, 2)) / 2, np.full((2, 1), -np.inf), {"missing": "stay"}, "no pair has"),
+        (
+            np.array([[[0.5, 0.5], [0, 0]]] * 2),
+            np.zeros((2, 2)),
+            {"layout": "sas"},
+            "has no action 1",
+        ),
     ],
 )
 def test_bad_tables_are_refused(P, R, more, message):
     with pytest.raises(MonMDPError, match=message):
         worlds.from_tables(P, R, **more)
+
+
+def test_terminal_states_as_list_or_mask():
+    P = np.full((3, 1, 3), 1 / 3)
+    for terminal in ([1], (1,), np.array([1]), np.array([False, True, False]), 1):
+        mdp = worlds.from_tables(P, np.zeros((3, 1)), terminal=terminal)
+        assert (mdp.terminates == (mdp.successor == 1)).all()
+
+
+def test_object_arrays_of_matrices():
+    P = np.empty(2, dtype=object)
+    P[0], P[1] = scipy.sparse.csr_array(np.eye(3)), scipy.sparse.csr_array(np.eye(3)[::-1])
+    mdp = worlds.from_tables(P, np.zeros((3, 2)))
+    assert mdp.successor.tolist() == [0, 2, 1, 1, 2, 0]
 
 
 def test_infeasible_actions_may_stay_without_changing_the_optimum():
@@ -361,6 +428,13 @@ def test_environments_without_a_table_are_named():
         worlds.from_gymnasium("NoSuchLake-v9")
     with pytest.raises(MonMDPError, match="gymnasium cannot make"):
         worlds.from_gymnasium("FrozenLake-v1", no_such_option=1)
+    with pytest.raises(MonMDPError, match="gymnasium cannot make"):
+        worlds.from_gymnasium("FrozenLake-v1", map_name="9x9")
+    with pytest.raises(MonMDPError, match="an id or a Gymnasium environment expected"):
+        worlds.from_gymnasium(3)
+    with pytest.raises(MonMDPError, match="ambiguous"):
+        make("gymnasium:FrozenLake-v1", "level-up", start="uniform")
+    assert make("gymnasium:FrozenLake-v1", "ask", start="5", time_limit=7).mdp.start[5] == 1
     with pytest.raises(MonMDPError, match="has no button"):
         make("gymnasium:FrozenLake-v1", "button")
     assert make("gymnasium:FrozenLake-v1", "button", button="0:LEFT").n_states == 32

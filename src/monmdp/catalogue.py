@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +12,7 @@ from monmdp.model import MDP, Monitor, MonMDP, join
 from monmdp.naming import Scope, assign, call, scope_of
 
 
-def make(world: str | MDP, monitor: str | Monitor, **params: Any) -> MonMDP:
+def make(world: str | os.PathLike[str] | MDP, monitor: str | Monitor, **params: Any) -> MonMDP:
     """Make a Mon-MDP.
 
     Args:
@@ -25,6 +26,8 @@ def make(world: str | MDP, monitor: str | Monitor, **params: Any) -> MonMDP:
     >>> make("bottleneck", "button", rho=0.05).n_states
     72
     """
+    if isinstance(world, os.PathLike):
+        world = os.fspath(world)
     scopes, factories = {}, {}
     for kind, given, module in (("world", world, worlds), ("monitor", monitor, monitors)):
         if isinstance(given, str):
@@ -34,9 +37,8 @@ def make(world: str | MDP, monitor: str | Monitor, **params: Any) -> MonMDP:
         elif isinstance(given, module.registry.produces):
             scopes[kind] = Scope(f"this {kind}", {})
         else:
-            raise MonMDPError(
-                f"a {kind} is a name or a {module.registry.produces.__name__}, got {given!r}"
-            )
+            finished = module.registry.produces.__name__
+            raise MonMDPError(f"a {kind} is a name or a finished {finished}, got {given!r}")
     chosen = assign(params, scopes)
     mdp = world
     if isinstance(world, str):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -96,9 +97,12 @@ def list_names(as_json: AsJson = False) -> None:
         return
     for kind, entries in sections.items():
         print(f"{kind}:")
+        before: Sequence[str] = []
         for name, entry in entries.items():
             print(f"  {name:<16} {entry['about']}")
-            print(f"  {'':<16}   {'  '.join(entry['parameters'])}")
+            if entry["parameters"] != before:
+                print(f"  {'':<16}   {'  '.join(entry['parameters'])}")
+            before = entry["parameters"]
         print()
     print("A world can also be a map file (path/to/map.txt), module:object, or gymnasium:ENV-ID;")
     print("a monitor can also be module:object. Parameters are written key=value; where world and")
@@ -116,7 +120,12 @@ def show(
     from monmdp.naming import parse_assignments
 
     params = parse_assignments(assignments or [])
-    mdp = load(world).mdp if _is_problem(world) else worlds.make(world, **_unprefixed(params))
+    if _is_problem(world):
+        if params:
+            raise MonMDPError(f"{world} is a finished problem; it takes no parameters")
+        mdp = load(world).mdp
+    else:
+        mdp = worlds.make(world, **_unprefixed(params))
     print(drawing.world_text(mdp))
     if png is not None:
         drawing.save(drawing.draw_world(mdp, title=mdp.name), png)
@@ -201,7 +210,7 @@ def export(
         "problem.npz"
     ),
 ) -> None:
-    """Write a problem into one .npz file, which `solve` and `check` read."""
+    """Write a problem into one .npz file for solve, show and check."""
     problem, _ = _problem(world, words)
     problem.save(out)
     print(f"{out}: {problem.n_states} joint states, {problem.n_actions} joint actions")
@@ -238,7 +247,8 @@ def _problem(world: str, words: list[str] | None) -> tuple[MonMDP, dict[str, str
         return load(world), {}
     worlds.factory(world)  # an unknown world is reported before a missing monitor
     if not words or "=" in words[0]:
-        raise MonMDPError(f"which monitor? one of {', '.join(monitors.registry)}")
+        where = " (it comes before the parameters)" if words else ""
+        raise MonMDPError(f"which monitor?{where} one of {', '.join(monitors.registry)}")
     params = parse_assignments(words[1:])
     return make(world, words[0], **params), params
 
@@ -253,7 +263,7 @@ def _pair(problem: MonMDP, text: str) -> tuple[int, int]:
 def _first_line(factory: Any) -> str:
     while hasattr(factory, "func"):
         factory = factory.func
-    return (factory.__doc__ or "").strip().splitlines()[0]
+    return (factory.__doc__ or "").strip().splitlines()[0].replace("`", "")
 
 
 def _number(value: float) -> str:

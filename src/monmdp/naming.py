@@ -77,7 +77,10 @@ class Scope:
 
 def scope_of(factory: Callable[..., Any], what: str) -> Scope:
     """Read the keyword parameters of a factory from its signature."""
-    signature = inspect.signature(factory)
+    try:
+        signature = inspect.signature(factory)
+    except (TypeError, ValueError):
+        raise MonMDPError(f"{what} is no function with named parameters") from None
     target = factory
     while hasattr(target, "func"):  # functools.partial
         target = target.func
@@ -90,9 +93,7 @@ def scope_of(factory: Callable[..., Any], what: str) -> Scope:
     for p in signature.parameters.values():
         if p.kind is p.VAR_KEYWORD:
             open_ended = True
-        elif p.kind is p.KEYWORD_ONLY or (
-            p.kind is p.POSITIONAL_OR_KEYWORD and p.default is not p.empty
-        ):
+        elif p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD):
             annotation = hints.get(p.name, Any)
             default = None if p.default is p.empty else p.default
             parameters[p.name] = Parameter(p.name, annotation, default)
@@ -109,6 +110,9 @@ def assign(given: Mapping[str, Any], scopes: Mapping[str, Scope]) -> dict[str, d
         prefix, dot, rest = key.partition(".")
         if dot:
             if prefix not in scopes:
+                if len(scopes) == 1:
+                    only = next(iter(scopes.values())).what
+                    raise MonMDPError(f"{key!r}: there is only {only} here; write {rest}=…")
                 raise MonMDPError(f"unknown prefix in {key!r}{nearest(prefix, scopes)}")
             owners, name = [prefix], rest
             if name not in scopes[prefix].parameters and not scopes[prefix].open_ended:
@@ -142,10 +146,20 @@ def assign(given: Mapping[str, Any], scopes: Mapping[str, Scope]) -> dict[str, d
 def call(factory: Callable[..., T], what: str, params: Mapping[str, Any]) -> T:
     """Check and coerce `params` against the factory's signature, then call it."""
     arguments = assign(params, {"": scope_of(factory, what)})[""]
+    needed = [
+        p.name
+        for p in inspect.signature(factory).parameters.values()
+        if p.default is p.empty and p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)
+    ]
+    lacking = [name for name in needed if name not in arguments]
+    if lacking:
+        raise MonMDPError(f"{what} needs {', '.join(f'{name}=…' for name in lacking)}")
     try:
         return factory(**arguments)
     except MonMDPError as error:
         raise MonMDPError(f"{what}: {error}") from None
+    except Exception as error:
+        raise MonMDPError(f"{what} raised {type(error).__name__}: {error}") from error
 
 
 class Registry(Generic[T]):
@@ -180,17 +194,15 @@ class Registry(Generic[T]):
             if callable(found):
                 return found  # type: ignore[no-any-return]
             raise MonMDPError(
-                f"{name} is a {type(found).__name__}; a {self.kind} is a function that returns "
-                f"a {self.produces.__name__}"
+                f"{name} is {_a(type(found))}; a {self.kind} is a function that returns "
+                f"{_a(self.produces)}"
             )
         raise MonMDPError(f"unknown {self.kind} {name!r}{nearest(name, self)}")
 
     def checked(self, made: Any, what: str) -> T:
         """Demand that a factory returned what it should."""
         if not isinstance(made, self.produces):
-            raise MonMDPError(
-                f"{what} returned a {type(made).__name__}; a {self.produces.__name__} expected"
-            )
+            raise MonMDPError(f"{what} returned {_a(type(made))}; {_a(self.produces)} expected")
         return made
 
 
@@ -199,7 +211,7 @@ def import_object(name: str, kind: str) -> Any:
     module_name, _, attribute = name.partition(":")
     here = str(Path.cwd())
     if here not in sys.path:
-        sys.path.insert(0, here)
+        sys.path.append(here)
     if not all(part.isidentifier() for part in module_name.split(".")):
         raise MonMDPError(
             f"{name!r}: {module_name!r} is no module name; a {kind} of your own is module:object"
@@ -209,7 +221,10 @@ def import_object(name: str, kind: str) -> Any:
     except ModuleNotFoundError as error:
         if error.name is not None and module_name.split(".")[0] != error.name.split(".")[0]:
             raise MonMDPError(f"{name}: importing it failed, {error}") from None
-        raise MonMDPError(f"{name}: there is no module {module_name!r} here ({here})") from None
+        hint = f"; write {module_name[:-3]}:{attribute}" if module_name.endswith(".py") else ""
+        raise MonMDPError(
+            f"{name}: there is no module {module_name!r} here ({here}){hint}"
+        ) from None
     except Exception as error:
         raise MonMDPError(
             f"{name}: importing it failed, {type(error).__name__}: {error}"
@@ -234,6 +249,12 @@ def parse_assignments(words: Iterable[str]) -> dict[str, str]:
             raise MonMDPError(f"{key!r} is given twice")
         result[key] = value
     return result
+
+
+def _a(kind: type) -> str:
+    """Name a type with its article: an MDP, a Monitor."""
+    name = kind.__name__
+    return f"an {name}" if name == "MDP" or name[0] in "aeio" else f"a {name}"
 
 
 def _alternatives(annotation: Any) -> tuple[Any, ...]:

@@ -12,13 +12,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
-from uuid import uuid4
 
 import numpy as np
 from numpy.typing import NDArray
 
 from monmdp.drawing.maps import noun, rows_of, shortened, standing
 from monmdp.errors import MonMDPError
+from monmdp.files import write_whole
 from monmdp.model.arrays import FloatArray, IntArray
 from monmdp.model.mdp import MDP
 from monmdp.model.monmdp import MonMDP
@@ -123,16 +123,11 @@ def save(figure: Figure, path: str | os.PathLike[str]) -> None:
         raise MonMDPError(f"{path}: a picture's name must end in {', '.join(SUFFIXES)}")
     # Without dates and random ids the same figure gives the same bytes.
     undated = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(suffix)
-    part = path.parent / f".{uuid4().hex}.part"
-    try:
-        with rc_context({"svg.hashsalt": "monmdp"}), open(part, "xb") as file:
-            figure.savefig(file, format=suffix[1:], dpi=150, metadata=undated)
-        os.replace(part, path)
-    except BaseException as error:
-        part.unlink(missing_ok=True)
-        if isinstance(error, OSError):
-            raise MonMDPError(f"cannot write {path}: {error.strerror or error}") from None
-        raise
+    with rc_context({"svg.hashsalt": "monmdp"}):
+        write_whole(
+            path,
+            lambda file: figure.savefig(file, format=suffix[1:], dpi=150, metadata=undated),
+        )
 
 
 # ---- one world ------------------------------------------------------------------------------

@@ -10,12 +10,16 @@ What travels where:
 * ``info["env_reward"]``: the true rᵉ, only with ``expose_env_reward=True``. Evaluators may read it,
   learners must not.
 
+Stepping never gives a hidden reward away, neither in what it returns nor in what it draws. The
+model itself, ``env.unwrapped.monmdp``, is the experimenter's: a learner that reads it is cheating.
+
 A reset draws exactly two uniforms from ``self.np_random`` and a step exactly three. The environment
 truncates itself at the world's time limit.
 """
 
 from __future__ import annotations
 
+import operator
 from typing import Any, ClassVar
 
 import gymnasium
@@ -43,7 +47,7 @@ class MonMDPEnv(gymnasium.Env[Observation, Observation]):
 
     def __init__(
         self,
-        world: str | MDP | MonMDP,
+        world: str | MDP | MonMDP | None = None,
         monitor: str | Monitor = "full",
         *,
         fill: float = 0.0,
@@ -61,6 +65,8 @@ class MonMDPEnv(gymnasium.Env[Observation, Observation]):
             render_mode: ``rgb_array`` or ``ansi``.
             **params: parameters of world and monitor.
         """
+        if world is None:
+            raise MonMDPError("which world? give world=…, a name or the path of a map file")
         if isinstance(world, MonMDP):
             if params or monitor != "full":
                 raise MonMDPError("a finished MonMDP takes no monitor and no parameters")
@@ -72,7 +78,7 @@ class MonMDPEnv(gymnasium.Env[Observation, Observation]):
             raise MonMDPError(f"render_mode {render_mode!r}{nearest(str(render_mode), modes)}")
         self.render_mode = render_mode
         self.fill = number(fill, "fill")
-        self.expose_env_reward = bool(expose_env_reward)
+        self._expose_env_reward = bool(expose_env_reward)
         mdp, mon = self.monmdp.mdp, self.monmdp.monitor
         self.observation_space = spaces.Dict(
             {"env": spaces.Discrete(mdp.n_states), "mon": spaces.Discrete(mon.n_states)}
@@ -96,6 +102,8 @@ class MonMDPEnv(gymnasium.Env[Observation, Observation]):
         u = self.np_random.random(2)
         se, sm = reset(self._tables, u[0], u[1])
         chosen = {"env": se, "mon": sm}
+        if options is not None and not isinstance(options, dict):
+            raise MonMDPError(f'reset options are {{"env": s, "mon": s}}, got {options!r}')
         for key, value in (options or {}).items():
             space = self.observation_space.spaces.get(key)  # type: ignore[attr-defined]
             if space is None:
@@ -131,7 +139,7 @@ class MonMDPEnv(gymnasium.Env[Observation, Observation]):
             "monitor_reward": float(rm),
             "proxy_reward": proxy,
         }
-        if self.expose_env_reward:
+        if self._expose_env_reward:
             info["env_reward"] = float(re)
         if self.render_mode is not None:
             self._last = self._describe(ae, am, float(rm), proxy if shown else None)
@@ -157,7 +165,7 @@ class MonMDPEnv(gymnasium.Env[Observation, Observation]):
 
     def _checked(self, action: Any) -> tuple[int, int]:
         try:
-            ae, am = int(action["env"]), int(action["mon"])
+            ae, am = operator.index(action["env"]), operator.index(action["mon"])
         except (TypeError, KeyError, IndexError, ValueError):
             raise MonMDPError(f'an action is {{"env": aᵉ, "mon": aᵐ}}, got {action!r}') from None
         if not (0 <= ae < self._sizes[0] and 0 <= am < self._sizes[1]):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import gymnasium
@@ -54,7 +55,10 @@ class JointDiscrete(gymnasium.Wrapper[int, int, Any, Any], RecordConstructorArgs
 
     def step(self, action: int) -> tuple[int, Any, bool, bool, dict[str, Any]]:
         """Take the joint action with this index."""
-        ae, am = divmod(int(action), self._n_am)
+        try:
+            ae, am = divmod(operator.index(action), self._n_am)
+        except TypeError:
+            raise MonMDPError(f"a joint action is one index, got {action!r}") from None
         observation, reward, terminated, truncated, info = self.env.step({"env": ae, "mon": am})
         return self._joint(observation), reward, terminated, truncated, info
 
@@ -73,7 +77,11 @@ class MultiDiscreteAction(gymnasium.ActionWrapper[Any, Any, Any], RecordConstruc
 
     def action(self, action: Any) -> dict[str, int]:
         """Turn ``[aᵉ, aᵐ]`` into the dictionary the environment takes."""
-        return {"env": int(action[0]), "mon": int(action[1])}
+        try:
+            ae, am = (operator.index(part) for part in action)
+        except (TypeError, ValueError):
+            raise MonMDPError(f"an action is [aᵉ, aᵐ], got {action!r}") from None
+        return {"env": ae, "mon": am}
 
 
 class ObserveRewardMask(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
@@ -112,6 +120,7 @@ class ObserveRewardMask(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructor
         return self._masked(observation, info), reward, terminated, truncated, info
 
     def _masked(self, observation: dict[str, Any], info: dict[str, Any]) -> dict[str, Any]:
-        proxy = np.array([info.get("proxy_reward", 0.0)], dtype=np.float32)
+        fill = getattr(self.env.unwrapped, "fill", 0.0)
+        proxy = np.array([info.get("proxy_reward", fill)], dtype=np.float32)
         shown = int(info.get("reward_observed", False))
         return {**observation, "reward_observed": shown, "proxy_reward": proxy}

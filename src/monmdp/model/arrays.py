@@ -42,6 +42,14 @@ def _rebuild(kind: Callable[..., Any], values: dict[str, Any]) -> Any:
     return kind(**values)
 
 
+def as_array(values: Any, what: str) -> NDArray[Any]:
+    """Return `values` as an array, or say that it is none (ragged lists)."""
+    try:
+        return np.asarray(values)
+    except (TypeError, ValueError):
+        raise MonMDPError(f"{what}: not an array; are all rows equally long?") from None
+
+
 def frozen(
     values: ArrayLike | None,
     dtype: type[np.generic],
@@ -49,8 +57,10 @@ def frozen(
     what: str,
 ) -> NDArray[Any]:
     """Return a read-only C-contiguous copy of `values`, or say what is wrong with it."""
+    given = as_array(values, what)
     try:
-        given = np.asarray(values)
+        if given.dtype.kind in "USO":
+            raise ValueError("text or objects")
         if dtype is not np.float64 and given.dtype.kind == "f" and not np.all(given == given // 1):
             raise MonMDPError(f"{what}: whole numbers expected, got {given.dtype}")
         array = np.array(given, dtype=dtype, order="C")

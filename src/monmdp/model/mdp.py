@@ -9,6 +9,7 @@ is rᵉ(sᵉ, aᵉ) = Σ probability · reward over the pair's outcomes.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -24,10 +25,13 @@ from monmdp.model.arrays import (
     FloatArray,
     FrozenArrays,
     IntArray,
+    as_array,
     check_distribution,
     frozen,
     labels,
 )
+
+_DIGITS = re.compile("-?[0-9]+")
 
 Outcome = tuple[int, int, int, float, float, bool, bool]
 """(state, action, successor, probability, reward, terminates, hidden)"""
@@ -48,7 +52,7 @@ class Outcomes(NamedTuple):
     """[outcome] ⊥"""
 
 
-@dataclass(frozen=True, eq=False, init=False)
+@dataclass(frozen=True, eq=False, init=False, repr=False)
 class MDP(FrozenArrays):
     """A finite environment MDP. Validated once; its arrays are read-only."""
 
@@ -149,12 +153,15 @@ class MDP(FrozenArrays):
         rows = None if picture is None else tuple(str(row) for row in picture)
         self._set(time_limit=time_limit, picture=rows, button=None)
         if button is not None:
-            state, action = button
-            self._set(button=(self.find_state(state), self.find_action(action)))
+            self._set(button=self.find_pair(button, "button"))
         if rows is not None:
             cells = sum(tile != "#" for row in rows for tile in row)
             if cells != S:
                 raise MonMDPError(f"picture: {cells} cells for {S} states")
+
+    def __repr__(self) -> str:
+        """Name it and its size."""
+        return f"<MDP {self.name!r}: {self.n_states} states, {self.n_actions} actions>"
 
     def _check_outcomes(self) -> None:
         outside = (self.successor < 0) | (self.successor >= self.n_states)
@@ -237,6 +244,12 @@ class MDP(FrozenArrays):
         """Name an outcome by its pair."""
         return self.pair_name(int(self.pair_of_outcome[outcome]))
 
+    def find_pair(self, pair: Any, what: str) -> tuple[int, int]:
+        """Return the indices of a pair given as (state, action), each in any of its forms."""
+        if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != 2:
+            raise MonMDPError(f"{what} {pair!r}: (state, action) expected")
+        return self.find_state(pair[0]), self.find_action(pair[1])
+
     def find_state(self, state: int | str | Sequence[int]) -> int:
         """Return the index of a state given as index, label or (row, column)."""
         if isinstance(state, Sequence) and not isinstance(state, str):
@@ -246,14 +259,15 @@ class MDP(FrozenArrays):
                 return self.state_labels.index(state)
             if self.cells is not None and "," in state:
                 return self.find_state([int(part) for part in _parts(state)])
-            if not state.strip().isdigit():
+            if not _DIGITS.fullmatch(state.strip()):
                 raise MonMDPError(
                     f"unknown state {state!r}{_nearest_of_few(state, self.state_labels)}"
                 )
             state = int(state)
-        if not 0 <= int(state) < self.n_states:
+        index = whole_number(state, "a state", at_least=0)
+        if index >= self.n_states:
             raise MonMDPError(f"state {state} does not exist; states are 0 to {self.n_states - 1}")
-        return int(state)
+        return index
 
     def _state_at(self, cell: tuple[int, ...]) -> int:
         if self.cells is None or self.picture is None or len(cell) != 2:
@@ -272,15 +286,16 @@ class MDP(FrozenArrays):
         if isinstance(action, str):
             if action.upper() in (label.upper() for label in self.action_labels):
                 return [label.upper() for label in self.action_labels].index(action.upper())
-            if not action.strip().isdigit():
+            if not _DIGITS.fullmatch(action.strip()):
                 raise MonMDPError(f"unknown action {action!r}{nearest(action, self.action_labels)}")
             action = int(action)
-        if not 0 <= int(action) < self.n_actions:
+        index = whole_number(action, "an action", at_least=0)
+        if index >= self.n_actions:
             raise MonMDPError(
                 f"action {action} does not exist; actions are "
                 + ", ".join(f"{a} {label}" for a, label in enumerate(self.action_labels))
             )
-        return int(action)
+        return index
 
     def with_outcome_rewards(self, reward: ArrayLike) -> MDP:
         """Return the same MDP with other rewards [outcome]."""
@@ -309,11 +324,12 @@ class MDP(FrozenArrays):
         Outcomes come in any order. Equal ones are merged, impossible ones left out. `r_min` and
         `r_max` default to the least and largest reward given.
         """
-        columns = list(zip(*outcomes, strict=True)) or [()] * 7
-        if len(columns) != 7:
+        rows = list(outcomes)
+        if any(not isinstance(row, Sequence) or len(row) != 7 for row in rows):
             raise MonMDPError(
                 "an outcome is (state, action, successor, probability, reward, terminates, hidden)"
             )
+        columns = list(zip(*rows, strict=True)) or [()] * 7
         return cls.from_columns(
             *columns, name=name, n_states=n_states, n_actions=n_actions, start=start,
             r_min=r_min, r_max=r_max, **fields,
@@ -340,7 +356,7 @@ class MDP(FrozenArrays):
     ) -> MDP:
         """Build an MDP from one array per column of the outcome list; see `from_outcomes`."""
         S, A = whole_number(n_states, "n_states", 1), whole_number(n_actions, "n_actions", 1)
-        n = len(np.asarray(state))
+        n = as_array(state, "states of the outcomes").size
         s = frozen(state, np.int64, (n,), "states of the outcomes")
         a = frozen(action, np.int64, (n,), "actions of the outcomes")
         for index, size, kind in ((s, S, "state"), (a, A, "action")):
@@ -359,10 +375,10 @@ class MDP(FrozenArrays):
         key = np.stack(
             [
                 s * A + a,
-                np.asarray(successor, dtype=np.float64),
+                frozen(successor, np.int64, (n,), "successor"),
                 r,
-                np.asarray(terminates, dtype=np.float64),
-                np.asarray(hidden, dtype=np.float64),
+                frozen(terminates, np.bool_, (n,), "terminates"),
+                frozen(hidden, np.bool_, (n,), "hidden"),
             ],
             axis=1,
         )[keep]
@@ -424,7 +440,7 @@ def probability(value: Any, what: str) -> float:
 
 def _parts(text: str) -> list[str]:
     parts = [part.strip() for part in text.strip("() ").split(",")]
-    if not all(part.lstrip("-").isdigit() for part in parts):
+    if not all(_DIGITS.fullmatch(part) for part in parts):
         raise MonMDPError(f"{text!r}: a cell is written 'row,column' with whole numbers")
     return parts
 

@@ -26,6 +26,7 @@ from monmdp.model.arrays import (
     BoolArray,
     FloatArray,
     FrozenArrays,
+    as_array,
     check_distribution,
     first_index,
     frozen,
@@ -39,7 +40,7 @@ OutcomeClass = Callable[[Outcomes], ArrayLike]
 """outcomes in columns -> int or bool [outcome]; looks at each outcome alone"""
 
 
-@dataclass(frozen=True, eq=False, init=False)
+@dataclass(frozen=True, eq=False, init=False, repr=False)
 class Monitor(FrozenArrays):
     """A monitor, not yet bound to a world. Validated once; its arrays are read-only."""
 
@@ -81,9 +82,13 @@ class Monitor(FrozenArrays):
         )
         S, A = len(self.states), len(self.actions)
 
-        moves = np.asarray(transition)
+        moves = as_array(transition, "transition")
         if moves.ndim == 3:
             moves = moves[None]
+        if moves.ndim != 4:
+            raise MonMDPError(
+                f"transition: [sᵐ, aᵐ, s′ᵐ] or [class, sᵐ, aᵐ, s′ᵐ] expected, got {moves.shape}"
+            )
         n_classes = len(moves)
         if n_classes > 1 and pair_class is None:
             raise MonMDPError("several transition tables need `pair_class` to choose between them")
@@ -93,12 +98,14 @@ class Monitor(FrozenArrays):
         )
         check_distribution(self.transition, "transition", self._place)
 
-        tables = np.asarray(show)
+        tables = as_array(show, "show")
         if tables.ndim == 2:
             if outcome_class is not None:
                 raise MonMDPError("`outcome_class` needs `show` with an axis of classes in front")
             outcome_class = shown_or_bottom
             tables = np.stack([np.zeros(tables.shape), tables])
+        elif tables.ndim != 3:
+            raise MonMDPError(f"show: [sᵐ, aᵐ] or [class, sᵐ, aᵐ] expected, got {tables.shape}")
         elif outcome_class is None:
             raise MonMDPError("several show tables need `outcome_class` to choose between them")
         self._set(
@@ -117,6 +124,10 @@ class Monitor(FrozenArrays):
         )
         check_distribution(self.start, "monitor start distribution", lambda _: "")
 
+    def __repr__(self) -> str:
+        """Name it and its size."""
+        return f"<Monitor {self.name!r}: {self.n_states} states, {self.n_actions} actions>"
+
     def _place(self, index: tuple[int, ...]) -> str:
         c, s, a = index
         return f"in class {c}, monitor state {self.states[s]!r}, action {self.actions[a]!r}"
@@ -133,7 +144,7 @@ class Monitor(FrozenArrays):
 
 
 def _labels(given: Sequence[str], what: str) -> tuple[str, ...]:
-    if isinstance(given, str) or not len(given):
+    if isinstance(given, str) or not isinstance(given, Sequence) or not len(given):
         raise MonMDPError(f"{what}: a non-empty list of labels expected")
     return labels(given, tuple(str(i) for i in range(len(given))), what)
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 import io
 import json
 import os
-import tempfile
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -24,7 +23,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from monmdp.errors import MonMDPError
-from monmdp.model.arrays import FloatArray, FrozenArrays, IntArray, cumulative, frozen
+from monmdp.files import write_whole
+from monmdp.model.arrays import (
+    FloatArray,
+    FrozenArrays,
+    IntArray,
+    as_array,
+    cumulative,
+    frozen,
+)
 from monmdp.model.dynamics import Tables
 from monmdp.model.mdp import MDP
 from monmdp.model.monitor import Monitor
@@ -40,7 +47,7 @@ _MDP_ARRAYS = (
 _MONITOR_ARRAYS = ("start", "transition", "reward", "show")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class MonMDP(FrozenArrays):
     """A Mon-MDP; made by `join`."""
 
@@ -57,6 +64,13 @@ class MonMDP(FrozenArrays):
     def outcome_class(self) -> IntArray:
         """[env outcome] table of `monitor.show` that applies."""
         return self.monitor.outcome_class  # type: ignore[return-value]
+
+    def __repr__(self) -> str:
+        """Name the parts and the size."""
+        return (
+            f"<MonMDP {self.mdp.name!r} / {self.monitor.name!r}: "
+            f"{self.n_states} joint states, {self.n_actions} joint actions>"
+        )
 
     # ---- sizes and indices ------------------------------------------------------------------
 
@@ -119,13 +133,20 @@ class MonMDP(FrozenArrays):
         """[s] joint start distribution."""
         return np.outer(self.mdp.start, self.monitor.start).reshape(-1)
 
+    def class_weights(self, values: FloatArray | None = None) -> FloatArray:
+        """[env pair, show class] Σ of probability (times `values`) over the pair's outcomes."""
+        mdp, n_classes = self.mdp, len(self.monitor.show)
+        flat = mdp.pair_of_outcome * n_classes + self.outcome_class
+        weights = mdp.probability if values is None else mdp.probability * values
+        total = np.bincount(flat, weights, minlength=mdp.n_pairs * n_classes)
+        weight: FloatArray = total.astype(np.float64).reshape(mdp.n_pairs, n_classes)
+        return weight
+
     def shown_chance(self) -> FloatArray:
         """[env pair, sᵐ, aᵐ] chance that the reward is shown, over the pair's outcomes."""
-        n_classes = len(self.monitor.show)
-        weight = np.zeros((self.mdp.n_pairs, n_classes))
-        np.add.at(weight, (self.mdp.pair_of_outcome, self.outcome_class), self.mdp.probability)
-        chance: FloatArray = np.einsum("pl,lsa->psa", weight, self.monitor.show)
-        return np.minimum(chance, 1.0)
+        chance = np.einsum("pl,lsa->psa", self.class_weights(), self.monitor.show)
+        at_most_one: FloatArray = np.minimum(chance, 1.0)
+        return at_most_one
 
     def observability(self) -> FloatArray:
         """[s, a] P(rᵉ is shown | s, a)."""
@@ -206,19 +227,8 @@ class MonMDP(FrozenArrays):
         arrays = {f"mdp_{field}": getattr(mdp, field) for field in _MDP_ARRAYS}
         arrays |= {f"monitor_{field}": getattr(monitor, field) for field in _MONITOR_ARRAYS}
         arrays |= {"pair_class": self.pair_class, "outcome_class": self.outcome_class}
-        try:
-            descriptor, temporary = tempfile.mkstemp(dir=path.parent, suffix=".part")
-        except OSError as error:
-            raise MonMDPError(f"cannot write {path}: {error.strerror or error}") from None
-        try:
-            with os.fdopen(descriptor, "wb") as file:
-                np.savez_compressed(file, meta=np.array(json.dumps(meta)), **arrays)
-            os.replace(temporary, path)
-        except BaseException as error:
-            Path(temporary).unlink(missing_ok=True)
-            if isinstance(error, OSError):
-                raise MonMDPError(f"cannot write {path}: {error.strerror or error}") from None
-            raise
+        text = np.array(json.dumps(meta))
+        write_whole(path, lambda file: np.savez_compressed(file, meta=text, **arrays))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> MonMDP:
@@ -265,26 +275,33 @@ class MonMDP(FrozenArrays):
 
 def join(mdp: MDP, monitor: Monitor) -> MonMDP:
     """Bind a monitor to a world: ask it where the button is and which outcomes it may show."""
+    for given, kind in ((mdp, MDP), (monitor, Monitor)):
+        if not isinstance(given, kind):
+            raise MonMDPError(f"join takes an MDP and a Monitor, got {given!r}")
+    where = f"of monitor {monitor.name!r} on world {mdp.name!r}"
     pair_class = _classes(
-        monitor.pair_class(mdp) if callable(monitor.pair_class) else monitor.pair_class,
-        mdp.n_pairs,
-        len(monitor.transition),
-        f"pair_class of monitor {monitor.name!r} on world {mdp.name!r}",
+        monitor.pair_class, mdp, mdp.n_pairs, len(monitor.transition), f"pair_class {where}"
     )
     outcome_class = _classes(
-        monitor.outcome_class(mdp.outcomes)
-        if callable(monitor.outcome_class)
-        else monitor.outcome_class,
+        monitor.outcome_class,
+        mdp.outcomes,
         mdp.n_outcomes,
         len(monitor.show),
-        f"outcome_class of monitor {monitor.name!r} on world {mdp.name!r}",
+        f"outcome_class {where}",
     )
     return MonMDP(mdp, replace(monitor, pair_class=pair_class, outcome_class=outcome_class))
 
 
-def _classes(given: ArrayLike | None, n: int, n_classes: int, what: str) -> IntArray:
+def _classes(given: Any, of: Any, n: int, n_classes: int, what: str) -> IntArray:
     """Return a classification of `n` things into the monitor's tables, checked and flat."""
-    values = np.zeros(n, dtype=np.int64) if given is None else np.asarray(given).reshape(-1)
+    if callable(given):
+        try:
+            given = given(of)
+        except MonMDPError:
+            raise
+        except Exception as error:
+            raise MonMDPError(f"{what} raised {type(error).__name__}: {error}") from error
+    values = np.zeros(n, dtype=np.int64) if given is None else as_array(given, what).reshape(-1)
     classes: IntArray = frozen(values, np.int64, (n,), what)
     outside = (classes < 0) | (classes >= n_classes)
     if outside.any():

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from monmdp.errors import MonMDPError
 from monmdp.model.monitor import Monitor
 from monmdp.monitors import paper
 from monmdp.naming import Registry, call
@@ -35,5 +36,7 @@ def factory(name: str) -> Callable[..., Monitor]:
 
 def make(name: str, **params: Any) -> Monitor:
     """Make a monitor by name; it is bound to a world by `monmdp.join`."""
+    if not isinstance(name, str):
+        raise MonMDPError(f"the name of a monitor expected, got {name!r}")
     what = f"monitor {name!r}"
     return replace(registry.checked(call(factory(name), what, params), what), name=name)

@@ -195,8 +195,8 @@ def _button_pair(mdp: MDP, button: str | tuple[Any, Any] | None) -> tuple[int, i
             )
         return mdp.button
     if isinstance(button, str):
-        state, colon, action = button.rpartition(":")
-        if not colon:
+        state, _, action = button.strip().replace(" ", ":").rpartition(":")
+        if not state:
             raise MonMDPError(f"button {button!r}: written 'row,column:ACTION' or 'state:ACTION'")
         pair: tuple[Any, Any] = (state.strip(), action.strip())
     else:

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from monmdp.errors import MonMDPError
-from monmdp.model.arrays import FloatArray, first_index
-from monmdp.model.mdp import number, whole_number
+from monmdp.model.arrays import FloatArray, as_array, first_index
+from monmdp.model.mdp import whole_number
 from monmdp.model.monmdp import MonMDP
 from monmdp.planning import kernels
-from monmdp.planning.factors import factors
+from monmdp.planning.factors import checked_problem, factors
 from monmdp.planning.linear import LinearSystem
-from monmdp.planning.policy_iteration import TOLERANCE, checked_gamma
+from monmdp.planning.policy_iteration import (
+    TOLERANCE,
+    allowed_residual,
+    check_magnitude,
+    checked_gamma,
+    checked_tolerance,
+    checked_values,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,7 +30,7 @@ class Evaluation:
 
     monmdp: MonMDP
     gamma: float
-    values: FloatArray
+    values: FloatArray = field(repr=False)
     """[s] expected discounted return from every joint state"""
     horizon: int | None
     """steps after which the return is cut; None: never"""
@@ -45,7 +52,7 @@ def evaluate(
     *,
     horizon: int | None = None,
     tol: float = TOLERANCE,
-    start_from: FloatArray | None = None,
+    start_from: ArrayLike | None = None,
 ) -> Evaluation:
     """Evaluate a stationary policy exactly, with the true rewards of `monmdp`, hidden or not.
 
@@ -54,10 +61,11 @@ def evaluate(
         policy: [s, a] probabilities of the joint actions.
         gamma: discount, in [0, 1).
         horizon: cut the return after so many steps (the world's time limit, say); None: never.
-        tol: allowed error without a horizon, relative to the largest value (and to 1 below it).
+        tol: allowed error without a horizon, or what floating point can resolve if that is more.
         start_from: [s] values near the answer, to save time.
     """
-    gamma = checked_gamma(gamma)
+    gamma, tol = checked_gamma(gamma), checked_tolerance(tol)
+    check_magnitude(checked_problem(monmdp), gamma)
     pi = checked_policy(monmdp, policy)
     m = factors(monmdp)
     n_se, n_sm = monmdp.mdp.n_states, monmdp.monitor.n_states
@@ -71,34 +79,33 @@ def evaluate(
         return Evaluation(monmdp, gamma, V.reshape(-1), horizon, 0.0, True)
 
     if start_from is not None:
-        V[:] = np.asarray(start_from, dtype=np.float64).reshape(V.shape)
+        V[:] = checked_values(monmdp, start_from)
         kernels._project(m.row, V, Y)
     n = Y.size
     first = np.empty(n + 1, dtype=np.int32)
     nothing = np.empty(0, dtype=np.int32), np.empty(0), np.empty(0)
     entries = kernels._policy_system(m, gamma, pi, False, first, *nothing)
-    system = LinearSystem(first, np.empty(entries, dtype=np.int32), np.empty(entries), np.empty(n))
-    kernels._policy_system(m, gamma, pi, True, *system)
-    scale = max(1.0, float(np.abs(system.constant).max()))
-    tol = number(tol, "tol")
-    y = Y.reshape(-1)
-    change = 0.5 * tol * scale * (1 - gamma)
-    system.solve(y, change, np.argsort(-system.constant), most_sweeps=1_000_000)
+    column, weight = np.empty(entries, dtype=np.int32), np.empty(entries)
+    system = LinearSystem(np.arange(n), first, column, weight, np.empty(n))
+    kernels._policy_system(m, gamma, pi, True, *system[1:])
+    system.solve(Y.reshape(-1), 0.5 * tol * (1 - gamma), most_sweeps=1_000_000)
     kernels._policy_step(m, gamma, pi, V, Y, after)
     V[:] = after
     kernels._project(m.row, V, Y)
     residual = float(kernels._policy_step(m, gamma, pi, V, Y, after))
-    scale = max(1.0, float(np.abs(V).max()))
-    converged = residual <= tol * scale * (1 - gamma)
+    converged = residual <= allowed_residual(tol, gamma, V)
     return Evaluation(monmdp, gamma, V.reshape(-1), None, residual, converged)
 
 
 def checked_policy(monmdp: MonMDP, policy: ArrayLike) -> FloatArray:
     """Return a policy [s, a] as [sᵉ, sᵐ, aᵉ, aᵐ], or name the first state it is wrong in."""
     shape = (monmdp.n_states, monmdp.n_actions)
-    pi = np.asarray(policy, dtype=np.float64)
+    pi = as_array(policy, "policy [s, a]")
+    if pi.dtype.kind not in "fiub":
+        raise MonMDPError(f"policy: numbers expected, got {pi.dtype}")
     if pi.shape != shape:
         raise MonMDPError(f"policy: shape [s, a] = {shape} expected, got {pi.shape}")
+    pi = pi.astype(np.float64)
     wrong = ~(np.abs(pi.sum(axis=1) - 1) <= 1e-9) | (pi < 0).any(axis=1)
     if wrong.any():
         (s,) = first_index(wrong)

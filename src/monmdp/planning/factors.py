@@ -6,10 +6,21 @@ from typing import NamedTuple
 
 import numpy as np
 
+from monmdp.errors import MonMDPError
 from monmdp.model.arrays import BoolArray, FloatArray, IntArray
 from monmdp.model.monmdp import MonMDP
 from monmdp.planning import kernels
 from monmdp.planning.kernels import Factors, Moves
+
+
+def checked_problem(monmdp: MonMDP) -> MonMDP:
+    """Demand a finished Mon-MDP."""
+    kind = type(monmdp)
+    if not issubclass(kind, MonMDP):
+        raise MonMDPError(
+            f"a MonMDP expected, got {monmdp!r}; monmdp.make(world, monitor) makes one"
+        )
+    return monmdp
 
 
 def factors(monmdp: MonMDP) -> Factors:

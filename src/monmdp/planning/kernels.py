@@ -166,6 +166,8 @@ def _improve_sweep(m, gamma, order, in_place, repeat, V, Y, choice):
         se = order[i]
         for sm in range(n_sm):
             best[sm] = -np.inf
+            best_pair[sm] = se * n_ae
+            best_item[sm] = menu_first[pair_class[se * n_ae], sm]
         o = first[se * n_ae]
         for pair in range(se * n_ae, (se + 1) * n_ae):
             c, r = pair_class[pair], env_reward[pair]
@@ -242,65 +244,64 @@ def _likeliest(given, first, successor, probability, stay):
 
 
 @kernel
-def _chosen_system(moves, row, gamma, choice, fill, out_first, column, weight, constant):
+def _chosen_system(moves, row, gamma, choice, fill, order, out_first, column, weight, constant):
     """Write the values of the chosen actions as y = constant + W y, y = Y flattened, W in CSR.
 
-    The diagonal of W is eliminated. Neighbouring monitor states that choose alike share entries.
-    Without `fill` only count. Returns the number of entries.
+    The rows are stored in the order given, that of the sweeps to come: they then read memory in one
+    stream. The diagonal of W is eliminated. Neighbouring monitor states that choose alike share
+    entries. Without `fill` only count. Returns the number of entries.
     """
     first, successor, probability, stay = moves
     pair_of, row_of, reward_of = choice
-    n_se, n_sm = pair_of.shape
-    n_u = row.shape[0]
+    n_sm, n_u = pair_of.shape[1], row.shape[0]
     place = 0
-    for se in range(n_se):
-        for u in range(n_u):
-            i = se * n_u + u
-            out_first[i] = place
-            diagonal, total = 0.0, 0.0
-            sm = 0
+    for i in range(len(order)):
+        se, u = order[i] // n_u, order[i] % n_u
+        out_first[i] = place
+        diagonal, total = 0.0, 0.0
+        sm = 0
+        while sm < n_sm:
+            if row[u, sm] == 0:
+                sm += 1
+                continue
+            pair, target = pair_of[se, sm], row_of[se, sm]
+            share = 0.0
             while sm < n_sm:
-                if row[u, sm] == 0:
-                    sm += 1
-                    continue
-                pair, target = pair_of[se, sm], row_of[se, sm]
-                share = 0.0
-                while sm < n_sm:
-                    if row[u, sm] > 0:
-                        if pair_of[se, sm] != pair or row_of[se, sm] != target:
-                            break
-                        share += row[u, sm]
-                        total += row[u, sm] * reward_of[se, sm]
-                    sm += 1
-                if fill:
-                    k = place
-                    for o in range(first[pair], first[pair + 1]):
-                        column[k] = successor[o] * n_u + target
-                        weight[k] = gamma * share * probability[o]
-                        k += 1
-                    stays = gamma * share * stay[pair]
-                    column[k] = se * n_u + target
-                    weight[k] = 0.0 if target == u else stays
-                    diagonal += stays if target == u else 0.0
-                place += first[pair + 1] - first[pair] + 1
+                if row[u, sm] > 0:
+                    if pair_of[se, sm] != pair or row_of[se, sm] != target:
+                        break
+                    share += row[u, sm]
+                    total += row[u, sm] * reward_of[se, sm]
+                sm += 1
             if fill:
-                for k in range(out_first[i], place):
-                    weight[k] /= 1.0 - diagonal
-                constant[i] = total / (1.0 - diagonal)
-    out_first[n_se * n_u] = place
+                k = place
+                for o in range(first[pair], first[pair + 1]):
+                    column[k] = successor[o] * n_u + target
+                    weight[k] = gamma * share * probability[o]
+                    k += 1
+                stays = gamma * share * stay[pair]
+                column[k] = se * n_u + target
+                weight[k] = 0.0 if target == u else stays
+                diagonal += stays if target == u else 0.0
+            place += first[pair + 1] - first[pair] + 1
+        if fill:
+            for k in range(out_first[i], place):
+                weight[k] /= 1.0 - diagonal
+            constant[i] = total / (1.0 - diagonal)
+    out_first[len(order)] = place
     return place
 
 
 @kernel
 def _linear_sweep(order, first, column, weight, constant, y):
-    """One Gauss-Seidel sweep of y = constant + W y; returns the largest change."""
+    """One Gauss-Seidel sweep of y[order] = constant + W y; returns the largest change."""
     change = 0.0
-    for i in order:
+    for i in range(len(order)):
         total = constant[i]
         for k in range(first[i], first[i + 1]):
             total += weight[k] * y[column[k]]
-        change = max(change, abs(total - y[i]))
-        y[i] = total
+        change = max(change, abs(total - y[order[i]]))
+        y[order[i]] = total
     return change
 
 
@@ -320,7 +321,7 @@ def _chosen_values(moves, gamma, choice, Y, V):
 
 @kernel
 def _policy_system(m, gamma, policy, fill, out_first, column, weight, constant):
-    """The same for policy[sᵉ, sᵐ, aᵉ, aᵐ]; without `fill` only count. Returns the entries."""
+    """The same for policy[sᵉ, sᵐ, aᵉ, aᵐ], with the rows in their natural order."""
     n_se, n_sm, n_ae, n_am = policy.shape
     n_u = m.row.shape[0]
     share = np.empty(n_u)

@@ -22,8 +22,10 @@ SLOW_SWEEPS_IF_LARGE = 100
 
 
 class LinearSystem(NamedTuple):
-    """y = constant + W y with W in compressed rows."""
+    """y[order] = constant + W y with W in compressed rows, stored in the order of the sweeps."""
 
+    order: IntArray
+    """[row] the unknown that the row determines"""
     first: NDArray[np.int32]
     """[row + 1]"""
     column: NDArray[np.int32]
@@ -34,14 +36,15 @@ class LinearSystem(NamedTuple):
     """[row]"""
 
     def solve(
-        self, y: FloatArray, accuracy: float, order: IntArray, most_sweeps: int | None = None
+        self, y: FloatArray, accuracy: float, most_sweeps: int | None = None
     ) -> tuple[float, int]:
         """Improve `y` in place; return the last sweep's change and the number of sweeps.
 
-        Gauss-Seidel sweeps in the given order until one changes nothing by more than `accuracy`, or
-        until there were `most_sweeps`. Where they converge slowly they get help once: from a sparse
-        LU factorisation if the system is narrow enough, else from a Krylov method. After a sweep
-        with largest change δ the residual is at most γδ and the error at most γδ / (1 - γ).
+        Gauss-Seidel sweeps until one changes nothing by more than `accuracy` (or than rounding
+        does), or until there were `most_sweeps`. Where they converge slowly they get help once:
+        from a sparse LU factorisation if the system is narrow enough, else from a Krylov method.
+        After a sweep with largest change δ the residual is at most γδ and the error at most
+        γδ / (1 - γ).
         """
         if most_sweeps is None:
             most_sweeps = MOST_SWEEPS_IF_LARGE if len(y) > LARGE else np.iinfo(np.int64).max
@@ -49,7 +52,8 @@ class LinearSystem(NamedTuple):
         changes: list[float] = []
         helped = False
         while not changes or changes[-1] > accuracy:
-            changes.append(float(kernels._linear_sweep(order, *self, y)))
+            changes.append(float(kernels._linear_sweep(*self, y)))
+            accuracy = max(accuracy, 4 * np.finfo(float).eps * float(np.abs(y).max()))
             if len(changes) >= most_sweeps:
                 break
             if not helped and len(changes) % 5 == 0 and _sweeps_to_go(changes, accuracy) > slow:
@@ -63,14 +67,14 @@ class LinearSystem(NamedTuple):
 
         n = len(self.constant)
         entries: Any = (self.weight, self.column, self.first)
-        W = csr_array(entries, shape=(n, n))
+        row_of = np.argsort(self.order)
+        W = csr_array(entries, shape=(n, n))[row_of]
+        constant = self.constant[row_of]
         system = eye_array(n, format="csr") - W
         if _factorisation_cost(W) <= LARGEST_FACTORISATION:
-            exact: FloatArray = splu(system.tocsc()).solve(self.constant)
+            exact: FloatArray = splu(system.tocsc()).solve(constant)
             return exact
-        close, _ = bicgstab(
-            system, self.constant, x0=y, rtol=0.0, atol=accuracy, maxiter=KRYLOV_STEPS
-        )
+        close, _ = bicgstab(system, constant, x0=y, rtol=0.0, atol=accuracy, maxiter=KRYLOV_STEPS)
         return close if np.isfinite(close).all() else y
 
 

@@ -5,20 +5,23 @@ with positive probability. M is *solvable* iff every reachable pair is observabl
 smallest non-zero probability of a reward being shown, over the reachable joint pairs. M_↓ is M with
 rᵉ = r_min on the never-observable pairs; its optimal policy is the minimax-optimal one of M.
 
+The smallest ρ counts only where one can be: a probability in joint pairs that no actions lead to
+shows nothing to anybody, and where nothing is ever shown there is no ρ.
+
 Reachable means: from the start distribution, by some actions, in any number of steps. Where an
 episode ends nothing more is reached; time limits truncate, they are no part of the model.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from monmdp.model.arrays import BoolArray, FloatArray, IntArray
 from monmdp.model.monmdp import MonMDP
 from monmdp.planning import kernels
-from monmdp.planning.factors import factors, moves
+from monmdp.planning.factors import checked_problem, factors, moves
 
 _CHUNK = 20_000
 """environment states handled at a time, to bound memory"""
@@ -28,9 +31,9 @@ _CHUNK = 20_000
 class Observability:
     """What can ever be seen in a Mon-MDP."""
 
-    reachable: BoolArray
+    reachable: BoolArray = field(repr=False)
     """[sᵉ, sᵐ] whether the joint state can be reached"""
-    never_observable: BoolArray
+    never_observable: BoolArray = field(repr=False)
     """[sᵉ, aᵉ] reachable pairs whose reward can never be seen"""
     rho: float | None
     """smallest non-zero probability of seeing a reward; None when nothing is ever shown"""
@@ -48,11 +51,11 @@ class Observability:
 
 def observability(monmdp: MonMDP) -> Observability:
     """Find out what can ever be seen."""
-    mdp, monitor = monmdp.mdp, monmdp.monitor
+    mdp, monitor = checked_problem(monmdp).mdp, monmdp.monitor
     reachable = _reachable(monmdp)
     never = np.zeros((mdp.n_states, mdp.n_actions), dtype=np.bool_)
     rho = np.inf
-    weight = class_weights(monmdp)
+    weight = _by_state(monmdp, monmdp.class_weights())
     for begin in range(0, mdp.n_states, _CHUNK):
         here = slice(begin, min(begin + _CHUNK, mdp.n_states))
         # [sᵉ, aᵉ, sᵐ, aᵐ] chance to see the reward, where it can be reached
@@ -75,14 +78,8 @@ def _reachable(monmdp: MonMDP) -> BoolArray:
     return reached
 
 
-def class_weights(monmdp: MonMDP, values: FloatArray | None = None) -> FloatArray:
-    """[sᵉ, aᵉ, class] Σ of probability (times `values`) over the outcomes of each show class."""
-    mdp = monmdp.mdp
-    n_classes = len(monmdp.monitor.show)
-    flat = mdp.pair_of_outcome * n_classes + monmdp.outcome_class
-    weights = mdp.probability if values is None else mdp.probability * values
-    total = np.bincount(flat, weights, minlength=mdp.n_pairs * n_classes).astype(np.float64)
-    return total.reshape(mdp.n_states, mdp.n_actions, n_classes)
+def _by_state(monmdp: MonMDP, by_pair: FloatArray) -> FloatArray:
+    return by_pair.reshape(monmdp.mdp.n_states, monmdp.mdp.n_actions, -1)
 
 
 def worst_case(monmdp: MonMDP, seen: Observability | None = None) -> MonMDP:
@@ -112,8 +109,8 @@ def biased_pairs(monmdp: MonMDP) -> list[Bias]:
     chances: a pair that lands on a ⊥ cell only sometimes, or a random reward under Semi-Random.
     """
     monitor = monmdp.monitor
-    weight = class_weights(monmdp)
-    paid = class_weights(monmdp, monmdp.mdp.reward)
+    weight = _by_state(monmdp, monmdp.class_weights())
+    paid = _by_state(monmdp, monmdp.class_weights(monmdp.mdp.reward))
     mean = monmdp.mdp.mean_reward
     found: dict[tuple[int, int], Bias] = {}
     for show in np.unique(monitor.show.reshape(len(monitor.show), -1).T, axis=0):

@@ -3,9 +3,9 @@
 1. A first policy comes from a simpler model in which every pair has only its likeliest move; a few
    Gauss-Seidel sweeps, ordered by the distance from where rewards (and buttons) are, solve it.
 2. Evaluate the policy: Gauss-Seidel sweeps over its sparse linear system, in the order of
-   decreasing value; where these converge slowly (γ close to one, episodes that never end), a sparse
-   LU solve.
-3. Improve it: two Gauss-Seidel Bellman sweeps, in the order of decreasing value and back.
+   decreasing value; where these converge slowly (γ close to one, episodes that never end), with
+   help from a sparse LU factorisation or BiCGSTAB.
+3. Improve it: a Gauss-Seidel Bellman sweep, in the order of decreasing value and back in turn.
 
 Steps 2 and 3 alternate until the Bellman residual is small. Should they fail to settle, plain
 Gauss-Seidel value iteration, a contraction, takes over. The result carries its residual and the
@@ -14,17 +14,18 @@ bound residual / (1 - γ) on the distance from the optimal values that follows f
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from monmdp.errors import MonMDPError
-from monmdp.model.arrays import FloatArray, IntArray
+from monmdp.model.arrays import FloatArray, IntArray, frozen
 from monmdp.model.mdp import number
 from monmdp.model.monmdp import MonMDP
 from monmdp.planning import kernels
-from monmdp.planning.factors import Prepared, factors, moves, prepared
+from monmdp.planning.factors import Prepared, checked_problem, factors, moves, prepared
 from monmdp.planning.kernels import Choice, Factors
 from monmdp.planning.linear import LinearSystem
 
@@ -46,7 +47,7 @@ class Plan:
 
     monmdp: MonMDP
     gamma: float
-    values: FloatArray
+    values: FloatArray = field(repr=False)
     """[s] the optimal value of every joint state"""
     sweeps: int
     """passes over all states, evaluation passes included"""
@@ -70,7 +71,8 @@ class Plan:
         """[s, a] whether the action's value is within 1e-9 of the best."""
         m = factors(self.monmdp)
         mask = np.empty(_joint_shape(self.monmdp), dtype=np.bool_)
-        kernels._greedy_sets(m, self.gamma, self._projected(m), TIE, mask)
+        tie = max(TIE, 2 * self.error_bound)
+        kernels._greedy_sets(m, self.gamma, self._projected(m), tie, mask)
         return mask.reshape(self.monmdp.n_states, self.monmdp.n_actions)
 
     @property
@@ -98,7 +100,7 @@ def optimal(
     gamma: float = 0.99,
     *,
     tol: float = TOLERANCE,
-    start_from: FloatArray | None = None,
+    start_from: ArrayLike | None = None,
     max_sweeps: int = 1_000_000,
 ) -> Plan:
     """Solve a Mon-MDP as if every reward were known.
@@ -106,24 +108,23 @@ def optimal(
     Args:
         monmdp: the problem.
         gamma: discount, in [0, 1).
-        tol: allowed error of the values, relative to the largest of them (and to 1 below it).
+        tol: allowed error of the values, or what floating point can resolve if that is more.
         start_from: [s] values to start from, for instance of a similar problem.
-        max_sweeps: give up after so many passes over the states, with ``converged=False``.
+        max_sweeps: give up when a round ends after so many passes over the states.
     """
     gamma = checked_gamma(gamma)
-    if not 0 < number(tol, "tol") < 1:
-        raise MonMDPError(f"tol must lie between 0 and 1, got {tol!r}")
+    tol = checked_tolerance(tol)
+    check_magnitude(checked_problem(monmdp), gamma)
     ready = prepared(monmdp)
     old_number = ready.old_number
     search = _Search(ready, gamma, monmdp.mdp.n_states, monmdp.monitor.n_states)
     if start_from is None:
         search.guess()
     else:
-        given = np.asarray(start_from, dtype=np.float64).reshape(search.V.shape)
+        given = checked_values(monmdp, start_from)
         search.V[:] = given[old_number]
         kernels._project(ready.model.row, search.V, search.Y)
     residual = search.run(tol, max_sweeps)
-    scale = max(1.0, float(np.abs(search.V).max()))
     values = np.empty_like(search.V)
     values[old_number] = search.V
     return Plan(
@@ -132,7 +133,7 @@ def optimal(
         values=values.reshape(-1),
         sweeps=search.sweeps,
         residual=residual,
-        converged=residual / (1 - gamma) <= tol * scale,
+        converged=residual <= allowed_residual(tol, gamma, values),
     )
 
 
@@ -142,6 +143,34 @@ def checked_gamma(gamma: float) -> float:
     if not 0 <= gamma < 1:
         raise MonMDPError(f"gamma must lie in [0, 1), got {gamma}")
     return gamma
+
+
+def checked_tolerance(tol: float) -> float:
+    """Return an allowed error as a positive float, or say what is wrong."""
+    tol = number(tol, "tol")
+    if tol <= 0:
+        raise MonMDPError(f"tol must be positive, got {tol}")
+    return tol
+
+
+def checked_values(monmdp: MonMDP, values: ArrayLike) -> FloatArray:
+    """Return given values [s] as [sᵉ, sᵐ], or say what is wrong."""
+    checked: FloatArray = frozen(values, np.float64, (monmdp.n_states,), "start_from [s]")
+    return checked.reshape(monmdp.mdp.n_states, monmdp.monitor.n_states)
+
+
+def check_magnitude(monmdp: MonMDP, gamma: float) -> None:
+    """Refuse rewards whose discounted sums floating point cannot hold."""
+    rewards = np.concatenate([monmdp.mdp.reward, monmdp.monitor.reward.reshape(-1)])
+    largest = float(np.abs(rewards).max())
+    if largest > 1e200 * (1 - gamma):
+        raise MonMDPError(f"rewards of {largest:g} are too large to be summed up")
+
+
+def allowed_residual(tol: float, gamma: float, values: FloatArray) -> float:
+    """Residual that keeps the error within `tol`, or the least that floating point resolves."""
+    resolution = 32 * np.finfo(float).eps * float(np.abs(values).max())
+    return max(tol * (1 - gamma), resolution)
 
 
 def _joint_shape(monmdp: MonMDP) -> tuple[int, int, int, int]:
@@ -176,8 +205,7 @@ class _Search:
         exact = False
         there = back = np.empty(0, dtype=np.int64)
         while True:
-            scale = float(np.abs(self.V).max())
-            target = tol * max(1.0, scale) * (1 - self.gamma)
+            target = allowed_residual(tol, self.gamma, self.V)
             if rounds < 2 or rounds % 4 == 0:
                 there = np.argsort(-self.V.max(axis=1))
                 back = there[::-1].copy()
@@ -196,8 +224,7 @@ class _Search:
                     self._improve(order, in_place=True)
             stagnant = 0 if residual < 0.9 * best else stagnant + 1
             best = min(best, residual)
-            floor = 16 * np.finfo(float).eps * scale
-            if self.sweeps >= max_sweeps or (stagnant >= 5 and residual <= floor):
+            if self.sweeps >= max_sweeps or (stagnant >= 5 and residual <= 10 * target):
                 return self._improve(there, in_place=False)
             exact = False
             if rounds < MOST_ROUNDS:
@@ -230,18 +257,17 @@ class _Search:
         at most γδ / (1 - γ).
         """
         m, n = self.m, self.Y.size
-        first = np.empty(n + 1, dtype=np.int32)
-        where = self.moves, m.row, self.gamma, self.choice
-        nothing = np.empty(0, dtype=np.int32), np.empty(0), np.empty(0)
-        entries = kernels._chosen_system(*where, False, first, *nothing)
-        column, weight = np.empty(entries, dtype=np.int32), np.empty(entries)
-        constant = np.empty(n)
-        kernels._chosen_system(*where, True, first, column, weight, constant)
         y = self.Y.reshape(-1)
         if sort:
             self.evaluation_order = np.argsort(-y)
-        system = LinearSystem(first, column, weight, constant)
-        change, sweeps = system.solve(y, accuracy, self.evaluation_order)
+        order, first = self.evaluation_order, np.empty(n + 1, dtype=np.int32)
+        where = self.moves, m.row, self.gamma, self.choice
+        nothing = np.empty(0, dtype=np.int32), np.empty(0), np.empty(0)
+        entries = kernels._chosen_system(*where, False, order, first, *nothing)
+        column, weight = np.empty(entries, dtype=np.int32), np.empty(entries)
+        system = LinearSystem(order, first, column, weight, np.empty(n))
+        kernels._chosen_system(*where, True, *system)
+        change, sweeps = system.solve(y, accuracy)
         self.sweeps += sweeps
         kernels._chosen_values(self.moves, self.gamma, self.choice, self.Y, self.V)
         kernels._project(m.row, self.V, self.Y)

@@ -81,6 +81,8 @@ class Solution:
                 }
                 for s, a in self.seen.never_observable_pairs
             ],
+            # the tied best joint actions (aᵉ·|Aᵐ| + aᵐ) of every joint state sᵉ·|Sᵐ| + sᵐ
+            "policy": [np.flatnonzero(row).tolist() for row in self.minimax.greedy],
             "converged": self.minimax.converged,
             "residual": self.minimax.residual,
         }
@@ -105,7 +107,7 @@ def solve(monmdp: MonMDP, gamma: float = 0.99, *, tol: float = TOLERANCE) -> Sol
         truth = evaluate(monmdp, policy, gamma, tol=tol, start_from=plan.values).value
         # A price within the solver's error of nothing is nothing.
         price = best - truth
-        if abs(price) <= 4 * tol * max(1.0, float(np.abs(plan.values).max())):
+        if abs(price) <= 2 * (tol + plan.error_bound):
             price = 0.0
     return Solution(monmdp, plan.gamma, seen, plan, cut, best, price)
 

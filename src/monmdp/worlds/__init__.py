@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -48,7 +49,8 @@ def factory(name: str) -> Callable[..., MDP]:
         return partial(from_gymnasium, name.removeprefix(_GYMNASIUM))
     if Path(name).is_file() or "/" in name or name.endswith(".txt"):
         if not Path(name).is_file():
-            raise MonMDPError(f"{name}: no such map file")
+            problem = "is a folder, not a map file" if Path(name).is_dir() else "no such map file"
+            raise MonMDPError(f"{name}: {problem}")
         return partial(load_map, name)
     if ":" in name:
         return registry.factory(name)
@@ -57,7 +59,10 @@ def factory(name: str) -> Callable[..., MDP]:
     )
 
 
-def make(name: str, **params: Any) -> MDP:
+def make(name: str | os.PathLike[str], **params: Any) -> MDP:
     """Make a world by name; see `factory` for what a name can be."""
+    name = os.fspath(name) if isinstance(name, os.PathLike) else name
+    if not isinstance(name, str):
+        raise MonMDPError(f"the name of a world expected, got {name!r}")
     what = f"world {name!r}"
     return registry.checked(call(factory(name), what, params), what)

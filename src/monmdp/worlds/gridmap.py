@@ -19,6 +19,7 @@ the agent in place, and it lands on its own cell again.
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -98,7 +99,7 @@ def load_map(
     """Read a map file; see `grid_world` for the parameters."""
     path = Path(path)
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         raise MonMDPError(f"{path}: no such file") from None
     except (OSError, UnicodeDecodeError) as error:
@@ -256,7 +257,9 @@ def _outcomes(
 
 def parse_map(text: str, name: str = "grid") -> GridMap:
     """Read header and tiles; errors name the line, or the row and column of the map."""
-    lines = text.splitlines()
+    if not isinstance(text, str):
+        raise MonMDPError(f"a map is text, got {text!r}")
+    lines = text.removeprefix("\ufeff").splitlines()
     if not any(line.strip() for line in lines):
         raise MonMDPError("the map is empty; it needs at least one row of tiles")
     rules = [i for i, line in enumerate(lines) if line.strip() == "---"]
@@ -269,8 +272,13 @@ def parse_map(text: str, name: str = "grid") -> GridMap:
                     "the header ends with a line '---'"
                 )
     grid = GridMap(name, (), dict(TILES))
+    given: set[str] = set()
     for i, line in enumerate(header):
         if line.strip() and not line.lstrip().startswith("#"):
+            key = line.partition(":")[0].strip()
+            if key in given:
+                raise MonMDPError(f"line {i + 1}: {key!r} is given twice")
+            given.add(key)
             try:
                 _read_header_line(line, grid)
             except MonMDPError as error:
@@ -333,13 +341,17 @@ def _read_header_line(line: str, grid: GridMap) -> None:
         case "start":
             grid.start = _cells(value, "start")
         case "button":
-            cell, _, action = value.rpartition(" ")
+            *cell_words, action = value.split()
+            cell = "".join(cell_words)
             if not cell or action.upper() not in ACTIONS:
                 raise MonMDPError(
                     f"button {value!r}: written 'row,column ACTION' with an action of "
                     f"{', '.join(ACTIONS)}"
                 )
-            grid.button = (_cells(cell, "button")[0], ACTIONS.index(action.upper()))
+            cells = _cells(cell, "button")
+            if len(cells) > 1:
+                raise MonMDPError("there can be only one button")
+            grid.button = (cells[0], ACTIONS.index(action.upper()))
         case "time_limit":
             grid.time_limit = whole_number(number(value, key), key, at_least=1)
         case "r_min":
@@ -383,8 +395,8 @@ def _direction(word: str) -> int:
 def _cells(text: str, what: str) -> list[tuple[int, int]]:
     cells = []
     for part in str(text).split(";"):
-        numbers = [word.strip() for word in part.strip(" ()").split(",")]
-        if len(numbers) != 2 or not all(word.lstrip("-").isdigit() for word in numbers):
+        numbers = [word.strip() for word in part.strip(" ()[]").split(",")]
+        if len(numbers) != 2 or not all(re.fullmatch("-?[0-9]+", word) for word in numbers):
             raise MonMDPError(f"{what} {part.strip()!r}: a cell is written 'row,column', from 0")
         cells.append((int(numbers[0]), int(numbers[1])))
     return cells

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Sequence
-from typing import Any, Literal
+from collections.abc import Sequence
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from monmdp.errors import MonMDPError
-from monmdp.model.arrays import FloatArray, IntArray
-from monmdp.model.mdp import MDP
+from monmdp.errors import MonMDPError, nearest
+from monmdp.model.arrays import FloatArray, IntArray, as_array, frozen
+from monmdp.model.mdp import MDP, whole_number
 
 Layout = Literal["auto", "sas", "ass", "pairs"]
+FIELDS = ("state_labels", "action_labels", "picture", "button", "goal", "bottom")
+"""fields of `MDP` that `from_tables` hands on"""
+Columns = tuple[IntArray, IntArray, IntArray, FloatArray, FloatArray]
+"""(state, action, successor, probability, reward) of transitions"""
 
 
 def from_tables(
@@ -24,7 +28,7 @@ def from_tables(
     s_indices: ArrayLike | None = None,
     a_indices: ArrayLike | None = None,
     start: ArrayLike | None = None,
-    terminal: Iterable[int] = (),
+    terminal: ArrayLike = (),
     hidden: ArrayLike | None = None,
     missing: Literal["error", "stay"] = "error",
     r_min: float | None = None,
@@ -50,7 +54,7 @@ def from_tables(
         s_indices: state of each row of P, with layout ``pairs``.
         a_indices: action of each row of P, with layout ``pairs``.
         start: ``[s]`` start distribution, or one state; default uniform.
-        terminal: states whose entering ends the episode.
+        terminal: states whose entering ends the episode, as a list or as a mask ``[s]``.
         hidden: ``[s, a]`` pairs whose reward no monitor but Full ever shows (⊥).
         missing: what to do about pairs that are absent or have reward -inf (infeasible actions):
             ``error``, or ``stay`` in place at reward r_min, which no optimal policy prefers.
@@ -60,9 +64,18 @@ def from_tables(
         name: the world's name.
         **fields: further fields of `MDP`: state_labels, action_labels, button, goal, ...
     """
-    state, action, successor, chance, reward = _transitions(P, R, layout, s_indices, a_indices)
+    for what, choice, known in (
+        ("layout", layout, get_args(Layout)),
+        ("missing", missing, ("error", "stay")),
+    ):
+        if choice not in known:
+            raise MonMDPError(f"{what}={choice!r}{nearest(str(choice), known)}")
+    for field in fields:
+        if field not in FIELDS:
+            raise MonMDPError(f"unknown field {field!r}{nearest(field, FIELDS)}")
+    columns, n_actions = _transitions(P, R, layout, s_indices, a_indices)
+    state, action, successor, chance, reward = columns
     n_states = _n_states(P)
-    n_actions = int(action.max(initial=-1)) + 1
     if not np.isfinite(chance).all():
         at = int(np.argmax(~np.isfinite(chance)))
         raise MonMDPError(f"P: {chance[at]} at state {state[at]}, action {action[at]}")
@@ -75,6 +88,8 @@ def from_tables(
     pair = state * n_actions + action
     infeasible = np.bincount(pair, minlength=n_states * n_actions) == 0
     infeasible[pair[reward == -np.inf]] = True
+    if infeasible.all():
+        raise MonMDPError("no pair has a transition with a finite reward")
     lowest = float(reward[~infeasible[pair]].min(initial=np.inf)) if r_min is None else r_min
     if infeasible.any():
         s, a = divmod(int(np.argmax(infeasible)), n_actions)
@@ -92,16 +107,19 @@ def from_tables(
         reward = np.concatenate([reward[keep], np.full(len(extra), lowest)])
 
     ends = np.zeros(n_states, dtype=bool)
-    for s in terminal:
-        if not 0 <= s < n_states:
+    given_ends = as_array(terminal, "terminal")
+    if given_ends.dtype == np.bool_:
+        ends[:] = frozen(given_ends, np.bool_, (n_states,), "terminal")
+        given_ends = np.empty(0)
+    for s in given_ends.reshape(-1).tolist():
+        index = whole_number(s, "a terminal state", at_least=0)
+        if index >= n_states:
             raise MonMDPError(f"terminal state {s} does not exist; there are {n_states} states")
-        ends[s] = True
+        ends[index] = True
     if hidden is None:
         unseen = np.zeros((n_states, n_actions), dtype=bool)
     else:
-        unseen = np.asarray(hidden, dtype=bool)
-        if unseen.shape != (n_states, n_actions):
-            raise MonMDPError(f"hidden: shape {(n_states, n_actions)} expected, got {unseen.shape}")
+        unseen = frozen(hidden, np.bool_, (n_states, n_actions), "hidden")
     return MDP.from_columns(
         state,
         action,
@@ -121,31 +139,45 @@ def from_tables(
     )
 
 
-def from_gymnasium(env: Any, **kwargs: Any) -> MDP:
+def from_gymnasium(
+    env: Any,
+    *,
+    start: ArrayLike | None = None,
+    r_min: float | None = None,
+    r_max: float | None = None,
+    time_limit: int | None = None,
+    goal: ArrayLike | None = None,
+    name: str | None = None,
+    **kwargs: Any,
+) -> MDP:
     """Import a Gymnasium environment that carries a transition table ``P``.
-
-    Args:
-        env: an id such as ``"FrozenLake-v1"`` or a made environment.
-        **kwargs: for the environment (``map_name="8x8"``), or, where they are named like them,
-            fields of `MDP` that replace what the environment says: r_min, r_max, time_limit,
-            button, goal, start.
 
     The rewards, random or not, and the endings, random or not, are those of the table; the start is
     the environment's initial distribution; the time limit is the one it is registered with.
+
+    Args:
+        env: an id such as ``"FrozenLake-v1"`` or a made environment.
+        start: start distribution or state, instead of the environment's.
+        r_min: least mean reward the environment may have; default the least in the table.
+        r_max: largest; default the largest in the table.
+        time_limit: instead of the environment's.
+        goal: [state, action] pairs that count as reaching the goal.
+        name: the world's name; default the id.
+        **kwargs: for the environment (``map_name="8x8"``).
     """
     import gymnasium
 
-    replaceable = ("r_min", "r_max", "time_limit", "button", "goal", "start", "name")
-    fields = {key: kwargs.pop(key) for key in replaceable if key in kwargs}
     if isinstance(env, str):
         try:
             made = gymnasium.make(env, **kwargs)
-        except (gymnasium.error.Error, TypeError, ValueError, ImportError) as error:
+        except Exception as error:  # environments raise what they like
             raise MonMDPError(f"gymnasium cannot make {env!r}: {error}") from None
     elif kwargs:
         raise MonMDPError(f"{', '.join(kwargs)}: parameters go with an id, not a made environment")
-    else:
+    elif isinstance(env, gymnasium.Env):
         made = env
+    else:
+        raise MonMDPError(f"an id or a Gymnasium environment expected, got {env!r}")
     base = made.unwrapped
     table = getattr(base, "P", None)
     spec = getattr(made, "spec", None)
@@ -164,19 +196,26 @@ def from_gymnasium(env: Any, **kwargs: Any) -> MDP:
         for a in range(n_actions)
         for p, next_s, r, ended in table[s][a]
     ]
-    start = getattr(base, "initial_state_distrib", None)
-    if start is None and "start" not in fields:
+    if start is None:
+        start = getattr(base, "initial_state_distrib", None)
+    if start is None:
         raise MonMDPError(f"{label} does not say where it starts; give start=[…]")
-    values: dict[str, Any] = {
-        "name": label,
-        "time_limit": getattr(spec, "max_episode_steps", None),
-        "start": start,
-        "action_labels": _action_labels(base, n_actions),
-    } | fields
-    values["start"] = _start(values["start"], n_states)
+    if time_limit is None:
+        time_limit = getattr(spec, "max_episode_steps", None)
     if isinstance(env, str):
         made.close()
-    return MDP.from_outcomes(outcomes, n_states=n_states, n_actions=n_actions, **values)
+    return MDP.from_outcomes(
+        outcomes,
+        name=name or label,
+        n_states=n_states,
+        n_actions=n_actions,
+        start=_start(start, n_states),
+        r_min=r_min,
+        r_max=r_max,
+        time_limit=time_limit,
+        action_labels=_action_labels(base, n_actions),
+        goal=goal,
+    )
 
 
 def _action_labels(base: Any, n_actions: int) -> tuple[str, ...]:
@@ -193,13 +232,17 @@ def _action_labels(base: Any, n_actions: int) -> tuple[str, ...]:
 def _start(start: ArrayLike | None, n_states: int) -> FloatArray:
     if start is None:
         return np.full(n_states, 1 / n_states)
-    given = np.asarray(start)
+    given = as_array(start, "start")
     if given.ndim == 0:
-        if not (given == given // 1 and 0 <= given < n_states):
+        state = given.item()
+        if isinstance(state, str):  # from the command line
+            state = int(state) if state.strip().isdecimal() else state
+        index = whole_number(state, "the start state", at_least=0)
+        if index >= n_states:
             raise MonMDPError(f"start state {start} does not exist; there are {n_states} states")
-        only: FloatArray = (np.arange(n_states) == given).astype(np.float64)
+        only: FloatArray = (np.arange(n_states) == index).astype(np.float64)
         return only
-    return given.astype(np.float64)
+    return np.array(frozen(given, np.float64, (n_states,), "start"))
 
 
 # ---- layouts --------------------------------------------------------------------------------
@@ -209,22 +252,40 @@ def _is_sparse(matrix: Any) -> bool:
     return hasattr(matrix, "tocoo")
 
 
+def _listed(values: Any) -> Any:
+    """Turn an object array of matrices, as mdptoolbox makes them, into a list of them."""
+    return list(values) if getattr(values, "dtype", None) == np.dtype(object) else values
+
+
 def _n_states(P: Any) -> int:
-    last = P[0] if isinstance(P, Sequence) and _is_sparse(P[0]) else P
+    P = _listed(P)
+    last = P[0] if isinstance(P, Sequence) and hasattr(P[0], "shape") else P
     return int(last.shape[-1] if hasattr(last, "shape") else np.asarray(last).shape[-1])
 
 
 def _transitions(
     P: Any, R: Any, layout: Layout, s_indices: ArrayLike | None, a_indices: ArrayLike | None
-) -> tuple[IntArray, IntArray, IntArray, FloatArray, FloatArray]:
-    """Columns (state, action, successor, probability, reward) of all transitions with a chance."""
+) -> tuple[Columns, int]:
+    """Columns of all transitions that have a chance, and the number of actions."""
+    P, R = _listed(P), _listed(R)
+    indexed = s_indices is not None or a_indices is not None
     if isinstance(P, Sequence) and len(P) and any(_is_sparse(matrix) for matrix in P):
-        return _per_action(list(P), R)
+        if layout not in ("auto", "ass") or indexed:
+            raise MonMDPError("a list of matrices is one matrix per action: layout 'ass'")
+        return _per_action(list(P), R), len(P)
     dense_or_sparse = P if _is_sparse(P) else _numeric(P, "P")
+    if 0 in dense_or_sparse.shape:
+        raise MonMDPError(f"P is empty: shape {dense_or_sparse.shape}")
     if dense_or_sparse.ndim == 2:
+        if layout not in ("auto", "pairs"):
+            raise MonMDPError(
+                f"P with two axes has one row per pair: layout 'pairs', not {layout!r}"
+            )
         return _per_pair(dense_or_sparse, R, s_indices, a_indices)
     if dense_or_sparse.ndim != 3:
         raise MonMDPError(f"P: 2 or 3 axes expected, got shape {dense_or_sparse.shape}")
+    if indexed:
+        raise MonMDPError("s_indices and a_indices go with a P that has one row per pair")
     n0, n1, n2 = dense_or_sparse.shape
     fits = [kind for kind, ok in (("sas", n0 == n2), ("ass", n1 == n2)) if ok]
     if not fits:
@@ -238,7 +299,7 @@ def _transitions(
     if chosen not in fits:
         raise MonMDPError(f"P of shape {dense_or_sparse.shape} does not fit layout {layout!r}")
     if chosen == "ass":
-        return _per_action(list(dense_or_sparse), R)
+        return _per_action(list(dense_or_sparse), R), n0
     n, m = n0, n1
     rewards = R if _is_sparse(R) else _numeric(R, "R")
     if rewards.shape == (n, m, n):
@@ -246,9 +307,7 @@ def _transitions(
     return _per_pair(dense_or_sparse.reshape(n * m, n), rewards, None, None)
 
 
-def _per_action(
-    matrices: list[Any], R: Any
-) -> tuple[IntArray, IntArray, IntArray, FloatArray, FloatArray]:
+def _per_action(matrices: list[Any], R: Any) -> Columns:
     """Layout [a, s, s'] or one matrix per action."""
     n = matrices[0].shape[-1]
     for a, matrix in enumerate(matrices):
@@ -280,7 +339,7 @@ def _per_action(
 
 def _per_pair(
     P: Any, R: Any, s_indices: ArrayLike | None, a_indices: ArrayLike | None
-) -> tuple[IntArray, IntArray, IntArray, FloatArray, FloatArray]:
+) -> tuple[Columns, int]:
     """Layout [row, s'], rows in the order s * n_actions + a or as the indices say."""
     rows, n = P.shape
     if (s_indices is None) != (a_indices is None):
@@ -293,10 +352,8 @@ def _per_pair(
             )
         s_of_row, a_of_row = np.divmod(np.arange(rows), rows // n)
     else:
-        s_of_row = np.asarray(s_indices, dtype=np.int64)
-        a_of_row = np.asarray(a_indices, dtype=np.int64)
-        if s_of_row.shape != (rows,) or a_of_row.shape != (rows,):
-            raise MonMDPError(f"s_indices and a_indices need one entry for each of the {rows} rows")
+        s_of_row = np.array(frozen(s_indices, np.int64, (rows,), "s_indices"))
+        a_of_row = np.array(frozen(a_indices, np.int64, (rows,), "a_indices"))
         if ((s_of_row < 0) | (s_of_row >= n) | (a_of_row < 0)).any():
             raise MonMDPError(
                 f"s_indices must lie in 0 to {n - 1} and a_indices must be at least 0"
@@ -317,7 +374,7 @@ def _per_pair(
             reward = rewards[row, successor]
         else:
             reward = _mean_reward(rewards, s_of_row[row], a_of_row[row], n, m)
-    return s_of_row[row], a_of_row[row], successor, chance, reward
+    return (s_of_row[row], a_of_row[row], successor, chance, reward), m
 
 
 def _entries(matrix: Any) -> tuple[IntArray, IntArray, FloatArray]:
@@ -352,6 +409,9 @@ def _mean_reward(
 
 def _numeric(values: Any, what: str) -> FloatArray:
     try:
-        return np.asarray(values, dtype=np.float64)
+        given = np.asarray(values)
+        if given.dtype.kind not in "fiub":
+            raise ValueError(f"its type is {given.dtype}")
+        return given.astype(np.float64)
     except (TypeError, ValueError) as error:
         raise MonMDPError(f"{what}: not an array of numbers ({error})") from None
