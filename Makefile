@@ -38,7 +38,7 @@ types: $(READY)
 check: test lint types
 
 bench: $(READY)
-	$(BIN)/python benchmarks/planning.py
+	$(BIN)/python benchmarks/planning.py --million
 
 format: $(READY)
 	$(BIN)/ruff check --fix .
