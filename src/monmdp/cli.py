@@ -150,7 +150,7 @@ def solve(
     as_json: AsJson = False,
 ) -> None:
     """Solve exactly: what can be seen, the minimax-optimal policy, what not seeing costs."""
-    from monmdp import drawing, planning
+    from monmdp import planning
     from monmdp.planning.policy_iteration import checked_gamma
 
     checked_gamma(gamma)
@@ -177,6 +177,8 @@ def solve(
             ]
         print(json.dumps(result, indent=2))
         return
+    from monmdp import drawing
+
     _print_solution(solution, params)
     print()
     print(drawing.policy_text(problem, solution.minimax.policy))

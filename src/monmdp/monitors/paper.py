@@ -10,12 +10,12 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from monmdp.errors import MonMDPError
 from monmdp.model.arrays import FloatArray
 from monmdp.model.mdp import MDP, Outcomes, number, probability, whole_number
-from monmdp.model.monitor import Monitor
+from monmdp.model.monitor import Monitor, OutcomeClass
 
 COST = -0.2
 
@@ -23,15 +23,11 @@ COST = -0.2
 def full(*, rho: float = 1.0) -> Monitor:
     """Show every reward, ⊥ included: the ordinary MDP. ``rho`` is accepted and has no effect."""
     probability(rho, "rho")
-    return Monitor(
-        states=("ON",),
-        actions=("NO-OP",),
-        start=[1.0],
-        transition=[[[1.0]]],
-        reward=[[0.0]],
-        show=[[[1.0]]],
-        outcome_class=lambda outcomes: np.zeros(len(outcomes.reward), dtype=np.int64),
-    )
+
+    def all_alike(outcomes: Outcomes) -> NDArray[np.int64]:
+        return np.zeros(len(outcomes.reward), dtype=np.int64)
+
+    return _always_on([[[1.0]]], all_alike)
 
 
 def semi_random(*, rho: float = 1.0, hide: float = 0.5) -> Monitor:
@@ -44,27 +40,12 @@ def semi_random(*, rho: float = 1.0, hide: float = 0.5) -> Monitor:
     def bottom_zero_or_other(outcomes: Outcomes) -> NDArray[np.int64]:
         return np.where(outcomes.hidden, 0, np.where(outcomes.reward == 0, 1, 2))
 
-    return Monitor(
-        states=("ON",),
-        actions=("NO-OP",),
-        start=[1.0],
-        transition=[[[1.0]]],
-        reward=[[0.0]],
-        show=[[[0.0]], [[rho]], [[rho * (1 - hide)]]],
-        outcome_class=bottom_zero_or_other,
-    )
+    return _always_on([[[0.0]], [[rho]], [[rho * (1 - hide)]]], bottom_zero_or_other)
 
 
 def full_random(*, rho: float = 1.0) -> Monitor:
     """Show any reward with chance `rho`."""
-    return Monitor(
-        states=("ON",),
-        actions=("NO-OP",),
-        start=[1.0],
-        transition=[[[1.0]]],
-        reward=[[0.0]],
-        show=[[probability(rho, "rho")]],
-    )
+    return _always_on([[probability(rho, "rho")]])
 
 
 def ask(*, rho: float = 1.0, cost: float = COST) -> Monitor:
@@ -178,6 +159,19 @@ def level_up(
         transition=transition,
         reward=reward,
         show=show,
+    )
+
+
+def _always_on(show: ArrayLike, outcome_class: OutcomeClass | None = None) -> Monitor:
+    """A monitor with one state, nothing to do, and nothing to pay."""
+    return Monitor(
+        states=("ON",),
+        actions=("NO-OP",),
+        start=[1.0],
+        transition=[[[1.0]]],
+        reward=[[0.0]],
+        show=show,
+        outcome_class=outcome_class,
     )
 
 

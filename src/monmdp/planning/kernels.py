@@ -365,32 +365,6 @@ def _policy_system(m, gamma, policy, fill, out_first, column, weight, constant):
     return place
 
 
-@kernel
-def _policy_step(m, gamma, policy, V, Y, V_out):
-    """One synchronous backup under policy[sᵉ, sᵐ, aᵉ, aᵐ]; returns the largest change."""
-    n_sm = V.shape[1]
-    z = np.empty(m.row.shape[0])
-    change = 0.0
-    for se in range(V.shape[0]):
-        for sm in range(n_sm):
-            V_out[se, sm] = 0.0
-        for ae in range(m.n_env_actions):
-            pair = se * m.n_env_actions + ae
-            c, r = m.pair_class[pair], m.env_reward[pair]
-            for u in range(m.row_first[c], m.row_first[c] + m.row_count[c]):
-                o0, o1 = m.first[pair], m.first[pair + 1]
-                z[u] = _moving(m.successor, m.probability, o0, o1, u, Y) + m.stay[pair] * Y[se, u]
-            for sm in range(n_sm):
-                for am in range(policy.shape[3]):
-                    p = policy[se, sm, ae, am]
-                    if p > 0:
-                        q = r + m.monitor_reward[sm, am] + gamma * z[m.row_of[c, sm, am]]
-                        V_out[se, sm] += p * q
-        for sm in range(n_sm):
-            change = max(change, abs(V_out[se, sm] - V[se, sm]))
-    return change
-
-
 @helper
 def _action_values(m, gamma, Y, se, z, q):
     """q[sᵐ, aᵉ, aᵐ] in the environment state `se`; z[u] is scratch."""
@@ -403,6 +377,24 @@ def _action_values(m, gamma, Y, se, z, q):
         for sm in range(q.shape[0]):
             for am in range(q.shape[2]):
                 q[sm, ae, am] = r + m.monitor_reward[sm, am] + gamma * z[m.row_of[c, sm, am]]
+
+
+@kernel
+def _policy_step(m, gamma, policy, V, Y, V_out):
+    """One synchronous backup under policy[sᵉ, sᵐ, aᵉ, aᵐ]; returns the largest change."""
+    n_sm, n_ae, n_am = policy.shape[1:]
+    z, q = np.empty(m.row.shape[0]), np.empty((n_sm, n_ae, n_am))
+    change = 0.0
+    for se in range(V.shape[0]):
+        _action_values(m, gamma, Y, se, z, q)
+        for sm in range(n_sm):
+            value = 0.0
+            for ae in range(n_ae):
+                for am in range(n_am):
+                    value += policy[se, sm, ae, am] * q[sm, ae, am]
+            change = max(change, abs(value - V[se, sm]))
+            V_out[se, sm] = value
+    return change
 
 
 @kernel
