@@ -199,6 +199,18 @@ def test_light_imports_stay_light():
     assert out.stdout.strip() == "[]"
 
 
+def test_a_small_problem_is_solved_without_compiling():
+    code = (
+        "import sys; sys.argv = ['monmdp', 'solve', 'bottleneck', 'button', '--json'];"
+        "from monmdp import cli\n"
+        "try:\n    cli.main()\nexcept SystemExit:\n    pass\n"
+        "print('numba' in sys.modules, file=sys.stderr)"
+    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert out.stderr.strip() == "False"
+    assert json.loads(out.stdout)["rho"] == 1.0
+
+
 def test_output_can_be_cut_off_by_a_pipe():
     env = os.environ | {"PYTHONUNBUFFERED": "1"}
     process = subprocess.Popen(

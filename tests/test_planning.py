@@ -22,7 +22,7 @@ from conftest import (
 )
 from monmdp import MDP, Monitor, MonMDPError, join, make, planning, worlds
 from monmdp.model.dynamics import reset, step
-from monmdp.planning import linear
+from monmdp.planning import kernels, linear
 from monmdp.planning.policy_iteration import optimal
 
 SPEC = {
@@ -411,3 +411,33 @@ def test_graphs_without_structure_do_not_fill_up_memory():
     plan = optimal(make(mdp, "ask"), 0.999)
     assert plan.converged
     assert plan.sweeps < 1000
+
+
+@pytest.mark.parametrize("monitor", MONITORS)
+@pytest.mark.parametrize("world", ["bottleneck", "river-swim", "hazard"])
+def test_compiled_and_plain_kernels_agree_to_the_bit(world, monitor, monkeypatch):
+    def run(spent):
+        monkeypatch.setattr(kernels.Kernel, "spent", spent)
+        m = make(world, monitor, rho=0.3, time_limit=30)
+        solution = planning.solve(m, 0.97)
+        again = planning.evaluate(m, solution.minimax.policy, 0.97)
+        return (
+            solution.minimax.values, solution.minimax.greedy, solution.minimax.sweeps, again.values,
+            solution.episode_return, solution.seen.reachable, solution.price,
+        )  # fmt: skip
+
+    plain, compiled = run(-np.inf), run(np.inf)
+    for a, b in zip(plain, compiled, strict=True):
+        assert np.array_equal(a, b)
+
+
+def test_large_arrays_and_lost_patience_compile(monkeypatch):
+    used = []
+    kernel = kernels.Kernel(lambda array: used.append("plain") or array.sum())
+    kernel.__dict__["compiled"] = lambda array: used.append("compiled") or array.sum()
+    monkeypatch.setattr(kernels.Kernel, "spent", 0.0)
+    kernel(np.ones(3))
+    kernel(np.ones(kernels.SMALL + 1))
+    monkeypatch.setattr(kernels.Kernel, "spent", 2 * kernels.PATIENCE)
+    kernel(np.ones(3))
+    assert used == ["plain", "compiled", "compiled"]

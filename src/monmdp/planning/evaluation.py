@@ -11,8 +11,9 @@ from monmdp.errors import MonMDPError
 from monmdp.model.arrays import FloatArray, as_array, first_index
 from monmdp.model.mdp import whole_number
 from monmdp.model.monmdp import MonMDP
-from monmdp.planning import kernels
+from monmdp.planning import backup, kernels
 from monmdp.planning.factors import checked_problem, factors
+from monmdp.planning.kernels import Factors
 from monmdp.planning.linear import LinearSystem
 from monmdp.planning.policy_iteration import (
     TOLERANCE,
@@ -68,33 +69,49 @@ def evaluate(
     check_magnitude(checked_problem(monmdp), gamma)
     pi = checked_policy(monmdp, policy)
     m = factors(monmdp)
-    n_se, n_sm = monmdp.mdp.n_states, monmdp.monitor.n_states
-    V, Y = np.zeros((n_se, n_sm)), np.zeros((n_se, len(m.row)))
-    after = np.empty_like(V)
     if horizon is not None:
-        for _ in range(whole_number(horizon, "horizon", at_least=0)):
-            kernels._policy_step(m, gamma, pi, V, Y, after)
-            V[:] = after
-            kernels._project(m.row, V, Y)
+        steps = whole_number(horizon, "horizon", at_least=0)
+        V = _after_steps(m, gamma, pi, steps)
         return Evaluation(monmdp, gamma, V.reshape(-1), horizon, 0.0, True)
 
+    Y = np.zeros((monmdp.mdp.n_states, len(m.row)))
     if start_from is not None:
-        V[:] = checked_values(monmdp, start_from)
-        kernels._project(m.row, V, Y)
-    n = Y.size
-    first = np.empty(n + 1, dtype=np.int32)
-    nothing = np.empty(0, dtype=np.int32), np.empty(0), np.empty(0)
-    entries = kernels._policy_system(m, gamma, pi, False, first, *nothing)
-    column, weight = np.empty(entries, dtype=np.int32), np.empty(entries)
-    system = LinearSystem(np.arange(n), first, column, weight, np.empty(n))
-    kernels._policy_system(m, gamma, pi, True, *system[1:])
+        Y[:] = backup.project(m, checked_values(monmdp, start_from))
+    system = _policy_system(m, gamma, pi, eliminate=True)
     system.solve(Y.reshape(-1), 0.5 * tol * (1 - gamma), most_sweeps=1_000_000)
-    kernels._policy_step(m, gamma, pi, V, Y, after)
-    V[:] = after
-    kernels._project(m.row, V, Y)
-    residual = float(kernels._policy_step(m, gamma, pi, V, Y, after))
+    V = backup.policy_values(m, gamma, pi, Y)
+    residual = float(np.abs(backup.policy_values(m, gamma, pi, backup.project(m, V)) - V).max())
     converged = residual <= allowed_residual(tol, gamma, V)
     return Evaluation(monmdp, gamma, V.reshape(-1), None, residual, converged)
+
+
+def _after_steps(m: Factors, gamma: float, policy: FloatArray, steps: int) -> FloatArray:
+    """[sᵉ, sᵐ] expected discounted return of so many steps, by backward induction."""
+    Y = np.zeros((len(policy), len(m.row)))
+    if steps == 0:
+        return np.zeros(policy.shape[:2])
+    system = _policy_system(m, gamma, policy, eliminate=False)
+    y = Y.reshape(-1)
+    for _ in range(steps - 1):
+        # Every row has entries: whatever the policy does, it may stay or move.
+        y[:] = system.constant + np.add.reduceat(
+            system.weight * y[system.column], system.first[:-1]
+        )
+    return backup.policy_values(m, gamma, policy, Y)
+
+
+def _policy_system(
+    m: Factors, gamma: float, policy: FloatArray, *, eliminate: bool
+) -> LinearSystem:
+    """The values of a policy as y = constant + W y in Y flattened."""
+    n = len(policy) * len(m.row)
+    first = np.empty(n + 1, dtype=np.int32)
+    nothing = np.empty(0, dtype=np.int32), np.empty(0), np.empty(0)
+    entries = kernels._policy_system(m, gamma, policy, False, eliminate, first, *nothing)
+    column, weight = np.empty(entries, dtype=np.int32), np.empty(entries)
+    system = LinearSystem(np.arange(n), first, column, weight, np.empty(n))
+    kernels._policy_system(m, gamma, policy, True, eliminate, *system[1:])
+    return system
 
 
 def checked_policy(monmdp: MonMDP, policy: ArrayLike) -> FloatArray:

@@ -1,4 +1,4 @@
-"""Compiled backups on the factored model. No validation here, no globals, no randomness.
+"""Backups on the factored model, compiled where it pays. No validation, no randomness.
 
 Write u for one of the distinct monitor rows pᵐ(· | sᵐ, aᵐ, class): N-Experts has one, Button two.
 With ``Y[sᵉ, u] = Σ_s′ᵐ row[u, s′ᵐ] V[sᵉ, s′ᵐ]`` the backup of a joint pair is
@@ -14,20 +14,65 @@ A sweep visits the environment states in a given order and replaces the values i
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import time
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from monmdp.model.arrays import FloatArray, IntArray
 
 Index = NDArray[np.int32]
 
-# Division by zero cannot happen here (γ < 1), so no code need look for it.
-kernel = njit(cache=True, nogil=True, error_model="numpy")
-# numba's stubs do not know `no_cpython_wrapper`.
-helper = njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True)  # type: ignore[call-overload]
+SMALL = 5000
+"""entries; where an array is larger, a kernel is compiled at once"""
+PATIENCE = 0.3
+"""seconds that all kernels together may spend uncompiled before they are compiled after all"""
+
+
+class Kernel:
+    """A function on arrays that is compiled once that pays.
+
+    On small problems the same function runs as plain Python, to the same bits: the first answer
+    then needs no compiling, and numba need not even be loaded. When many small problems have used
+    up the patience, or a large one comes, it is compiled. Kernels call no other kernels.
+    """
+
+    spent = 0.0
+    """seconds spent uncompiled so far, by all kernels"""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        """Wrap a function that numba can compile."""
+        self.function = function
+        self.__doc__ = function.__doc__
+
+    @cached_property
+    def compiled(self) -> Callable[..., Any]:
+        """The compiled function, from numba's cache on disk if it is there."""
+        from numba import njit
+
+        # Division by zero cannot happen here (γ < 1), so no code need look for it.
+        dispatcher: Callable[..., Any] = njit(cache=True, nogil=True, error_model="numpy")(
+            self.function
+        )
+        return dispatcher
+
+    def __call__(self, *args: Any) -> Any:
+        """Run it on these arguments."""
+        if Kernel.spent > PATIENCE or _largest(args) > SMALL:
+            return self.compiled(*args)
+        begin = time.perf_counter()
+        result = self.function(*args)
+        Kernel.spent += time.perf_counter() - begin
+        return result
+
+
+def _largest(args: tuple[Any, ...]) -> int:
+    """Size of the largest array among the arguments."""
+    sizes = (_largest(arg) if isinstance(arg, tuple) else np.size(arg) for arg in args)
+    return max(sizes, default=0)
 
 
 class Factors(NamedTuple):
@@ -88,63 +133,7 @@ class Choice(NamedTuple):
     """[sᵉ, sᵐ] rᵉ + rᵐ of the choice"""
 
 
-# The helpers take the few arrays they read: handing a whole `Factors` to a function that is not
-# inlined copies a hundred words per call.
-
-
-@helper
-def _moving(successor, probability, o0, o1, u, Y):
-    """Σ over the moving outcomes o0 ≤ o < o1 of pᵉ · Y[s′ᵉ, u]."""
-    total = 0.0
-    for o in range(o0, o1):
-        total += probability[o] * Y[successor[o], u]
-    return total
-
-
-@helper
-def _settle(row, gamma, item_row, stays, value, y, system):
-    """Solve the block of one environment state exactly, the chosen actions being repeated.
-
-    v[sᵐ] = value[sᵐ] + γ stays[sᵐ] y[item_row[sᵐ]] with y[u] = row[u] · v, where `value` holds what
-    comes from other states and `stays` the chance to remain. One unknown per row; the system is
-    diagonally dominant, so elimination needs no pivots. Overwrites `value` with v and fills `y`.
-    """
-    n_u, n_sm = row.shape
-    for u in range(n_u):
-        y[u] = 0.0
-        for k in range(n_u):
-            system[u, k] = 0.0
-        system[u, u] = 1.0
-        for sm in range(n_sm):
-            y[u] += row[u, sm] * value[sm]
-            system[u, item_row[sm]] -= gamma * row[u, sm] * stays[sm]
-    for k in range(n_u):
-        for u in range(k + 1, n_u):
-            if system[u, k] != 0.0:
-                factor = system[u, k] / system[k, k]
-                for j in range(k + 1, n_u):
-                    system[u, j] -= factor * system[k, j]
-                y[u] -= factor * y[k]
-    for k in range(n_u - 1, -1, -1):
-        for j in range(k + 1, n_u):
-            y[k] -= system[k, j] * y[j]
-        y[k] /= system[k, k]
-    for sm in range(n_sm):
-        value[sm] += gamma * stays[sm] * y[item_row[sm]]
-
-
-@kernel
-def _project(row, V, Y):
-    """Fill Y[sᵉ, u] = Σ_s′ᵐ row[u, s′ᵐ] V[sᵉ, s′ᵐ]."""
-    for se in range(V.shape[0]):
-        for u in range(row.shape[0]):
-            y = 0.0
-            for sm in range(V.shape[1]):
-                y += row[u, sm] * V[se, sm]
-            Y[se, u] = y
-
-
-@kernel
+@Kernel
 def _improve_sweep(m, gamma, order, in_place, repeat, V, Y, choice):
     """Choose the best action of every state; return the largest Bellman residual.
 
@@ -199,11 +188,32 @@ def _improve_sweep(m, gamma, order, in_place, repeat, V, Y, choice):
             stays[sm] = stay[pair]
             any_stay += stay[pair]
         if in_place and repeat and any_stay > 0:
+            # Repeat the chosen actions until they leave sᵉ: v[sᵐ] = best[sᵐ] + γ stays[sᵐ] z[u]
+            # with z[u] = row[u] · v, where best holds what comes from other states. One unknown a
+            # row; the system is diagonally dominant, so elimination needs no pivots.
             for sm in range(n_sm):
                 best[sm] -= gamma * stays[sm] * Y[se, item_row[sm]]
-            _settle(row, gamma, item_row, stays, best, z, system)
+            for u in range(n_u):
+                z[u] = 0.0
+                for k in range(n_u):
+                    system[u, k] = 0.0
+                system[u, u] = 1.0
+                for sm in range(n_sm):
+                    z[u] += row[u, sm] * best[sm]
+                    system[u, item_row[sm]] -= gamma * row[u, sm] * stays[sm]
+            for k in range(n_u):
+                for u in range(k + 1, n_u):
+                    if system[u, k] != 0.0:
+                        factor = system[u, k] / system[k, k]
+                        for j in range(k + 1, n_u):
+                            system[u, j] -= factor * system[k, j]
+                        z[u] -= factor * z[k]
+            for k in range(n_u - 1, -1, -1):
+                for j in range(k + 1, n_u):
+                    z[k] -= system[k, j] * z[j]
+                z[k] /= system[k, k]
             for sm in range(n_sm):
-                V[se, sm] = best[sm]
+                V[se, sm] = best[sm] + gamma * stays[sm] * z[item_row[sm]]
             for u in range(n_u):
                 Y[se, u] = z[u]
         elif in_place:
@@ -217,7 +227,7 @@ def _improve_sweep(m, gamma, order, in_place, repeat, V, Y, choice):
     return residual
 
 
-@kernel
+@Kernel
 def _likeliest(given, first, successor, probability, stay):
     """Keep of every pair its likeliest move and its staying, scaled up to what went on before.
 
@@ -243,7 +253,7 @@ def _likeliest(given, first, successor, probability, stay):
     first[len(stay)] = n
 
 
-@kernel
+@Kernel
 def _chosen_system(moves, row, gamma, choice, fill, order, out_first, column, weight, constant):
     """Write the values of the chosen actions as y = constant + W y, y = Y flattened, W in CSR.
 
@@ -292,7 +302,7 @@ def _chosen_system(moves, row, gamma, choice, fill, order, out_first, column, we
     return place
 
 
-@kernel
+@Kernel
 def _linear_sweep(order, first, column, weight, constant, y):
     """One Gauss-Seidel sweep of y[order] = constant + W y; returns the largest change."""
     change = 0.0
@@ -305,7 +315,7 @@ def _linear_sweep(order, first, column, weight, constant, y):
     return change
 
 
-@kernel
+@Kernel
 def _chosen_values(moves, gamma, choice, Y, V):
     """V of the chosen actions from Y."""
     first, successor, probability, stay = moves
@@ -319,9 +329,12 @@ def _chosen_values(moves, gamma, choice, Y, V):
             V[se, sm] = reward_of[se, sm] + gamma * z
 
 
-@kernel
-def _policy_system(m, gamma, policy, fill, out_first, column, weight, constant):
-    """The same for policy[sᵉ, sᵐ, aᵉ, aᵐ], with the rows in their natural order."""
+@Kernel
+def _policy_system(m, gamma, policy, fill, eliminate, out_first, column, weight, constant):
+    """The same for policy[sᵉ, sᵐ, aᵉ, aᵐ], with the rows in their natural order.
+
+    Without `eliminate` the diagonal stays: one step of the policy is then y ← constant + W y.
+    """
     n_se, n_sm, n_ae, n_am = policy.shape
     n_u = m.row.shape[0]
     share = np.empty(n_u)
@@ -354,8 +367,9 @@ def _policy_system(m, gamma, policy, fill, out_first, column, weight, constant):
                     if fill:
                         stays = gamma * share[target] * m.stay[pair]
                         column[place] = se * n_u + target
-                        weight[place] = 0.0 if target == u else stays
-                        diagonal += stays if target == u else 0.0
+                        own = eliminate and target == u
+                        weight[place] = 0.0 if own else stays
+                        diagonal += stays if own else 0.0
                     place += 1
             if fill:
                 for k in range(out_first[i], place):
@@ -365,65 +379,7 @@ def _policy_system(m, gamma, policy, fill, out_first, column, weight, constant):
     return place
 
 
-@helper
-def _action_values(m, gamma, Y, se, z, q):
-    """q[sᵐ, aᵉ, aᵐ] in the environment state `se`; z[u] is scratch."""
-    for ae in range(m.n_env_actions):
-        pair = se * m.n_env_actions + ae
-        c, r = m.pair_class[pair], m.env_reward[pair]
-        for u in range(m.row_first[c], m.row_first[c] + m.row_count[c]):
-            o0, o1 = m.first[pair], m.first[pair + 1]
-            z[u] = _moving(m.successor, m.probability, o0, o1, u, Y) + m.stay[pair] * Y[se, u]
-        for sm in range(q.shape[0]):
-            for am in range(q.shape[2]):
-                q[sm, ae, am] = r + m.monitor_reward[sm, am] + gamma * z[m.row_of[c, sm, am]]
-
-
-@kernel
-def _policy_step(m, gamma, policy, V, Y, V_out):
-    """One synchronous backup under policy[sᵉ, sᵐ, aᵉ, aᵐ]; returns the largest change."""
-    n_sm, n_ae, n_am = policy.shape[1:]
-    z, q = np.empty(m.row.shape[0]), np.empty((n_sm, n_ae, n_am))
-    change = 0.0
-    for se in range(V.shape[0]):
-        _action_values(m, gamma, Y, se, z, q)
-        for sm in range(n_sm):
-            value = 0.0
-            for ae in range(n_ae):
-                for am in range(n_am):
-                    value += policy[se, sm, ae, am] * q[sm, ae, am]
-            change = max(change, abs(value - V[se, sm]))
-            V_out[se, sm] = value
-    return change
-
-
-@kernel
-def _all_action_values(m, gamma, Y, q):
-    """q[sᵉ, sᵐ, aᵉ, aᵐ] for every joint pair."""
-    z = np.empty(m.row.shape[0])
-    for se in range(q.shape[0]):
-        _action_values(m, gamma, Y, se, z, q[se])
-
-
-@kernel
-def _greedy_sets(m, gamma, Y, tie, mask):
-    """mask[sᵉ, sᵐ, aᵉ, aᵐ]: is the action within `tie` of the best one?"""
-    n_sm, n_ae, n_am = mask.shape[1:]
-    q = np.empty((n_sm, n_ae, n_am))
-    z = np.empty(m.row.shape[0])
-    for se in range(mask.shape[0]):
-        _action_values(m, gamma, Y, se, z, q)
-        for sm in range(n_sm):
-            best = -np.inf
-            for ae in range(n_ae):
-                for am in range(n_am):
-                    best = max(best, q[sm, ae, am])
-            for ae in range(n_ae):
-                for am in range(n_am):
-                    mask[se, sm, ae, am] = q[sm, ae, am] >= best - tie
-
-
-@kernel
+@Kernel
 def _reach(moves, pair_class, row, row_of, reached, stack, top):
     """Mark every joint state that some actions lead to from the `top` ones on the stack.
 
@@ -453,7 +409,7 @@ def _reach(moves, pair_class, row, row_of, reached, stack, top):
                             top += 1
 
 
-@kernel
+@Kernel
 def _breadth_first(first, predecessor, seed, order):
     """Fill `order` with states by their distance from the seeds; the unreached come last."""
     seen = seed.copy()

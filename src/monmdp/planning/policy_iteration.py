@@ -14,6 +14,7 @@ bound residual / (1 - γ) on the distance from the optimal values that follows f
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -21,12 +22,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from monmdp.errors import MonMDPError
-from monmdp.model.arrays import FloatArray, IntArray, frozen
+from monmdp.model.arrays import BoolArray, FloatArray, IntArray, frozen
 from monmdp.model.mdp import number
 from monmdp.model.monmdp import MonMDP
-from monmdp.planning import kernels
+from monmdp.planning import backup, kernels
 from monmdp.planning.factors import Prepared, checked_problem, factors, moves, prepared
-from monmdp.planning.kernels import Choice, Factors
+from monmdp.planning.kernels import Choice
 from monmdp.planning.linear import LinearSystem
 
 TIE = 1e-9
@@ -67,32 +68,35 @@ class Plan:
         return float(self.monmdp.start @ self.values)
 
     @cached_property
-    def greedy(self) -> np.ndarray[tuple[int, int], np.dtype[np.bool_]]:
-        """[s, a] whether the action's value is within 1e-9 of the best."""
-        m = factors(self.monmdp)
-        mask = np.empty(_joint_shape(self.monmdp), dtype=np.bool_)
+    def greedy(self) -> BoolArray:
+        """[s, a] whether the value is within 1e-9 of the best, or cannot be told from it."""
         tie = max(TIE, 2 * self.error_bound)
-        kernels._greedy_sets(m, self.gamma, self._projected(m), tie, mask)
+        mask = np.empty(self._joint_shape, dtype=np.bool_)
+        for states, q in self._action_values():
+            mask[states] = q >= q.max(axis=(2, 3), keepdims=True) - tie
         return mask.reshape(self.monmdp.n_states, self.monmdp.n_actions)
 
     @property
     def policy(self) -> FloatArray:
         """[s, a] the optimal policy, uniform over tied actions."""
-        uniform: FloatArray = self.greedy / self.greedy.sum(axis=1, keepdims=True)
-        return uniform
+        return np.asarray(self.greedy / self.greedy.sum(axis=1, keepdims=True))
 
     def action_values(self) -> FloatArray:
         """[s, a] Q(s, a)."""
-        m = factors(self.monmdp)
-        q = np.empty(_joint_shape(self.monmdp))
-        kernels._all_action_values(m, self.gamma, self._projected(m), q)
-        return q.reshape(self.monmdp.n_states, self.monmdp.n_actions)
+        all_q = np.empty(self._joint_shape)
+        for states, q in self._action_values():
+            all_q[states] = q
+        return all_q.reshape(self.monmdp.n_states, self.monmdp.n_actions)
 
-    def _projected(self, m: Factors) -> FloatArray:
+    def _action_values(self) -> Iterator[tuple[slice, FloatArray]]:
+        m = factors(self.monmdp)
         V = self.values.reshape(self.monmdp.mdp.n_states, -1)
-        Y = np.empty((len(V), len(m.row)))
-        kernels._project(m.row, V, Y)
-        return Y
+        return backup.action_values(m, self.gamma, backup.project(m, V))
+
+    @property
+    def _joint_shape(self) -> tuple[int, int, int, int]:
+        mdp, monitor = self.monmdp.mdp, self.monmdp.monitor
+        return mdp.n_states, monitor.n_states, mdp.n_actions, monitor.n_actions
 
 
 def optimal(
@@ -123,7 +127,7 @@ def optimal(
     else:
         given = checked_values(monmdp, start_from)
         search.V[:] = given[old_number]
-        kernels._project(ready.model.row, search.V, search.Y)
+        search.Y[:] = backup.project(ready.model, search.V)
     residual = search.run(tol, max_sweeps)
     values = np.empty_like(search.V)
     values[old_number] = search.V
@@ -171,11 +175,6 @@ def allowed_residual(tol: float, gamma: float, values: FloatArray) -> float:
     """Residual that keeps the error within `tol`, or the least that floating point resolves."""
     resolution = 32 * np.finfo(float).eps * float(np.abs(values).max())
     return max(tol * (1 - gamma), resolution)
-
-
-def _joint_shape(monmdp: MonMDP) -> tuple[int, int, int, int]:
-    mdp, monitor = monmdp.mdp, monmdp.monitor
-    return mdp.n_states, monitor.n_states, mdp.n_actions, monitor.n_actions
 
 
 class _Search:
@@ -270,5 +269,5 @@ class _Search:
         change, sweeps = system.solve(y, accuracy)
         self.sweeps += sweeps
         kernels._chosen_values(self.moves, self.gamma, self.choice, self.Y, self.V)
-        kernels._project(m.row, self.V, self.Y)
+        self.Y[:] = backup.project(m, self.V)
         return change
