@@ -131,6 +131,15 @@ def test_bad_parameters(name, params, message):
         monitors.make(name, **params)
 
 
+def test_a_button_in_a_state_whose_name_has_blanks():
+    P = np.ones((2, 1, 2)) / 2
+    world = worlds.from_tables(
+        P, np.zeros((2, 1)), state_labels=("red door", "blue door"), action_labels=("PUSH",)
+    )
+    m = make(world, "button", button="blue door:PUSH")
+    assert np.flatnonzero(m.pair_class).tolist() == [1]
+
+
 @pytest.mark.parametrize(
     ("button", "message"),
     [

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from typing import Any
 
 from monmdp import monitors, worlds
 from monmdp.errors import MonMDPError
 from monmdp.model import MDP, Monitor, MonMDP, join
-from monmdp.naming import Scope, assign, call, scope_of
+from monmdp.naming import Scope, assign, scope_of
 
 
 def make(world: str | os.PathLike[str] | MDP, monitor: str | Monitor, **params: Any) -> MonMDP:
@@ -28,25 +27,17 @@ def make(world: str | os.PathLike[str] | MDP, monitor: str | Monitor, **params: 
     """
     if isinstance(world, os.PathLike):
         world = os.fspath(world)
-    scopes, factories = {}, {}
+    scopes = {}
     for kind, given, module in (("world", world, worlds), ("monitor", monitor, monitors)):
         if isinstance(given, str):
-            what = f"{kind} {given!r}"
-            factories[kind] = module.factory(given)
-            scopes[kind] = scope_of(factories[kind], what)
+            scopes[kind] = scope_of(module.factory(given), f"{kind} {given!r}")
         elif isinstance(given, module.registry.produces):
             scopes[kind] = Scope(f"this {kind}", {})
         else:
             finished = module.registry.produces.__name__
             raise MonMDPError(f"a {kind} is a name or a finished {finished}, got {given!r}")
     chosen = assign(params, scopes)
-    mdp = world
-    if isinstance(world, str):
-        made = call(factories["world"], scopes["world"].what, chosen["world"])
-        mdp = worlds.registry.checked(made, scopes["world"].what)
-    bound = monitor
+    mdp = worlds.make(world, **chosen["world"]) if isinstance(world, str) else world
     if isinstance(monitor, str):
-        made = call(factories["monitor"], scopes["monitor"].what, chosen["monitor"])
-        checked = monitors.registry.checked(made, scopes["monitor"].what)
-        bound = replace(checked, name=monitor)
-    return join(mdp, bound)  # type: ignore[arg-type]
+        monitor = monitors.make(monitor, **chosen["monitor"])
+    return join(mdp, monitor)

@@ -155,7 +155,7 @@ def solve(
 
     checked_gamma(gamma)
     problem, params = _problem(world, words)
-    pairs = [_pair(problem, text) for text in pair or []]
+    pairs = [problem.mdp.parse_pair(text, "--pair") for text in pair or []]
     if pairs and not what_if:
         raise MonMDPError("--pair goes with --what-if")
     solution = planning.solve(problem, gamma)
@@ -164,17 +164,7 @@ def solve(
         result = solution.to_dict() | {"parameters": params}
         if what_if:
             result["gain_of_all"] = planning.gain_of_all(solution)
-            result["what_if"] = [
-                {
-                    "state": a.state,
-                    "action": a.action,
-                    "state_label": problem.mdp.state_labels[a.state],
-                    "action_label": problem.mdp.action_labels[a.action],
-                    "mean_reward": a.mean_reward,
-                    "gain": a.gain,
-                }
-                for a in answers
-            ]
+            result["what_if"] = [answer.to_dict(problem.mdp) for answer in answers]
         print(json.dumps(result, indent=2))
         return
     from monmdp import drawing
@@ -253,13 +243,6 @@ def _problem(world: str, words: list[str] | None) -> tuple[MonMDP, dict[str, str
         raise MonMDPError(f"which monitor?{where} one of {', '.join(monitors.registry)}")
     params = parse_assignments(words[1:])
     return make(world, words[0], **params), params
-
-
-def _pair(problem: MonMDP, text: str) -> tuple[int, int]:
-    state, colon, action = text.rpartition(":")
-    if not colon:
-        raise MonMDPError(f"--pair {text!r}: written STATE:ACTION, for example 5,1:DOWN")
-    return problem.mdp.find_state(state), problem.mdp.find_action(action)
 
 
 def _first_line(factory: Any) -> str:

@@ -271,13 +271,9 @@ def _convert(value: Any, kind: type) -> Any:
     """Return `value` as a bool, int or float, or None where it is none."""
     if kind is bool:
         words = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
-        return (
-            words.get(value.lower())
-            if isinstance(value, str)
-            else value
-            if value in (True, False)
-            else None
-        )
+        if isinstance(value, str):
+            return words.get(value.lower())
+        return value if value in (True, False) else None
     if isinstance(value, bool):
         return None
     try:

@@ -19,7 +19,7 @@ import numpy as np
 
 from monmdp.errors import MonMDPError
 from monmdp.model import MDP, Monitor, MonMDP, join
-from monmdp.model.arrays import ROW_SUM_TOLERANCE
+from monmdp.model.arrays import ROW_SUM_TOLERANCE, BoolArray
 
 __all__ = ["CheckError", "check_monitor", "check_monmdp", "check_world"]
 
@@ -51,9 +51,7 @@ def check_world(mdp: MDP) -> list[str]:
     demand(
         abs(mdp.start.sum() - 1) <= ROW_SUM_TOLERANCE, "the start distribution does not sum to 1"
     )
-    slack = 1e-12 * max(1.0, abs(mdp.r_min), abs(mdp.r_max))
-    in_bounds = (mdp.reward >= mdp.r_min - slack) & (mdp.reward <= mdp.r_max + slack)
-    demand(bool(in_bounds.all()), "a reward lies outside [r_min, r_max]")
+    demand(not mdp.rewards_outside().any(), "a reward lies outside [r_min, r_max]")
     demand(len(mdp.state_labels) == mdp.n_states, "there is not one label per state")
     demand(len(mdp.action_labels) == mdp.n_actions, "there is not one label per action")
     for name in ("first", "successor", "probability", "reward", "terminates", "hidden", "start"):
@@ -190,12 +188,12 @@ def _check_steps(monmdp: MonMDP, steps: int, seed: int) -> list[str]:
     return problems
 
 
-def _reachable_states(mdp: MDP) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+def _reachable_states(mdp: MDP) -> BoolArray:
     """[state] environment states in which one may come to act."""
     going = ~mdp.terminates
     source = mdp.pair_of_outcome[going] // mdp.n_actions
     target = mdp.successor[going]
-    reached: np.ndarray[tuple[int], np.dtype[np.bool_]] = mdp.start > 0
+    reached: BoolArray = mdp.start > 0
     while True:
         grown = reached.copy()
         grown[target[reached[source]]] = True

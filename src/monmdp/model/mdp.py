@@ -186,11 +186,15 @@ class MDP(FrozenArrays):
                 "they must sum to 1"
             )
 
+    def rewards_outside(self) -> BoolArray:
+        """[outcome] whether the reward lies outside [r_min, r_max], rounding apart."""
+        slack = 1e-12 * max(1.0, abs(self.r_min), abs(self.r_max))
+        return (self.reward < self.r_min - slack) | (self.reward > self.r_max + slack)
+
     def _check_rewards(self) -> None:
         if self.r_min > self.r_max:
             raise MonMDPError(f"r_min {self.r_min} is above r_max {self.r_max}")
-        slack = 1e-12 * max(1.0, abs(self.r_min), abs(self.r_max))
-        outside = (self.reward < self.r_min - slack) | (self.reward > self.r_max + slack)
+        outside = self.rewards_outside()
         if outside.any():
             o = int(np.argmax(outside))
             raise MonMDPError(
@@ -250,6 +254,14 @@ class MDP(FrozenArrays):
             raise MonMDPError(f"{what} {pair!r}: (state, action) expected")
         return self.find_state(pair[0]), self.find_action(pair[1])
 
+    def parse_pair(self, text: str, what: str) -> tuple[int, int]:
+        """Return the indices of a pair written ``STATE:ACTION`` (or ``STATE ACTION``)."""
+        text = text.strip()
+        state, _, action = text.rpartition(":" if ":" in text else " ")
+        if not state:
+            raise MonMDPError(f"{what} {text!r}: written 'row,column:ACTION' or 'STATE:ACTION'")
+        return self.find_pair((state.strip(), action.strip()), what)
+
     def find_state(self, state: int | str | Sequence[int]) -> int:
         """Return the index of a state given as index, label or (row, column)."""
         if isinstance(state, Sequence) and not isinstance(state, str):
@@ -258,7 +270,7 @@ class MDP(FrozenArrays):
             if state in self.state_labels:
                 return self.state_labels.index(state)
             if self.cells is not None and "," in state:
-                return self.find_state([int(part) for part in _parts(state)])
+                return self._state_at(parse_cell(state, "state"))
             if not _DIGITS.fullmatch(state.strip()):
                 raise MonMDPError(
                     f"unknown state {state!r}{_nearest_of_few(state, self.state_labels)}"
@@ -438,11 +450,12 @@ def probability(value: Any, what: str) -> float:
     return result
 
 
-def _parts(text: str) -> list[str]:
-    parts = [part.strip() for part in text.strip("() ").split(",")]
-    if not all(_DIGITS.fullmatch(part) for part in parts):
-        raise MonMDPError(f"{text!r}: a cell is written 'row,column' with whole numbers")
-    return parts
+def parse_cell(text: str, what: str) -> tuple[int, int]:
+    """Read ``row,column``."""
+    parts = [part.strip() for part in text.strip(" ()[]").split(",")]
+    if len(parts) != 2 or not all(_DIGITS.fullmatch(part) for part in parts):
+        raise MonMDPError(f"{what} {text.strip()!r}: a cell is written 'row,column', from 0")
+    return int(parts[0]), int(parts[1])
 
 
 def _nearest_of_few(name: str, known: tuple[str, ...]) -> str:

@@ -188,18 +188,9 @@ def _button_pair(mdp: MDP, button: str | tuple[Any, Any] | None) -> tuple[int, i
                 "button='row,column:ACTION' or 'state:ACTION'"
             )
         return mdp.button
-    if isinstance(button, str):
-        state, _, action = button.strip().replace(" ", ":").rpartition(":")
-        if not state:
-            raise MonMDPError(f"button {button!r}: written 'row,column:ACTION' or 'state:ACTION'")
-        pair: tuple[Any, Any] = (state.strip(), action.strip())
-    else:
-        try:
-            first, second = button
-        except (TypeError, ValueError):
-            raise MonMDPError(f"button {button!r}: (state, action) expected") from None
-        pair = (first, second)
     try:
-        return mdp.find_state(pair[0]), mdp.find_action(pair[1])
+        if isinstance(button, str):
+            return mdp.parse_pair(button, "button")
+        return mdp.find_pair(button, "button")
     except MonMDPError as error:
         raise MonMDPError(f"button of world {mdp.name!r}: {error}") from None

@@ -53,10 +53,13 @@ class LinearSystem(NamedTuple):
         helped = False
         while not changes or changes[-1] > accuracy:
             changes.append(float(kernels._linear_sweep(*self, y)))
-            accuracy = max(accuracy, 4 * np.finfo(float).eps * float(np.abs(y).max()))
             if len(changes) >= most_sweeps:
                 break
-            if not helped and len(changes) % 5 == 0 and _sweeps_to_go(changes, accuracy) > slow:
+            if len(changes) % 5:
+                continue
+            # Now and then: is rounding all that is left, or is it slow?
+            accuracy = max(accuracy, 4 * np.finfo(float).eps * float(np.abs(y).max()))
+            if not helped and _sweeps_to_go(changes, accuracy) > slow:
                 y[:] = self._solve_at_once(y, accuracy)
                 helped = True
         return changes[-1], len(changes)

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 from monmdp.errors import MonMDPError
+from monmdp.model.arrays import BoolArray
+from monmdp.model.mdp import MDP
 from monmdp.model.monmdp import MonMDP
 from monmdp.planning.evaluation import evaluate
 from monmdp.planning.observability import Observability, observability, worst_case
@@ -24,6 +26,20 @@ class WhatIf:
     """what would be seen"""
     gain: float
     """rise of the minimax value from the start distribution; never negative"""
+
+    def to_dict(self, mdp: MDP) -> dict[str, Any]:
+        """Return it with the names of state and action, for JSON."""
+        pair = _named_pair(mdp, self.state, self.action)
+        return pair | {"mean_reward": self.mean_reward, "gain": self.gain}
+
+
+def _named_pair(mdp: MDP, state: int, action: int) -> dict[str, Any]:
+    return {
+        "state": int(state),
+        "action": int(action),
+        "state_label": mdp.state_labels[state],
+        "action_label": mdp.action_labels[action],
+    }
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,13 +89,7 @@ class Solution:
             "optimal_value": self.optimal_value,
             "price": self.price,
             "never_observable": [
-                {
-                    "state": int(s),
-                    "action": int(a),
-                    "state_label": mdp.state_labels[s],
-                    "action_label": mdp.action_labels[a],
-                }
-                for s, a in self.seen.never_observable_pairs
+                _named_pair(mdp, s, a) for s, a in self.seen.never_observable_pairs
             ],
             # the tied best joint actions (aᵉ·|Aᵐ| + aᵐ) of every joint state sᵉ·|Sᵐ| + sᵐ
             "policy": [np.flatnonzero(row).tolist() for row in self.minimax.greedy],
@@ -123,7 +133,7 @@ def what_if(solution: Solution, pairs: list[tuple[int, int]] | None = None) -> l
     if pairs is None:
         pairs = [(int(s), int(a)) for s, a in solution.seen.never_observable_pairs]
     q = plan.action_values()
-    n_sm = monmdp.monitor.n_states
+    n_sm, n_am = monmdp.monitor.n_states, monmdp.monitor.n_actions
     answers = []
     for s, a in pairs:
         s, a = mdp.find_state(s), mdp.find_action(a)
@@ -132,27 +142,25 @@ def what_if(solution: Solution, pairs: list[tuple[int, int]] | None = None) -> l
         true = float(mdp.mean_reward[s, a])
         # Known to pay more, would the pair be worth choosing anywhere? If not, nothing changes.
         block = slice(s * n_sm, (s + 1) * n_sm)
-        n_am = monmdp.monitor.n_actions
         mine = q[block, a * n_am : (a + 1) * n_am] + (true - mdp.r_min)
         gain = 0.0
         if (mine > plan.values[block, None]).any():
-            gain = _gain(plan, monmdp, np.array([[s, a]]))
+            alone = np.zeros((mdp.n_states, mdp.n_actions), dtype=np.bool_)
+            alone[s, a] = True
+            gain = _gain(solution, alone)
         answers.append(WhatIf(s, a, true, gain))
     return sorted(answers, key=lambda answer: -answer.gain)
 
 
 def gain_of_all(solution: Solution) -> float:
     """Return the gain of the minimax value if every pair became observable."""
-    if solution.solvable:
-        return 0.0
-    return _gain(solution.minimax, solution.monmdp, solution.seen.never_observable_pairs)
+    return 0.0 if solution.solvable else _gain(solution, solution.seen.never_observable)
 
 
-def _gain(plan: Plan, monmdp: MonMDP, pairs: Any) -> float:
-    """Rise of the optimal value of M_↓ when these pairs pay what they truly pay."""
-    worst, mdp = plan.monmdp, monmdp.mdp
-    shown = np.zeros((mdp.n_states, mdp.n_actions), dtype=bool)
-    shown[pairs[:, 0], pairs[:, 1]] = True
+def _gain(solution: Solution, shown: BoolArray) -> float:
+    """Rise of the optimal value of M_↓ when the pairs `shown` [s, a] pay what they truly pay."""
+    plan, mdp = solution.minimax, solution.monmdp.mdp
+    worst = plan.monmdp
     reward = np.where(shown.reshape(-1)[mdp.pair_of_outcome], mdp.reward, worst.mdp.reward)
     better = optimal(
         worst.with_mdp(worst.mdp.with_outcome_rewards(reward)), plan.gamma, start_from=plan.values

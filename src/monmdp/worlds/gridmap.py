@@ -19,7 +19,6 @@ the agent in place, and it lands on its own cell again.
 from __future__ import annotations
 
 import os
-import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -29,7 +28,7 @@ from numpy.typing import ArrayLike
 
 from monmdp.errors import MonMDPError, nearest
 from monmdp.model.arrays import BoolArray, FloatArray, IntArray
-from monmdp.model.mdp import MDP, number, probability, whole_number
+from monmdp.model.mdp import MDP, number, parse_cell, probability, whole_number
 
 ACTIONS = ("LEFT", "DOWN", "RIGHT", "UP", "STAY")
 STAY = 4
@@ -393,10 +392,4 @@ def _direction(word: str) -> int:
 
 
 def _cells(text: str, what: str) -> list[tuple[int, int]]:
-    cells = []
-    for part in str(text).split(";"):
-        numbers = [word.strip() for word in part.strip(" ()[]").split(",")]
-        if len(numbers) != 2 or not all(re.fullmatch("-?[0-9]+", word) for word in numbers):
-            raise MonMDPError(f"{what} {part.strip()!r}: a cell is written 'row,column', from 0")
-        cells.append((int(numbers[0]), int(numbers[1])))
-    return cells
+    return [parse_cell(part, what) for part in str(text).split(";")]
