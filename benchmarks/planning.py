@@ -169,7 +169,7 @@ def main() -> None:
     """Run, print, and fail if a target is missed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--size", type=int, default=10_000, help="joint states of the comparison")
-    parser.add_argument("--repeats", type=int, default=9)
+    parser.add_argument("--repeats", type=int, default=15)
     parser.add_argument("--million", action="store_true", help="also 1,000,000 joint states")
     parser.add_argument("--json", type=Path)
     args = parser.parse_args()

@@ -205,7 +205,7 @@ class _Search:
         there = back = np.empty(0, dtype=np.int64)
         while True:
             target = allowed_residual(tol, self.gamma, self.V)
-            if rounds < 2 or rounds % 4 == 0:
+            if rounds % 4 == 0:
                 there = np.argsort(-self.V.max(axis=1))
                 back = there[::-1].copy()
             # Values that are exact for the choice need no change on the way: the sweep then is
@@ -228,7 +228,7 @@ class _Search:
             exact = False
             if rounds < MOST_ROUNDS:
                 change = max(INEXACT * residual * (1 - self.gamma), 0.5 * target)
-                exact = self._evaluate(change, sort=rounds < 2 or rounds % 4 == 0) <= 0.5 * target
+                exact = self._evaluate(change, sort=rounds % 4 == 0) <= 0.5 * target
             rounds += 1
 
     def guess(self) -> None:
