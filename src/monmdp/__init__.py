@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any
 from monmdp.registration import register
 
 if TYPE_CHECKING:
-    from monmdp import drawing, envs, monitors, planning, testing, worlds
+    from monmdp import agents, drawing, envs, experiment, monitors, planning, testing, worlds
     from monmdp.catalogue import make
     from monmdp.errors import MonMDPError
+    from monmdp.experiment import Policy, train
     from monmdp.model import MDP, Monitor, MonMDP, join
     from monmdp.planning import evaluate, solve
 
@@ -28,31 +29,39 @@ __all__ = [
     "MonMDP",
     "MonMDPError",
     "Monitor",
+    "Policy",
+    "agents",
     "drawing",
     "envs",
     "evaluate",
+    "experiment",
     "join",
     "make",
     "monitors",
     "planning",
     "solve",
     "testing",
+    "train",
     "worlds",
 ]
 
 register()  # so that gymnasium.make("monmdp/Bottleneck-v0") works after `import monmdp`
 
 # Everything else loads when it is first asked for: compiled code and drawing take their time.
-_MODULES = ("drawing", "envs", "monitors", "planning", "testing", "worlds")
+_MODULES = (
+    "agents", "drawing", "envs", "experiment", "monitors", "planning", "testing", "worlds",
+)  # fmt: skip
 _MODULE_OF = {
     "MDP": "model",
     "MonMDP": "model",
     "MonMDPError": "errors",
     "Monitor": "model",
+    "Policy": "experiment",
     "evaluate": "planning",
     "join": "model",
     "make": "catalogue",
     "solve": "planning",
+    "train": "experiment",
 }
 
 

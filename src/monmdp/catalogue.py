@@ -27,17 +27,22 @@ def make(world: str | os.PathLike[str] | MDP, monitor: str | Monitor, **params: 
     """
     if isinstance(world, os.PathLike):
         world = os.fspath(world)
-    scopes = {}
-    for kind, given, module in (("world", world, worlds), ("monitor", monitor, monitors)):
-        if isinstance(given, str):
-            scopes[kind] = scope_of(module.factory(given), f"{kind} {given!r}")
-        elif isinstance(given, module.registry.produces):
-            scopes[kind] = Scope(f"this {kind}", {})
-        else:
-            finished = module.registry.produces.__name__
-            raise MonMDPError(f"a {kind} is a name or a finished {finished}, got {given!r}")
-    chosen = assign(params, scopes)
+    chosen = assign(params, scopes(world, monitor))
     mdp = worlds.make(world, **chosen["world"]) if isinstance(world, str) else world
     if isinstance(monitor, str):
         monitor = monitors.make(monitor, **chosen["monitor"])
     return join(mdp, monitor)
+
+
+def scopes(world: str | MDP, monitor: str | Monitor) -> dict[str, Scope]:
+    """Return the parameters that a world and a monitor take."""
+    result = {}
+    for kind, given, module in (("world", world, worlds), ("monitor", monitor, monitors)):
+        if isinstance(given, str):
+            result[kind] = scope_of(module.factory(given), f"{kind} {given!r}")
+        elif isinstance(given, module.registry.produces):
+            result[kind] = Scope(f"this {kind}", {})
+        else:
+            finished = module.registry.produces.__name__
+            raise MonMDPError(f"a {kind} is a name or a finished {finished}, got {given!r}")
+    return result

@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,6 +19,7 @@ import typer
 from monmdp.errors import MonMDPError
 
 if TYPE_CHECKING:
+    from monmdp.experiment import Run, Summary
     from monmdp.model import MonMDP
     from monmdp.planning import Solution, WhatIf
 
@@ -73,21 +77,26 @@ def _options(
 
 @app.command("list")
 def list_names(as_json: AsJson = False) -> None:
-    """List worlds and monitors with their parameters and defaults."""
-    from monmdp import monitors, worlds
-    from monmdp.naming import scope_of
+    """List worlds, monitors and agents with their parameters and defaults."""
+    from monmdp import agents, monitors, worlds
+    from monmdp.naming import Registry, scope_of
 
+    registries: dict[str, Registry[Any]] = {
+        "worlds": worlds.registry,
+        "monitors": monitors.registry,
+        "agents": agents.registry,
+    }
     sections = {
         kind: {
             name: {
                 "parameters": [
-                    str(p) for p in scope_of(module.factory(name), name).parameters.values()
+                    str(p) for p in scope_of(registry.factory(name), name).parameters.values()
                 ],
-                "about": _first_line(module.factory(name)),
+                "about": _first_line(registry.factory(name)),
             }
-            for name in module.registry
+            for name in registry
         }
-        for kind, module in (("worlds", worlds), ("monitors", monitors))
+        for kind, registry in registries.items()
     }
     for name, entry in sections["worlds"].items():
         mdp = worlds.make(name)
@@ -105,8 +114,8 @@ def list_names(as_json: AsJson = False) -> None:
             before = entry["parameters"]
         print()
     print("A world can also be a map file (path/to/map.txt), module:object, or gymnasium:ENV-ID;")
-    print("a monitor can also be module:object. Parameters are written key=value; where world and")
-    print("monitor share a key, world.key=value or monitor.key=value.")
+    print("a monitor or an agent can also be module:object. Parameters are written key=value; where")
+    print("a key is ambiguous, world.key=value, monitor.key=value or agent.key=value.")
 
 
 @app.command()
@@ -208,6 +217,129 @@ def export(
     print(f"{out}: {problem.n_states} joint states, {problem.n_actions} joint actions")
 
 
+@app.command()
+def train(
+    world: World,
+    words: Words = None,
+    agent: Annotated[
+        str, typer.Option(help="An agent's name, or module:object for one of your own.")
+    ] = "monitored-mbie-eb",
+    steps: Annotated[
+        int | None,
+        typer.Option(help="Training steps.", show_default="50000 for bottleneck, else 20000"),
+    ] = None,
+    seeds: Annotated[int, typer.Option(help="How many seeds: 0, 1, 2, …")] = 30,
+    evaluation: Annotated[
+        str, typer.Option(help="exact, or monte-carlo as in the paper.")
+    ] = "exact",
+    preset: Annotated[
+        str, typer.Option(help="paper, or released: the options of the authors' released code.")
+    ] = "paper",
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Folder for the runs.", show_default="a folder of its own in runs/"),
+    ] = None,
+    jobs: Annotated[
+        int | None, typer.Option(help="Seeds at a time.", show_default="all cores")
+    ] = None,
+    snapshots: Annotated[
+        int, typer.Option(help="Snapshots of counts and action values to keep in each run.")
+    ] = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Train an agent: learning curve, end return, seeds and steps to minimax-optimality.
+
+    What is done is kept: killed and started again, the same command does only what is missing.
+    """
+    from monmdp import drawing, experiment, planning
+    from monmdp.experiment.request import default_steps
+    from monmdp.experiment.seeds import cores, default_folder
+    from monmdp.model.mdp import whole_number
+
+    monmdp, monitor, params = _problem_or_names(world, words)
+    asked = experiment.request(monmdp, monitor, agent, params, preset=preset)
+    n_seeds = whole_number(seeds, "--seeds", at_least=1)
+    n_jobs = cores() if jobs is None else whole_number(jobs, "--jobs", at_least=1)
+    n_steps = default_steps(world) if steps is None else whole_number(steps, "--steps", at_least=1)
+    task = experiment.prepare(
+        asked.monmdp,
+        asked.agent,
+        n_steps,
+        evaluation=evaluation,  # type: ignore[arg-type]
+        snapshots=snapshots,
+    )
+    folder = default_folder(task.settings) if out is None else out
+    begin = time.perf_counter()
+    with _progress_bar(n_seeds * n_steps, shown=not as_json) as tell:
+        runs = experiment.train_seeds(
+            task, range(n_seeds), jobs=n_jobs, out=folder, progress=tell
+        )
+    seconds = time.perf_counter() - begin
+    solution = planning.solve(asked.monmdp, task.gamma)
+    summary = experiment.summarize(runs, solution)
+    picture = folder / "curve.png"
+    drawing.save(experiment.draw_runs({task.settings["agent"]: runs}, solution), picture)
+    if as_json:
+        result = dict(task.settings) | summary.to_dict()
+        result |= {"problem_parameters": dict(asked.parameters), "preset": preset}
+        print(json.dumps(result | {"out": str(folder), "seconds": seconds}, indent=2))
+        return
+    _print_training(task.settings, asked.parameters, summary, runs)
+    print(f"runs                     {folder}  ({seconds:.1f} s)")
+    print(f"picture                  {picture}")
+
+
+@app.command()
+def evaluate(
+    policy: Annotated[
+        Path, typer.Argument(help="A policy or a run, .npz.", show_default=False)
+    ],
+    world: World,
+    words: Words = None,
+    gamma: Annotated[float, typer.Option(help="Discount, in [0, 1).")] = 0.99,
+    evaluation: Annotated[str, typer.Option(help="exact or monte-carlo.")] = "exact",
+    episodes: Annotated[int, typer.Option(help="Episodes that monte-carlo draws.")] = 100,
+    seed: Annotated[int, typer.Option(help="Of the drawn episodes.")] = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Evaluate a learnt policy, here or in another world or monitor of the same shape."""
+    from monmdp import experiment, planning
+
+    learnt = experiment.Policy.load(policy)
+    problem, _ = _problem(world, words)
+    scores = learnt.evaluate(
+        problem,
+        gamma,
+        evaluation=evaluation,  # type: ignore[arg-type]
+        episodes=episodes,
+        seed=seed,
+    )
+    best = planning.solve(problem, gamma).episode_return
+    if as_json:
+        result = scores | {"episode_return_minimax": best, "origin": dict(learnt.origin)}
+        print(json.dumps(result, indent=2))
+        return
+    origin = ", ".join(f"{key} {value}" for key, value in learnt.origin.items())
+    print(f"policy                   {policy}" + (f"  ({origin})" if origin else ""))
+    print(f"evaluated in             {problem.mdp.name} / {problem.monitor.name}, {evaluation}")
+    for name, value in scores.items():
+        print(f"{name.replace('_', ' '):<24} {_number(value)}")
+    print(f"{'minimax episode return':<24} {_number(best)}")
+
+
+@app.command()
+def warmup() -> None:
+    """Compile everything ahead, so that the first real command is fast."""
+    from monmdp import agents, experiment, make
+
+    problem = make("loop", "ask")
+    for name in agents.registry:
+        begin = time.perf_counter()
+        experiment.train(problem, name, steps=100, evaluation="monte-carlo")
+        agents.make(name, problem).begin_episode()
+        print(f"{name:<24} {time.perf_counter() - begin:.1f} s")
+
+
 # ---- helpers --------------------------------------------------------------------------------
 
 
@@ -229,20 +361,33 @@ def _unprefixed(params: dict[str, str]) -> dict[str, str]:
 
 def _problem(world: str, words: list[str] | None) -> tuple[MonMDP, dict[str, str]]:
     """Make the problem named by WORLD MONITOR [key=value ...] or by a .npz file."""
-    from monmdp import make, monitors, worlds
+    from monmdp import make
+
+    found, monitor, params = _problem_or_names(world, words)
+    if monitor is None:
+        if params:
+            raise MonMDPError(f"{world} is a finished problem; it takes no {next(iter(params))!r}")
+        return found, {}  # type: ignore[return-value]
+    return make(world, monitor, **params), params
+
+
+def _problem_or_names(
+    world: str, words: list[str] | None
+) -> tuple[MonMDP | str, str | None, dict[str, str]]:
+    """Return a .npz file's problem and None, or the names of world and monitor; and parameters."""
+    from monmdp import monitors, worlds
     from monmdp.naming import parse_assignments
 
     words = list(words or [])
     if _is_problem(world):
-        if words:
+        if words and "=" not in words[0]:
             raise MonMDPError(f"{world} is a finished problem; it takes no {words[0]!r}")
-        return load(world), {}
+        return load(world), None, parse_assignments(words)
     worlds.factory(world)  # an unknown world is reported before a missing monitor
     if not words or "=" in words[0]:
         where = " (it comes before the parameters)" if words else ""
         raise MonMDPError(f"which monitor?{where} one of {', '.join(monitors.registry)}")
-    params = parse_assignments(words[1:])
-    return make(world, words[0], **params), params
+    return world, words[0], parse_assignments(words[1:])
 
 
 def _first_line(factory: Any) -> str:
@@ -308,3 +453,56 @@ def _print_what_if(solution: Solution, answers: list[WhatIf]) -> None:
     if len(answers) > 20:
         print(f"  … and {len(answers) - 20} more (all of them with --json)")
     print(f"  {'all at once':<16} {_number(gain_of_all(solution)):>10}")
+
+
+@contextmanager
+def _progress_bar(total: int, *, shown: bool) -> Iterator[Callable[[int, int], None] | None]:
+    """A bar over all steps of all seeds on the terminal; yields what to tell it."""
+    if not (shown and sys.stderr.isatty()):
+        yield None
+        return
+    done: dict[int, int] = {}
+    lock = threading.Lock()
+    with typer.progressbar(length=total, file=sys.stderr, label="training") as bar:
+
+        def tell(seed: int, steps: int) -> None:
+            with lock:
+                bar.update(steps - done.get(seed, 0))
+                done[seed] = steps
+
+        yield tell
+
+
+def _print_training(
+    settings: Mapping[str, Any], given: Mapping[str, Any], summary: Summary, runs: Sequence[Run]
+) -> None:
+    from monmdp import drawing
+
+    parameters = "".join(f"  {key.partition('.')[2]}={value}" for key, value in given.items())
+    print(f"{settings['world']} / {settings['monitor']}{parameters}   {settings['agent']}")
+    print(f"{summary.seeds} seeds, {settings['steps']:,} steps, {settings['evaluation']} evaluation")
+    print()
+    print(f"minimax episode return   {_number(summary.episode_return_minimax)}")
+    half = ""
+    if summary.final_interval is not None:
+        low, high = summary.final_interval
+        half = f" ± {_number((high - low) / 2)}  (95 % interval over seeds)"
+    print(f"end return               {_number(summary.final_mean)}{half}")
+    print(
+        f"seeds converged          {summary.seeds_converged} of {summary.seeds}  "
+        "(minimax-optimal within 1 %, and stay so)"
+    )
+    reached = sorted(step for step in summary.steps_to_1pct if step is not None)
+    if reached:
+        middle = reached[len(reached) // 2]
+        print(
+            f"steps to 1 %             median {middle:,}, from {reached[0]:,} to {reached[-1]:,}"
+        )
+    last = {name: sum(run.curve[name][-1] for run in runs) / len(runs) for name in runs[0].curve}
+    print(f"observable rewards seen  {100 * last['rewards_seen']:.4g} %")
+    print(
+        f"episodes                 {last['episodes']:,.0f} a seed, "
+        f"{last['observe_episodes']:,.0f} of them to observe"
+    )
+    mean = sum(run.curve["episode_return"] for run in runs) / len(runs)
+    print(f"test return              {drawing.sparkline(mean)}")

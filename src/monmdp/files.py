@@ -1,12 +1,16 @@
-"""Writing files so that they are there whole or not at all."""
+"""Files that are there whole or not at all, and archives of arrays."""
 
 from __future__ import annotations
 
+import io
+import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 from uuid import uuid4
+
+import numpy as np
 
 from monmdp.errors import MonMDPError
 
@@ -24,3 +28,31 @@ def write_whole(path: str | os.PathLike[str], write: Callable[[BinaryIO], object
         if isinstance(error, OSError):
             raise MonMDPError(f"cannot write {path}: {error.strerror or error}") from None
         raise
+
+
+def write_archive(
+    path: str | os.PathLike[str], meta: Mapping[str, Any], arrays: Mapping[str, Any]
+) -> None:
+    """Write arrays, and `meta` as JSON, into one ``.npz`` file without pickle."""
+    if Path(path).suffix != ".npz":
+        raise MonMDPError(f"{path}: the file name must end in .npz")
+    text = np.array(json.dumps(meta))
+    write_whole(path, lambda file: np.savez_compressed(file, meta=text, **arrays))
+
+
+def read_archive(
+    path: str | os.PathLike[str], what: str
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Read what `write_archive` wrote; `what` it should hold is for the message."""
+    try:
+        content = Path(path).read_bytes()
+    except FileNotFoundError:
+        raise MonMDPError(f"{path}: no such file") from None
+    except OSError as error:
+        raise MonMDPError(f"{path}: cannot be read, {error.strerror or error}") from None
+    try:
+        with np.load(io.BytesIO(content), allow_pickle=False) as file:
+            arrays = {key: file[key] for key in file.files}
+        return dict(json.loads(str(arrays.pop("meta")))), arrays
+    except Exception:  # zip, zlib, NumPy and JSON each complain in their own way
+        raise MonMDPError(f"{path}: damaged, or not {what}") from None

@@ -1,11 +1,22 @@
-"""Drawings of worlds and policies: as text for a terminal, as pictures for papers and films.
+"""Drawings of worlds, policies and learning curves: as text for a terminal, as pictures for papers and films.
 
 Everything is drawn from simple shapes, in colours that colour-blind people can tell apart.
 Matplotlib is loaded only when a picture is asked for, no window is opened and no global state of
 Matplotlib is touched.
 """
 
+from monmdp.drawing.curves import learning_curves
 from monmdp.drawing.picture import draw_world, frame, gallery, save
-from monmdp.drawing.text import grid_text, policy_text, world_text
+from monmdp.drawing.text import grid_text, policy_text, sparkline, world_text
 
-__all__ = ["draw_world", "frame", "gallery", "grid_text", "policy_text", "save", "world_text"]
+__all__ = [
+    "draw_world",
+    "frame",
+    "gallery",
+    "grid_text",
+    "learning_curves",
+    "policy_text",
+    "save",
+    "sparkline",
+    "world_text",
+]

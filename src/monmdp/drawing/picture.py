@@ -58,7 +58,7 @@ def draw_world(
     title = mdp.name if title is None else title
     if ax is None:
         width, height = _inches(mdp, cell=0.8, widest=12.0, highest=9.0)
-        figure = _new_figure(max(width, 2.4) + sum(_beside(mdp)) + 0.5, height + 0.7)
+        figure = new_figure(max(width, 2.4) + sum(_beside(mdp)) + 0.5, height + 0.7)
         ax = figure.add_subplot()
         figure.set_layout_engine("tight")
     _draw(ax, mdp, standing(mdp, agent))
@@ -85,7 +85,7 @@ def gallery(mdps: Mapping[str, MDP]) -> Figure:
         x += room + gap
         row_height = max(row_height, height + head + (0.25 if mdp.picture is not None else 0.5))
     total = y + row_height + 0.1
-    figure = _new_figure(sheet, total)
+    figure = new_figure(sheet, total)
     for (title, mdp), (left, top, width, height) in zip(mdps.items(), boxes, strict=True):
         place = (left / sheet, 1 - (top + height) / total, width / sheet, height / total)
         ax = figure.add_axes(place)
@@ -133,7 +133,7 @@ def save(figure: Figure, path: str | os.PathLike[str]) -> None:
 # ---- one world ------------------------------------------------------------------------------
 
 
-def _new_figure(width: float, height: float) -> Figure:
+def new_figure(width: float, height: float) -> Figure:
     """Make a figure of so many inches that no part of pyplot knows about."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -305,7 +305,7 @@ def _grid_stage(mdp: MDP) -> _Stage:
     rows = rows_of(mdp)
     height, width = len(rows), len(rows[0])
     cell = max(1, min(CELL_PIXELS, MAX_WIDTH // width, MAX_HEIGHT // height))
-    figure = _new_figure(width * cell / DPI, height * cell / DPI)
+    figure = new_figure(width * cell / DPI, height * cell / DPI)
     _draw_grid(figure.add_axes((0, 0, 1, 1)), mdp, numbers=False)
     image = _pixels(figure)[..., :3]
     # The axes' own border lies half outside the image.
@@ -318,7 +318,7 @@ def _graph_stage(mdp: MDP) -> _Stage:
     from monmdp.drawing.graph import draw_graph
 
     width, height = _inches(mdp, 1.0, MAX_WIDTH / DPI - 1.6, MAX_HEIGHT / DPI)
-    figure = _new_figure(width + sum(_beside(mdp)), height)
+    figure = new_figure(width + sum(_beside(mdp)), height)
     ax = figure.add_subplot()
     figure.set_layout_engine("tight")
     centres = draw_graph(ax, mdp)
@@ -344,7 +344,7 @@ def _framed(image: Image, centres: IntArray, robot_size: int) -> _Stage:
 def _robot_image(size: int) -> Image:
     from monmdp.drawing.icons import place, robot
 
-    figure = _new_figure(size / DPI, size / DPI)
+    figure = new_figure(size / DPI, size / DPI)
     figure.patch.set_alpha(0)
     ax = figure.add_axes((0, 0, 1, 1))
     ax.set(xlim=(0, 1), ylim=(1, 0))
@@ -382,7 +382,7 @@ def _caption(lines: list[str], width: int) -> Image:
     if len(folded) > most:
         folded = [*folded[: most - 1], shortened(folded[most - 1] + " …", letters)]
     height = most * LINE_PIXELS + 13
-    figure = _new_figure(width / DPI, height / DPI)
+    figure = new_figure(width / DPI, height / DPI)
     figure.patch.set_facecolor("#f1efe8")
     for i, line in enumerate(folded):
         y = 1 - (6 + (i + 0.5) * LINE_PIXELS) / height

@@ -315,3 +315,13 @@ def _either(labels: Sequence[str], chosen: BoolArray) -> str:
     if chosen.all() and len(labels) > 2:
         return "any"
     return " or ".join(label for label, used in zip(labels, chosen, strict=True) if used)
+
+
+def sparkline(values: ArrayLike, width: int = 60) -> str:
+    """Draw a curve in one line of block characters, from its least to its greatest value."""
+    curve = np.asarray(values, dtype=np.float64)
+    parts = np.array_split(curve, min(width, len(curve)))
+    means = np.array([part.mean() for part in parts])
+    low, high = means.min(), means.max()
+    height = (means - low) / (high - low) if high > low else np.ones(len(means))
+    return "".join("▁▂▃▄▅▆▇█"[int(h * 7.999)] for h in height)

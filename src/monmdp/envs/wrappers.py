@@ -14,7 +14,7 @@ from monmdp.envs.monmdp_env import MonMDPEnv
 from monmdp.errors import MonMDPError
 
 
-def _sizes(space: Any, what: str) -> tuple[int, int]:
+def sizes(space: Any, what: str) -> tuple[int, int]:
     """Sizes of ``Dict(env=Discrete, mon=Discrete)``."""
     parts = getattr(space, "spaces", {})
     env, mon = (parts.get(key) if isinstance(parts, dict) else None for key in ("env", "mon"))
@@ -41,8 +41,8 @@ class JointDiscrete(gymnasium.Wrapper[int, int, Any, Any], RecordConstructorArgs
         """Wrap an environment with ``Dict(env=Discrete, mon=Discrete)`` spaces."""
         RecordConstructorArgs.__init__(self)
         gymnasium.Wrapper.__init__(self, env)
-        n_se, self._n_sm = _sizes(env.observation_space, "observations")
-        n_ae, self._n_am = _sizes(env.action_space, "actions")
+        n_se, self._n_sm = sizes(env.observation_space, "observations")
+        n_ae, self._n_am = sizes(env.action_space, "actions")
         self.observation_space = spaces.Discrete(n_se * self._n_sm)  # type: ignore[assignment]
         self.action_space = spaces.Discrete(n_ae * self._n_am)  # type: ignore[assignment]
 
@@ -73,7 +73,7 @@ class MultiDiscreteAction(gymnasium.ActionWrapper[Any, Any, Any], RecordConstruc
         """Wrap an environment with a ``Dict(env=Discrete, mon=Discrete)`` action space."""
         RecordConstructorArgs.__init__(self)
         gymnasium.ActionWrapper.__init__(self, env)
-        self.action_space = spaces.MultiDiscrete(list(_sizes(env.action_space, "actions")))
+        self.action_space = spaces.MultiDiscrete(list(sizes(env.action_space, "actions")))
 
     def action(self, action: Any) -> dict[str, int]:
         """Turn ``[aᵉ, aᵐ]`` into the dictionary the environment takes."""

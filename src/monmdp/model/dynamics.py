@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from monmdp.compiling import compilable
 from monmdp.model.arrays import BoolArray, FloatArray, IntArray
 
 
@@ -43,6 +44,7 @@ class Tables(NamedTuple):
     """[sᵐ] cumulative"""
 
 
+@compilable
 def draw(cum: FloatArray, low: int, high: int, u: float) -> int:
     """Return the first index i in [low, high) with u < cum[i]; u is below cum[high - 1] = 1."""
     high -= 1
@@ -55,6 +57,7 @@ def draw(cum: FloatArray, low: int, high: int, u: float) -> int:
     return low
 
 
+@compilable
 def reset(tables: Tables, u0: float, u1: float) -> tuple[int, int]:
     """Return the first (sᵉ, sᵐ)."""
     se = draw(tables.start_cum, 0, len(tables.start_cum), u0)
@@ -62,12 +65,14 @@ def reset(tables: Tables, u0: float, u1: float) -> tuple[int, int]:
     return se, sm
 
 
+@compilable
 def environment_step(tables: Tables, se: int, ae: int, u: float) -> int:
     """Return the outcome that u selects for (sᵉ, aᵉ)."""
     pair = se * tables.n_env_actions + ae
     return draw(tables.cum, tables.first[pair], tables.first[pair + 1], u)
 
 
+@compilable
 def monitor_step(
     tables: Tables, pair_class: int, outcome_class: int, sm: int, am: int, u0: float, u1: float
 ) -> tuple[int, bool]:
@@ -76,6 +81,7 @@ def monitor_step(
     return draw(row, 0, len(row), u0), u1 < tables.show[outcome_class, sm, am]
 
 
+@compilable
 def step(
     tables: Tables, se: int, sm: int, ae: int, am: int, u0: float, u1: float, u2: float
 ) -> tuple[int, int, float, float, bool, bool]:

@@ -61,6 +61,8 @@ class Monitor(FrozenArrays):
     outcome_class: ArrayLike | OutcomeClass
     """class of each outcome: a function of the outcomes, or an array for one given world"""
     name: str
+    reads_reward: bool
+    """whether what is shown depends on the reward's value, as with Semi-Random; found by `join`"""
 
     def __init__(
         self,
@@ -73,12 +75,14 @@ class Monitor(FrozenArrays):
         pair_class: ArrayLike | PairClass | None = None,
         outcome_class: ArrayLike | OutcomeClass | None = None,
         name: str = "monitor",
+        reads_reward: bool = False,
     ) -> None:
         """Freeze every array and refuse what is no monitor, naming the first offending state."""
         self._set(
             states=_labels(states, "monitor states"),
             actions=_labels(actions, "monitor actions"),
             name=name,
+            reads_reward=bool(reads_reward),
         )
         S, A = len(self.states), len(self.actions)
 

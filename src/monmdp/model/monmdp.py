@@ -11,19 +11,16 @@ want matrices: `transition_matrix`, `mean_reward`, `observability`.
 
 from __future__ import annotations
 
-import io
-import json
 import os
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from monmdp.errors import MonMDPError
-from monmdp.files import write_whole
+from monmdp.files import read_archive, write_archive
 from monmdp.model.arrays import (
     FloatArray,
     FrozenArrays,
@@ -45,6 +42,20 @@ _MDP_ARRAYS = (
     "start", "goal", "bottom",
 )  # fmt: skip
 _MONITOR_ARRAYS = ("start", "transition", "reward", "show")
+
+
+class Shape(NamedTuple):
+    """The sizes of a Mon-MDP; a policy fits every Mon-MDP of its shape."""
+
+    n_env_states: int
+    n_monitor_states: int
+    n_env_actions: int
+    n_monitor_actions: int
+
+    def __str__(self) -> str:
+        """Write it as people count."""
+        se, sm, ae, am = self
+        return f"{se} x {sm} states, {ae} x {am} actions"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -73,6 +84,12 @@ class MonMDP(FrozenArrays):
         )
 
     # ---- sizes and indices ------------------------------------------------------------------
+
+    @property
+    def shape(self) -> Shape:
+        """(|Sᵉ|, |Sᵐ|, |Aᵉ|, |Aᵐ|)."""
+        mdp, monitor = self.mdp, self.monitor
+        return Shape(mdp.n_states, monitor.n_states, mdp.n_actions, monitor.n_actions)
 
     @property
     def n_states(self) -> int:
@@ -204,9 +221,6 @@ class MonMDP(FrozenArrays):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything into one ``.npz`` file, without pickle; all of it or nothing."""
-        path = Path(path)
-        if path.suffix != ".npz":
-            raise MonMDPError(f"{path}: the file name must end in .npz")
         mdp, monitor = self.mdp, self.monitor
         meta = {
             "format": FORMAT,
@@ -223,29 +237,18 @@ class MonMDP(FrozenArrays):
             "monitor": monitor.name,
             "monitor_states": monitor.states,
             "monitor_actions": monitor.actions,
+            "reads_reward": monitor.reads_reward,
         }
         arrays = {f"mdp_{field}": getattr(mdp, field) for field in _MDP_ARRAYS}
         arrays |= {f"monitor_{field}": getattr(monitor, field) for field in _MONITOR_ARRAYS}
         arrays |= {"pair_class": self.pair_class, "outcome_class": self.outcome_class}
-        text = np.array(json.dumps(meta))
-        write_whole(path, lambda file: np.savez_compressed(file, meta=text, **arrays))
+        write_archive(path, meta, arrays)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> MonMDP:
         """Read what `save` wrote; validated anew."""
-        try:
-            content = Path(path).read_bytes()
-        except FileNotFoundError:
-            raise MonMDPError(f"{path}: no such file") from None
-        except OSError as error:
-            raise MonMDPError(f"{path}: cannot be read, {error.strerror or error}") from None
-        try:
-            with np.load(io.BytesIO(content), allow_pickle=False) as file:
-                data = {key: file[key] for key in file.files}
-            meta = json.loads(str(data["meta"]))
-            written_as = meta["format"]
-        except Exception:  # zip, zlib, NumPy and JSON each complain in their own way
-            raise MonMDPError(f"{path}: damaged, or not a file written by MonMDP.save") from None
+        meta, data = read_archive(path, "a file written by MonMDP.save")
+        written_as = meta.get("format")
         if written_as != FORMAT:
             raise MonMDPError(f"{path}: format {written_as!r}, this version reads {FORMAT!r}")
         try:
@@ -265,6 +268,7 @@ class MonMDP(FrozenArrays):
                 pair_class=data["pair_class"],
                 outcome_class=data["outcome_class"],
                 name=meta["monitor"],
+                reads_reward=meta["reads_reward"],
             )
             return join(mdp, monitor)
         except KeyError as error:
@@ -289,7 +293,28 @@ def join(mdp: MDP, monitor: Monitor) -> MonMDP:
         len(monitor.show),
         f"outcome_class {where}",
     )
-    return MonMDP(mdp, replace(monitor, pair_class=pair_class, outcome_class=outcome_class))
+    bound = replace(
+        monitor,
+        pair_class=pair_class,
+        outcome_class=outcome_class,
+        reads_reward=monitor.reads_reward or _reads_reward(monitor, mdp, outcome_class),
+    )
+    return MonMDP(mdp, bound)
+
+
+def _reads_reward(monitor: Monitor, mdp: MDP, outcome_class: IntArray) -> bool:
+    """Whether other rewards would put an outcome into a class that shows it otherwise."""
+    if not callable(monitor.outcome_class):
+        return False
+    for other in (0.0, 1.0, -1e6, 1e6):
+        outcomes = mdp.outcomes._replace(reward=np.full(mdp.n_outcomes, other))
+        classes = _classes(
+            monitor.outcome_class, outcomes, mdp.n_outcomes, len(monitor.show), "outcome_class"
+        )
+        moved = classes != outcome_class
+        if (monitor.show[classes[moved]] != monitor.show[outcome_class[moved]]).any():
+            return True
+    return False
 
 
 def _classes(given: Any, of: Any, n: int, n_classes: int, what: str) -> IntArray:

@@ -1,0 +1,88 @@
+"""Does every seed reach minimax-optimality within the paper's budget, and stay there?
+
+Monitored MBIE-EB with the paper's settings on every world x monitor of figures 4, 6, 9 and 10, and
+the known monitor on those of figure 11; exact evaluation. Writes a table to docs/convergence.md.
+
+    python benchmarks/convergence.py [--seeds 30] [--jobs 2] [--only bottleneck]
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+
+import numpy as np
+
+from monmdp import agents, experiment, make, monitors, planning, worlds
+from monmdp.experiment.request import default_steps
+
+GRID_MONITORS = ("full", "semi-random", "ask", "button", "n-supporters", "level-up")
+BOTTLENECK_MONITORS = (
+    "full-random", "ask", "n-supporters", "n-experts", "level-up", "button",
+)  # fmt: skip
+HEADER = """# Convergence
+
+Does the test policy become minimax-optimal within the paper's budget, and stay so? Paper settings,
+{seeds} seeds each, exact evaluation. A seed has converged at the first checkpoint from which on the
+exact return of the test policy in M_↓ stays ≥ V - 0.01·max(1, |V|), V being the episode return of the
+minimax-optimal policy. Made by `python benchmarks/convergence.py`.
+
+| figure | agent | world | monitor | ρ | V | converged | steps to 1 %: median (least - most) |
+|---|---|---|---|---|---|---|---|
+"""
+
+
+def settings():
+    """(figure, agent, world, monitor, ρ) of every setting."""
+    grids = [w for w in worlds.registry if w not in ("bottleneck", "treasure-hunter")]
+    for world in grids:
+        for monitor in GRID_MONITORS:
+            yield "6", "monitored-mbie-eb", world, monitor, 1.0
+    for agent, figures in (("monitored-mbie-eb", ("9", "10")), ("known-monitor", ("11", "11"))):
+        for rho in (1.0, 0.8, 0.2, 0.05):
+            for monitor in BOTTLENECK_MONITORS:
+                yield figures[rho < 1], agent, "bottleneck", monitor, rho
+
+
+def main() -> None:
+    """Run and write the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", type=int, default=30)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--only", default="", help="settings that contain this text")
+    parser.add_argument("--out", type=Path, help="default: docs/convergence.md, if all were run")
+    args = parser.parse_args()
+    lines, failing, begin = [], [], time.perf_counter()
+    for figure, agent, world, monitor, rho in settings():
+        if args.only not in f"{agent} {world} {monitor} {rho}":
+            continue
+        assert monitor in monitors.registry
+        problem = make(world, monitor, rho=rho)
+        config = agents.paper_config(agent, world, monitor)
+        solution = planning.solve(problem)
+        task = experiment.prepare(problem, config, default_steps(world))
+        runs = experiment.train_seeds(task, range(args.seeds), jobs=args.jobs)
+        found = experiment.summarize(runs, solution)
+        reached = [step for step in found.steps_to_1pct if step is not None]
+        spread = "-"
+        if reached:
+            spread = f"{np.median(reached):,.0f} ({min(reached):,} - {max(reached):,})"
+        figure = figure if world != "river-swim" or monitor != "full" else "4, 6"
+        figure = f"4, {figure}" if world == "bottleneck" and monitor == "button" else figure
+        lines.append(
+            f"| {figure} | {agent} | {world} | {monitor} | {rho:g} "
+            f"| {solution.episode_return:.4f} | {found.seeds_converged}/{found.seeds} | {spread} |"
+        )
+        print(lines[-1], flush=True)
+        if found.seeds_converged < found.seeds - 1:
+            failing.append(lines[-1])
+    print(f"{len(lines)} settings, {time.perf_counter() - begin:.0f} s; failing: {len(failing)}")
+    text = HEADER.format(seeds=args.seeds) + "\n".join(lines) + "\n"
+    out = args.out or (None if args.only else Path("docs/convergence.md"))
+    if out is not None:
+        out.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,67 @@
+"""The algorithms: their hyper-parameters by name, and agents that run step by step."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium
+
+from monmdp.agents.base import AgentConfig, Transition
+from monmdp.agents.known_monitor import KnownMonitor
+from monmdp.agents.monitored_mbie_eb import MonitoredMBIEEB
+from monmdp.agents.settings import KINDS, PRESETS, paper_config, preset
+from monmdp.agents.stepwise import Agent
+from monmdp.errors import MonMDPError
+from monmdp.model import MonMDP
+from monmdp.naming import Registry, call
+
+__all__ = [
+    "KINDS",
+    "PRESETS",
+    "Agent",
+    "AgentConfig",
+    "KnownMonitor",
+    "MonitoredMBIEEB",
+    "Transition",
+    "config",
+    "make",
+    "paper_config",
+    "preset",
+    "registry",
+]
+
+registry: Registry[AgentConfig] = Registry("agent", AgentConfig)
+for _name, _kind in KINDS.items():
+    registry.register(_name, _kind)
+
+
+def config(agent: str | AgentConfig, **params: Any) -> AgentConfig:
+    """Return the hyper-parameters of an agent by its name, with changes."""
+    if isinstance(agent, AgentConfig):
+        if not params:
+            return agent
+        return call(type(agent), f"agent {agent.name!r}", agent.hyper_parameters() | params)
+    what = f"agent {agent!r}"
+    return registry.checked(call(registry.factory(agent), what, params), what)
+
+
+def make(
+    agent: str | AgentConfig,
+    environment: MonMDP | gymnasium.Env[Any, Any],
+    *,
+    seed: int = 0,
+    r_min: float | None = None,
+    **params: Any,
+) -> Agent:
+    """Make an agent that acts and learns step by step on a Gymnasium environment.
+
+    Args:
+        agent: a registered name or a configuration.
+        environment: a `MonMDP`, or an environment with spaces ``Dict(env=Discrete, mon=Discrete)``.
+        seed: of the agent's random stream.
+        r_min: the least environment reward there can be; needed for environments not of ours.
+        **params: hyper-parameters that differ from the defaults.
+    """
+    if not isinstance(agent, str | AgentConfig):
+        raise MonMDPError(f"an agent is a name or a configuration, got {agent!r}")
+    return Agent(config(agent, **params), environment, seed=seed, r_min=r_min)

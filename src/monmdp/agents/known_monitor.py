@@ -1,0 +1,290 @@
+"""Monitored MBIE-EB when the monitor is known: pᵐ, rᵐ and the chance to see a reward are given.
+
+Only rᵉ and pᵉ are left to learn. N_v(sᵉ,aᵉ) counts all visits, N(sᵉ,aᵉ) those whose reward was shown,
+and P̄ᵉ is pooled over the monitor. With p = P̄ᵉ ⊗ pᵐ
+
+    R_basic(s,a) = R̄ᵉ + βᵉ√(g(N(sᵉ))/N(sᵉ,aᵉ)) + rᵐ + β√(g(N_v(sᵉ))/N_v(sᵉ,aᵉ))
+    R_opt(s,a)   = R_basic where N(sᵉ,aᵉ) > 0, else r_min in place of the two terms of rᵉ
+    R_obs(s,a)   = 1{N(sᵉ,aᵉ) = 0} P(rᵉ is shown | s,a) + β√(g(N_v(sᵉ))/N_v(sᵉ,aᵉ))
+
+and everything else is as when it is unknown (`monitored_mbie_eb`). P(rᵉ is shown | s,a) is the true
+chance, over all outcomes of the pair: that some pairs lead to ⊥ is known too. A monitor that looks
+at the reward to decide, Semi-Random, would give rᵉ away and is refused.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from monmdp.agents.base import AgentConfig, at_least_zero, tried_with
+from monmdp.agents.confidence import GROWTH, SCHEDULE, Growth, Schedule, growth_of, observes
+from monmdp.agents.greedy import greedy_action, greedy_policy
+from monmdp.agents.successors import Successors, count_successor, no_successors
+from monmdp.compiling import compilable, implement
+from monmdp.errors import MonMDPError
+from monmdp.model import MonMDP
+from monmdp.model.arrays import FloatArray, IntArray
+from monmdp.model.mdp import whole_number
+from monmdp.model.monmdp import Shape
+from monmdp.planning.factors import factors
+
+
+@dataclass(frozen=True, kw_only=True)
+class KnownMonitor(AgentConfig):
+    """Hyper-parameters of Monitored MBIE-EB with a known monitor; the defaults are the paper's."""
+
+    name: ClassVar[str] = "known-monitor"
+    needs_model: ClassVar[bool] = True
+    snapshot_fields: ClassVar[tuple[str, ...]] = ("n", "n_env", "q_opt", "q_obs")
+
+    q_opt_init: float = 1.0
+    """Q_opt where nothing was tried; should be no less than any value (the paper: 1)"""
+    q_obs_init: float = 100.0
+    """Q_obs where nothing was tried"""
+    beta: float = 5e-4
+    """β, scale of the bonus for pᵉ"""
+    beta_e: float = 5e-4
+    """βᵉ, scale of the bonus for rᵉ"""
+    log_base: float = 1.005
+    """b in κ*(k) = log_b k; nearer to 1 means more observe episodes"""
+    growth: Growth = "paper"
+    """g, how confidence grows: 1 + x ln²x with x = ln N (paper), ln(1 + N ln²N) (log), 1 (none)"""
+    schedule: Schedule = "paper"
+    """observe iff κ ≤ log_b k (paper), or iff log_b(k - 1 + 10⁻⁴) > κ (the released code)"""
+    sweeps: int = 50
+    """sweeps of value iteration before an episode"""
+
+    def check(self) -> None:
+        """Refuse what is out of range."""
+        at_least_zero(self, "beta", "beta_e")
+        whole_number(self.sweeps, "sweeps", at_least=1)
+        if self.log_base <= 1:
+            raise MonMDPError(f"log_base must be above 1, got {self.log_base:g}")
+
+    def check_model(self, model: MonMDP | None) -> None:
+        """Demand the monitor, and one that does not give the reward away."""
+        if model is None:
+            raise MonMDPError(
+                "agent 'known-monitor' must be given the monitor: it takes a MonMDP or one of its "
+                "environments, not an environment without a model"
+            )
+        if model.monitor.reads_reward:
+            raise MonMDPError(
+                f"agent 'known-monitor' is not offered for monitor {model.monitor.name!r}: whether "
+                "it shows a reward depends on the reward, so to know the monitor is to know rᵉ"
+            )
+
+    def state(self, shape: Shape, r_min: float, model: MonMDP | None = None) -> State:
+        """Return the state of an agent that knows the monitor and nothing else."""
+        self.check_model(model)
+        assert model is not None
+        n_se, n_sm, n_ae, n_am = shape
+        joint, env = (n_se * n_sm, n_ae * n_am), (n_se, n_ae)
+        capacity, _ = tried_with(shape, model)
+        rows = factors(model)
+        return State(
+            parameters=Parameters(
+                gamma=self.gamma,
+                beta=self.beta,
+                beta_e=self.beta_e,
+                log_base=self.log_base,
+                growth=GROWTH[self.growth],
+                schedule=SCHEDULE[self.schedule],
+                sweeps=self.sweeps,
+                r_min=r_min,
+            ),
+            row=np.array(rows.row),
+            row_of=np.array(rows.row_of, dtype=np.int64),
+            pair_class=np.array(model.pair_class),
+            monitor_reward=np.array(model.monitor.reward),
+            shown=model.observability(),
+            episodes=np.zeros(3, dtype=np.int64),
+            n=np.zeros(env, dtype=np.int64),
+            n_state=np.zeros(n_se, dtype=np.int64),
+            n_env=np.zeros(env, dtype=np.int64),
+            n_env_state=np.zeros(n_se, dtype=np.int64),
+            env_sum=np.zeros(env),
+            successors=no_successors(capacity),
+            reward=np.zeros(joint),
+            q_opt=np.full(joint, self.q_opt_init),
+            q_obs=np.full(joint, self.q_obs_init),
+        )
+
+
+class Parameters(NamedTuple):
+    """The hyper-parameters as compiled code reads them."""
+
+    gamma: float
+    beta: float
+    beta_e: float
+    log_base: float
+    growth: int
+    schedule: int
+    sweeps: int
+    r_min: float
+
+
+class State(NamedTuple):
+    """All that the agent knows: the monitor from the start, the rest by and by."""
+
+    parameters: Parameters
+    row: FloatArray
+    """[u, s′ᵐ] the distinct rows of pᵐ"""
+    row_of: IntArray
+    """[class, sᵐ, aᵐ] u"""
+    pair_class: IntArray
+    """[env pair] class"""
+    monitor_reward: FloatArray
+    """[sᵐ, aᵐ] rᵐ"""
+    shown: FloatArray
+    """[s, a] P(rᵉ is shown | s,a)"""
+    episodes: IntArray
+    """[3] k, κ, and whether the running episode observes"""
+    n: IntArray
+    """[sᵉ, aᵉ] N_v(sᵉ,aᵉ), all visits"""
+    n_state: IntArray
+    """[sᵉ] N_v(sᵉ)"""
+    n_env: IntArray
+    """[sᵉ, aᵉ] N(sᵉ,aᵉ), visits whose reward was shown"""
+    n_env_state: IntArray
+    """[sᵉ] N(sᵉ)"""
+    env_sum: FloatArray
+    """[sᵉ, aᵉ] sum of the rewards shown; R̄ᵉ = env_sum / n_env"""
+    successors: Successors
+    """of environment pairs: P̄ᵉ"""
+    reward: FloatArray
+    """[s, a] R_opt or R_obs, whichever was planned with last"""
+    q_opt: FloatArray
+    """[s, a]"""
+    q_obs: FloatArray
+    """[s, a]"""
+
+
+def begin_episode(agent: State, rng: np.random.Generator) -> bool:
+    """Choose between observing and optimizing, and plan; return whether it observes."""
+    p, episodes = agent.parameters, agent.episodes
+    episodes[0] += 1
+    observe = observes(episodes[0], episodes[1], p.log_base, p.schedule)
+    _rewards(agent, False)
+    _value_iteration(agent, True, agent.q_opt)
+    if observe:
+        _rewards(agent, True)
+        _value_iteration(agent, False, agent.q_obs)
+        episodes[1] += 1
+    episodes[2] = observe
+    return observe
+
+
+@compilable
+def _rewards(agent: Any, observe: bool) -> None:
+    """R_obs or R_opt; where a pair was never tried its value is pinned and they are not used."""
+    p, reward = agent.parameters, agent.reward
+    (n_se, n_ae), (n_sm, n_am) = agent.n_env.shape, agent.monitor_reward.shape
+    for se in range(n_se):
+        for ae in range(n_ae):
+            n, n_e = agent.n[se, ae], agent.n_env[se, ae]
+            if n == 0:
+                continue
+            r = p.beta * math.sqrt(growth_of(agent.n_state[se], p.growth) / n)
+            if not observe:
+                if n_e > 0:
+                    g = growth_of(agent.n_env_state[se], p.growth)
+                    r += agent.env_sum[se, ae] / n_e + p.beta_e * math.sqrt(g / n_e)
+                else:
+                    r += p.r_min
+            for sm in range(n_sm):
+                for am in range(n_am):
+                    s, a = se * n_sm + sm, ae * n_am + am
+                    if not observe:
+                        reward[s, a] = r + agent.monitor_reward[sm, am]
+                    else:
+                        reward[s, a] = r + (agent.shown[s, a] if n_e == 0 else 0.0)
+
+
+@compilable
+def _value_iteration(agent: Any, endings: bool, q: FloatArray) -> None:
+    """Sweep synchronously on P̄ᵉ ⊗ pᵐ until nothing changes, at most `sweeps` times.
+
+    With y(sᵉ, u) = Σ row[u, s′ᵐ] V(sᵉ, s′ᵐ) for the distinct monitor rows u, one sum over the
+    successors of an environment pair serves all monitor states and actions:
+    Q(s,a) = R(s,a) + γ Σ P̄ᵉ(s′ᵉ) y(s′ᵉ, u(sᵐ,aᵐ)). With `endings`, visits that ended the episode have
+    no future; else it goes on where they landed.
+    """
+    slots = agent.successors
+    weight = slots.go_on if endings else slots.land
+    (n_se, n_ae), (n_sm, n_am) = agent.n_env.shape, agent.monitor_reward.shape
+    n_u = len(agent.row)
+    y, z = np.empty((n_se, n_u)), np.empty(n_u)
+    for _ in range(agent.parameters.sweeps):
+        for se in range(n_se):
+            for u in range(n_u):
+                y[se, u] = 0.0
+            for sm in range(n_sm):
+                v = q[se * n_sm + sm, 0]
+                for a in range(1, n_ae * n_am):
+                    v = max(v, q[se * n_sm + sm, a])
+                for u in range(n_u):
+                    y[se, u] += agent.row[u, sm] * v
+        changed = False
+        for se in range(n_se):
+            for ae in range(n_ae):
+                pair = se * n_ae + ae
+                if slots.used[pair] == 0:
+                    continue
+                for u in range(n_u):
+                    z[u] = 0.0
+                for j in range(slots.first[pair], slots.first[pair] + slots.used[pair]):
+                    for u in range(n_u):
+                        z[u] += weight[j] * y[slots.state[j], u]
+                c = agent.pair_class[pair]
+                for sm in range(n_sm):
+                    for am in range(n_am):
+                        s, a = se * n_sm + sm, ae * n_am + am
+                        x = agent.reward[s, a] + z[agent.row_of[c, sm, am]]
+                        changed |= x != q[s, a]
+                        q[s, a] = x
+        if not changed:
+            break
+
+
+def act(agent: State, s: int, rng: np.random.Generator) -> int:
+    """Act greedily on Q_obs or Q_opt, ties broken uniformly."""
+    q = agent.q_obs if agent.episodes[2] else agent.q_opt
+    return greedy_action(q, s, rng.random())
+
+
+def update(
+    agent: State,
+    s: int,
+    a: int,
+    shown: bool,
+    reward: float,
+    monitor_reward: float,
+    next_s: int,
+    terminated: bool,
+) -> None:
+    """Count; of the monitor there is nothing to learn."""
+    n_sm, n_am = agent.monitor_reward.shape
+    se, ae, next_se = s // n_sm, a // n_am, next_s // n_sm
+    agent.n[se, ae] += 1
+    agent.n_state[se] += 1
+    if shown:
+        agent.n_env[se, ae] += 1
+        agent.n_env_state[se] += 1
+        agent.env_sum[se, ae] += reward
+    pair, gamma = se * agent.n.shape[1] + ae, agent.parameters.gamma
+    count_successor(agent.successors, pair, agent.n[se, ae], next_se, terminated, gamma)
+
+
+def test_policy(agent: State, policy: FloatArray) -> None:
+    """Greedy on Q_opt as planned before the running episode."""
+    greedy_policy(agent.q_opt, policy)
+
+
+implement(
+    State, begin_episode=begin_episode, act=act, update=update, test_policy=test_policy
+)

@@ -1,0 +1,275 @@
+"""Monitored MBIE-EB: explore with bonuses, be pessimistic about what was never seen, and observe.
+
+With counts N (of joint pairs, of monitor pairs, and of environment pairs *whose reward was shown*),
+means R̄ and relative frequencies P̄, three models share P̄:
+
+    R_basic(s,a) = R̄ᵉ + βᵉ√(g(N(sᵉ))/N(sᵉ,aᵉ)) + R̄ᵐ + βᵐ√(g(N(sᵐ))/N(sᵐ,aᵐ)) + β√(g(N(s))/N(s,a))
+    R_opt(s,a)   = R_basic where N(sᵉ,aᵉ) > 0, else r_min in place of the two environment terms
+    R_obs(s,a)   = 1{N(sᵉ,aᵉ) = 0} KL-UCB(0, N(s,a)) + β_obs√(g(N(s))/N(s,a))
+
+Before every episode Q_opt is improved by 50 sweeps of value iteration on R_opt; before an *observe*
+episode so is Q_obs on R_obs. Episode k observes iff κ ≤ log_b k, κ being the number of episodes that
+did so far. Actions are greedy on Q_obs or Q_opt, which stay fixed for the episode; pairs that were
+never tried are pinned at their optimistic initial values.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from monmdp.agents.base import AgentConfig, at_least_zero, tried_with
+from monmdp.agents.confidence import GROWTH, SCHEDULE, Growth, Schedule, growth_of, observes
+from monmdp.agents.greedy import greedy_action, greedy_policy
+from monmdp.agents.successors import Successors, count_successor, no_successors, with_room
+from monmdp.agents.value_iteration import value_iteration
+from monmdp.compiling import compilable, implement
+from monmdp.errors import MonMDPError
+from monmdp.model import MonMDP
+from monmdp.model.arrays import FloatArray, IntArray
+from monmdp.model.mdp import whole_number
+from monmdp.model.monmdp import Shape
+
+
+@dataclass(frozen=True, kw_only=True)
+class MonitoredMBIEEB(AgentConfig):
+    """Hyper-parameters of Monitored MBIE-EB; the defaults are the paper's."""
+
+    name: ClassVar[str] = "monitored-mbie-eb"
+    snapshot_fields: ClassVar[tuple[str, ...]] = ("n", "n_env", "n_mon", "q_opt", "q_obs")
+
+    q_opt_init: float = 1.0
+    """Q_opt where nothing was tried; should be no less than any value (the paper: 1, River Swim 30)"""
+    q_obs_init: float = 100.0
+    """Q_obs where nothing was tried"""
+    beta: float = 5e-4
+    """β, scale of the bonus for p"""
+    beta_m: float = 5e-4
+    """βᵐ, scale of the bonus for rᵐ"""
+    beta_e: float = 5e-4
+    """βᵉ, scale of the bonus for rᵉ"""
+    beta_obs: float = 5e-4
+    """β_obs, scale of the bonus for p in the model that observes"""
+    beta_kl: float = 0.05
+    """β_KL, scale of the confidence that an unseen reward can be seen"""
+    log_base: float = 1.005
+    """b in κ*(k) = log_b k; nearer to 1 means more observe episodes"""
+    growth: Growth = "paper"
+    """g, how confidence grows: 1 + x ln²x with x = ln N (paper), ln(1 + N ln²N) (log), 1 (none)"""
+    schedule: Schedule = "paper"
+    """observe iff κ ≤ log_b k (paper), or iff log_b(k - 1 + 10⁻⁴) > κ (the released code)"""
+    sweeps: int = 50
+    """sweeps of value iteration before an episode"""
+
+    def check(self) -> None:
+        """Refuse what is out of range."""
+        at_least_zero(self, "beta", "beta_m", "beta_e", "beta_obs", "beta_kl")
+        whole_number(self.sweeps, "sweeps", at_least=1)
+        if self.log_base <= 1:
+            raise MonMDPError(f"log_base must be above 1, got {self.log_base:g}")
+
+    def state(self, shape: Shape, r_min: float, model: MonMDP | None = None) -> State:
+        """Return the state of an agent that has seen nothing yet."""
+        n_se, n_sm, n_ae, n_am = shape
+        joint, env, mon = (n_se * n_sm, n_ae * n_am), (n_se, n_ae), (n_sm, n_am)
+        _, capacity = tried_with(shape, model)
+        return State(
+            parameters=Parameters(
+                gamma=self.gamma,
+                beta=self.beta,
+                beta_m=self.beta_m,
+                beta_e=self.beta_e,
+                beta_obs=self.beta_obs,
+                beta_kl=self.beta_kl,
+                log_base=self.log_base,
+                growth=GROWTH[self.growth],
+                schedule=SCHEDULE[self.schedule],
+                sweeps=self.sweeps,
+                r_min=r_min,
+            ),
+            episodes=np.zeros(3, dtype=np.int64),
+            n=np.zeros(joint, dtype=np.int64),
+            n_state=np.zeros(joint[0], dtype=np.int64),
+            n_env=np.zeros(env, dtype=np.int64),
+            n_env_state=np.zeros(n_se, dtype=np.int64),
+            env_sum=np.zeros(env),
+            n_mon=np.zeros(mon, dtype=np.int64),
+            n_mon_state=np.zeros(n_sm, dtype=np.int64),
+            mon_sum=np.zeros(mon),
+            successors=no_successors(capacity),
+            reward=np.zeros(joint),
+            q_opt=np.full(joint, self.q_opt_init),
+            q_obs=np.full(joint, self.q_obs_init),
+        )
+
+    def with_room(self, state: State, s: int, a: int, next_s: int) -> State:
+        """Return a state with room for one more successor."""
+        pair = s * state.q_opt.shape[1] + a
+        return state._replace(successors=with_room(state.successors, pair, next_s))
+
+
+class Parameters(NamedTuple):
+    """The hyper-parameters as compiled code reads them."""
+
+    gamma: float
+    beta: float
+    beta_m: float
+    beta_e: float
+    beta_obs: float
+    beta_kl: float
+    log_base: float
+    growth: int
+    schedule: int
+    sweeps: int
+    r_min: float
+
+
+class State(NamedTuple):
+    """All that the agent knows."""
+
+    parameters: Parameters
+    episodes: IntArray
+    """[3] k, κ, and whether the running episode observes"""
+    n: IntArray
+    """[s, a] N(s,a)"""
+    n_state: IntArray
+    """[s] N(s)"""
+    n_env: IntArray
+    """[sᵉ, aᵉ] N(sᵉ,aᵉ), visits whose reward was shown"""
+    n_env_state: IntArray
+    """[sᵉ] N(sᵉ)"""
+    env_sum: FloatArray
+    """[sᵉ, aᵉ] sum of the rewards shown; R̄ᵉ = env_sum / n_env"""
+    n_mon: IntArray
+    """[sᵐ, aᵐ] N(sᵐ,aᵐ)"""
+    n_mon_state: IntArray
+    """[sᵐ] N(sᵐ)"""
+    mon_sum: FloatArray
+    """[sᵐ, aᵐ] sum of the monitor's rewards"""
+    successors: Successors
+    """of joint pairs: P̄"""
+    reward: FloatArray
+    """[s, a] R_opt or R_obs, whichever was planned with last"""
+    q_opt: FloatArray
+    """[s, a]"""
+    q_obs: FloatArray
+    """[s, a]"""
+
+
+def begin_episode(agent: State, rng: np.random.Generator) -> bool:
+    """Choose between observing and optimizing, and plan; return whether it observes."""
+    p, episodes = agent.parameters, agent.episodes
+    episodes[0] += 1
+    observe = observes(episodes[0], episodes[1], p.log_base, p.schedule)
+    _r_opt(agent)
+    slots = agent.successors
+    value_iteration(slots, True, agent.reward, p.gamma, p.sweeps, agent.q_opt)
+
+    if observe:
+        _r_obs(agent)
+        value_iteration(slots, False, agent.reward, p.gamma, p.sweeps, agent.q_obs)
+        episodes[1] += 1
+    episodes[2] = observe
+    return observe
+
+
+@compilable
+def _r_opt(agent: Any) -> None:
+    """R_opt(s,a); where a pair was never tried its value is pinned, and this is not used."""
+    p = agent.parameters
+    (n_se, n_ae), (n_sm, n_am) = agent.n_env.shape, agent.n_mon.shape
+
+    # R̄ᵉ + βᵉ√(g(N(sᵉ))/N(sᵉ,aᵉ)), or r_min where the reward was never shown
+    of_env = np.empty((n_se, n_ae))
+    for se in range(n_se):
+        for ae in range(n_ae):
+            n = agent.n_env[se, ae]
+            of_env[se, ae] = p.r_min
+            if n > 0:
+                g = growth_of(agent.n_env_state[se], p.growth)
+                of_env[se, ae] = agent.env_sum[se, ae] / n + p.beta_e * math.sqrt(g / n)
+
+    # R̄ᵐ + βᵐ√(g(N(sᵐ))/N(sᵐ,aᵐ))
+    of_mon = np.empty((n_sm, n_am))
+    for sm in range(n_sm):
+        for am in range(n_am):
+            n = agent.n_mon[sm, am]
+            if n > 0:
+                g = growth_of(agent.n_mon_state[sm], p.growth)
+                of_mon[sm, am] = agent.mon_sum[sm, am] / n + p.beta_m * math.sqrt(g / n)
+
+    # and β√(g(N(s))/N(s,a))
+    for s in range(len(agent.n_state)):
+        if agent.n_state[s] > 0:
+            g = growth_of(agent.n_state[s], p.growth)
+            for a in range(n_ae * n_am):
+                n = agent.n[s, a]
+                if n > 0:
+                    r = of_env[s // n_sm, a // n_am] + of_mon[s % n_sm, a % n_am]
+                    agent.reward[s, a] = r + p.beta * math.sqrt(g / n)
+
+
+@compilable
+def _r_obs(agent: Any) -> None:
+    """R_obs(s,a) = 1{N(sᵉ,aᵉ) = 0} KL-UCB(0, N(s,a)) + β_obs√(g(N(s))/N(s,a)).
+
+    KL-UCB is the largest μ with d(0, μ) = -ln(1 - μ) ≤ β_KL g/N: that is 1 - exp(-β_KL g/N).
+    """
+    p = agent.parameters
+    n_sm, n_am = agent.n_mon.shape
+    for s in range(len(agent.n_state)):
+        if agent.n_state[s] > 0:
+            g = growth_of(agent.n_state[s], p.growth)
+            for a in range(agent.n.shape[1]):
+                n = agent.n[s, a]
+                if n > 0:
+                    r = p.beta_obs * math.sqrt(g / n)
+                    if agent.n_env[s // n_sm, a // n_am] == 0:
+                        r += 1.0 - math.exp(-p.beta_kl * g / n)
+                    agent.reward[s, a] = r
+
+
+def act(agent: State, s: int, rng: np.random.Generator) -> int:
+    """Act greedily on Q_obs or Q_opt, ties broken uniformly."""
+    q = agent.q_obs if agent.episodes[2] else agent.q_opt
+    return greedy_action(q, s, rng.random())
+
+
+def update(
+    agent: State,
+    s: int,
+    a: int,
+    shown: bool,
+    reward: float,
+    monitor_reward: float,
+    next_s: int,
+    terminated: bool,
+) -> None:
+    """Count."""
+    n_sm, n_am = agent.n_mon.shape
+    se, sm, ae, am = s // n_sm, s % n_sm, a // n_am, a % n_am
+    agent.n[s, a] += 1
+    agent.n_state[s] += 1
+    agent.n_mon[sm, am] += 1
+    agent.n_mon_state[sm] += 1
+    agent.mon_sum[sm, am] += monitor_reward
+    if shown:
+        agent.n_env[se, ae] += 1
+        agent.n_env_state[se] += 1
+        agent.env_sum[se, ae] += reward
+    pair = s * agent.n.shape[1] + a
+    gamma = agent.parameters.gamma
+    count_successor(agent.successors, pair, agent.n[s, a], next_s, terminated, gamma)
+
+
+def test_policy(agent: State, policy: FloatArray) -> None:
+    """Greedy on Q_opt as planned before the running episode."""
+    greedy_policy(agent.q_opt, policy)
+
+
+implement(
+    State, begin_episode=begin_episode, act=act, update=update, test_policy=test_policy
+)

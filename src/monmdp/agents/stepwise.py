@@ -1,0 +1,126 @@
+"""An agent one step at a time, on any Gymnasium environment that speaks our contract.
+
+The same kernels run here and in compiled training, on the same kind of random stream: with the same
+seeds the trajectories, counts and action values are identical.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Mapping
+from typing import Any
+
+import gymnasium
+import numpy as np
+
+from monmdp.agents import verbs
+from monmdp.agents.base import AgentConfig, Transition
+from monmdp.compiling import compiled, stamp
+from monmdp.envs.wrappers import sizes
+from monmdp.errors import MonMDPError
+from monmdp.model import MonMDP
+from monmdp.model.arrays import FloatArray
+from monmdp.model.mdp import number, whole_number
+from monmdp.model.monmdp import Shape
+
+
+class Agent:
+    """A learning agent: `begin_episode`, then `act` and `update` until the episode is over."""
+
+    def __init__(
+        self,
+        config: AgentConfig,
+        environment: MonMDP | gymnasium.Env[Any, Any],
+        *,
+        seed: int = 0,
+        r_min: float | None = None,
+    ) -> None:
+        """Make an agent that has seen nothing yet.
+
+        Args:
+            config: what kind of agent, with its hyper-parameters.
+            environment: tells the sizes of the spaces. The model inside a `MonMDP`, or inside an
+                environment of ours, reaches only agents that are meant to know the monitor.
+            seed: of the agent's own random stream, which breaks ties.
+            r_min: the least environment reward there can be; needed where the environment does
+                not know it.
+        """
+        model, self.shape = _model_and_shape(environment)
+        if r_min is None:
+            if model is None:
+                raise MonMDPError(
+                    "r_min=… is needed: the least environment reward there can be, which this "
+                    "environment does not tell"
+                )
+            r_min = model.mdp.r_min
+        self.config = config
+        self.rng = np.random.default_rng(whole_number(seed, "seed", at_least=0))
+        known = model if config.needs_model else None
+        self.state: Any = config.state(self.shape, number(r_min, "r_min"), known)
+
+    def begin_episode(self) -> bool:
+        """Plan the next episode; return whether it explores in order to observe."""
+        return bool(compiled(_plan)(self.state, self.rng, stamp(type(self.state))))
+
+    def act(self, observation: Mapping[str, int]) -> dict[str, int]:
+        """Choose an action ``{"env": aᵉ, "mon": aᵐ}``."""
+        a = verbs.act(self.state, self._joint_state(observation), self.rng)
+        ae, am = divmod(a, self.shape.n_monitor_actions)
+        return {"env": ae, "mon": am}
+
+    def update(self, transition: Transition) -> None:
+        """Learn from one step."""
+        if not isinstance(transition, Transition):
+            raise MonMDPError(f"a Transition expected, got {transition!r}")
+        s = self._joint_state(transition.observation)
+        next_s = self._joint_state(transition.next_observation)
+        _, _, n_ae, n_am = self.shape
+        ae, am = _parts(transition.action, "action", n_ae, n_am)
+        a = ae * n_am + am
+        shown = transition.reward is not None
+        self.state = self.config.with_room(self.state, s, a, next_s)
+        reward = float(transition.reward) if transition.reward is not None else 0.0
+        rm, ended = float(transition.monitor_reward), bool(transition.terminated)
+        verbs.update(self.state, s, a, shown, reward, rm, next_s, ended)
+
+    def test_policy(self) -> FloatArray:
+        """[s, a] the policy that would be used now if learning were over."""
+        n_se, n_sm, n_ae, n_am = self.shape
+        policy = np.zeros((n_se * n_sm, n_ae * n_am))
+        verbs.test_policy(self.state, policy)
+        return policy
+
+    def _joint_state(self, observation: Any) -> int:
+        n_se, n_sm, _, _ = self.shape
+        se, sm = _parts(observation, "observation", n_se, n_sm)
+        return se * n_sm + sm
+
+
+def _plan(agent: Any, rng: Any, stamp: Any) -> bool:
+    """`begin_episode`, compiled: the one verb that takes long."""
+    return verbs.begin_episode(agent, rng)
+
+
+def _parts(value: Any, what: str, n_env: int, n_mon: int) -> tuple[int, int]:
+    try:
+        env, mon = operator.index(value["env"]), operator.index(value["mon"])
+    except (TypeError, KeyError, IndexError, ValueError):
+        message = f'{what}: {{"env": i, "mon": j}} expected, got {value!r}'
+        raise MonMDPError(message) from None
+    if not (0 <= env < n_env and 0 <= mon < n_mon):
+        raise MonMDPError(
+            f"{what} {value!r} is outside the spaces: env 0 to {n_env - 1}, mon 0 to {n_mon - 1}"
+        )
+    return env, mon
+
+
+def _model_and_shape(environment: Any) -> tuple[MonMDP | None, Shape]:
+    """Return the model, if there is one, and the sizes of the spaces."""
+    if isinstance(environment, MonMDP):
+        return environment, environment.shape
+    if not isinstance(environment, gymnasium.Env):
+        raise MonMDPError(f"a MonMDP or a Gymnasium environment expected, got {environment!r}")
+    n_se, n_sm = sizes(environment.observation_space, "observations")
+    n_ae, n_am = sizes(environment.action_space, "actions")
+    model = getattr(environment.unwrapped, "monmdp", None)
+    return (model if isinstance(model, MonMDP) else None), Shape(n_se, n_sm, n_ae, n_am)

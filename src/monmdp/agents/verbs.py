@@ -1,0 +1,61 @@
+"""What every agent can do, as verbs on its state.
+
+The state of a compiled agent is a named tuple of arrays. A kind of agent is the class of that tuple
+and four functions with these names and arguments; the training loop and the stepwise agent call
+nothing else. Joint states and actions are indices s = sᵉ·|Sᵐ| + sᵐ and a = aᵉ·|Aᵐ| + aᵐ.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from monmdp.compiling import implementation, verb
+
+
+def _missing(agent: Any, name: str) -> TypeError:
+    return TypeError(f"{type(agent).__name__} has no implementation of {name}")
+
+
+@verb
+def begin_episode(agent: Any, rng: Any) -> bool:
+    """Plan the next episode; return whether it is one that explores in order to observe."""
+    chosen = implementation("begin_episode", type(agent))
+    if chosen is None:
+        raise _missing(agent, "begin_episode")
+    return bool(chosen(agent, rng))
+
+
+@verb
+def act(agent: Any, s: int, rng: Any) -> int:
+    """Choose a joint action in the joint state s."""
+    chosen = implementation("act", type(agent))
+    if chosen is None:
+        raise _missing(agent, "act")
+    return int(chosen(agent, s, rng))
+
+
+@verb
+def update(
+    agent: Any,
+    s: int,
+    a: int,
+    shown: bool,
+    reward: float,
+    monitor_reward: float,
+    next_s: int,
+    terminated: bool,
+) -> None:
+    """Learn from one step. `reward` is rᵉ if it was shown and 0 otherwise, so nothing can leak."""
+    chosen = implementation("update", type(agent))
+    if chosen is None:
+        raise _missing(agent, "update")
+    chosen(agent, s, a, shown, reward, monitor_reward, next_s, terminated)
+
+
+@verb
+def test_policy(agent: Any, policy: Any) -> None:
+    """Write the policy that would be used now if learning were over into policy[s, a]."""
+    chosen = implementation("test_policy", type(agent))
+    if chosen is None:
+        raise _missing(agent, "test_policy")
+    chosen(agent, policy)

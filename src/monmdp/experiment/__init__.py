@@ -1,0 +1,27 @@
+"""Training: the loop, evaluation, runs over seeds, and policies."""
+
+from monmdp.experiment.policy import Policy
+from monmdp.experiment.request import Request, request
+from monmdp.experiment.seeds import train_seeds
+from monmdp.experiment.streams import Streams, fingerprint, streams
+from monmdp.experiment.summary import Summary, draw_runs, steps_to_minimax, summarize
+from monmdp.experiment.train import PythonAgent, Run, Task, prepare, train
+
+__all__ = [
+    "Policy",
+    "PythonAgent",
+    "Request",
+    "Run",
+    "Streams",
+    "Summary",
+    "Task",
+    "draw_runs",
+    "fingerprint",
+    "prepare",
+    "request",
+    "steps_to_minimax",
+    "streams",
+    "summarize",
+    "train",
+    "train_seeds",
+]

@@ -1,0 +1,107 @@
+"""Policies as things: to save, load, follow and evaluate, also where they were not learnt."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+from monmdp.errors import MonMDPError, nearest
+from monmdp.experiment.evaluation import SCORES, chances, checked_limit, evaluate, own_tables
+from monmdp.files import read_archive, write_archive
+from monmdp.model import MonMDP
+from monmdp.model.arrays import FloatArray, FrozenArrays, frozen
+from monmdp.model.mdp import whole_number
+from monmdp.model.monmdp import Shape
+from monmdp.planning.factors import checked_problem
+from monmdp.planning.policy_iteration import checked_gamma
+
+EvaluationKind = Literal["exact", "monte-carlo"]
+
+
+@dataclass(frozen=True, eq=False)
+class Policy(FrozenArrays):
+    """A stationary policy over the joint states of any Mon-MDP of its shape."""
+
+    shape: Shape
+    """|Sᵉ|, |Sᵐ|, |Aᵉ|, |Aᵐ|"""
+    probability: FloatArray = field(repr=False)
+    """[s, a]"""
+    origin: Mapping[str, Any] = field(default_factory=dict)
+    """where it was learnt: world, monitor, agent, seed, …"""
+
+    def __post_init__(self) -> None:
+        """Demand probabilities."""
+        shape = Shape(*(whole_number(n, "shape", at_least=1) for n in self.shape))
+        n_se, n_sm, n_ae, n_am = shape
+        pi = frozen(self.probability, np.float64, (n_se * n_sm, n_ae * n_am), "policy [s, a]")
+        wrong = ~(np.abs(pi.sum(axis=1) - 1) <= 1e-9) | (pi < 0).any(axis=1)
+        if wrong.any():
+            s = int(np.argmax(wrong))
+            raise MonMDPError(f"policy: no distribution in joint state {s}: {pi[s].tolist()}")
+        self._set(shape=shape, probability=pi, origin=dict(self.origin))
+
+    def act(self, observation: Mapping[str, int], rng: np.random.Generator) -> dict[str, int]:
+        """Draw an action ``{"env": aᵉ, "mon": aᵐ}``."""
+        s = int(observation["env"]) * self.shape.n_monitor_states + int(observation["mon"])
+        a = int(rng.choice(self.probability.shape[1], p=self.probability[s]))
+        ae, am = divmod(a, self.shape.n_monitor_actions)
+        return {"env": ae, "mon": am}
+
+    def evaluate(
+        self,
+        monmdp: MonMDP,
+        gamma: float = 0.99,
+        *,
+        evaluation: EvaluationKind = "exact",
+        episodes: int = 100,
+        seed: int = 0,
+    ) -> dict[str, float]:
+        """Return what the policy scores in a Mon-MDP of its shape, by the names in SCORES.
+
+        Args:
+            monmdp: the problem; episodes are cut at its time limit.
+            gamma: discount, in [0, 1).
+            evaluation: ``exact`` or ``monte-carlo``.
+            episodes: how many episodes Monte Carlo draws.
+            seed: of their random stream.
+        """
+        checked_problem(monmdp)
+        if monmdp.shape != self.shape:
+            raise MonMDPError(
+                f"the policy is for {self.shape}; {monmdp.mdp.name} / {monmdp.monitor.name} has "
+                f"{monmdp.shape}"
+            )
+        gamma, limit = checked_gamma(gamma), checked_limit(monmdp)
+        drawn = checked_evaluation(evaluation, episodes)
+        rng = np.random.default_rng(whole_number(seed, "seed", at_least=0))
+        scores, policy = np.zeros(len(SCORES)), np.array(self.probability)
+        tables = own_tables(monmdp)
+        evaluate(tables, chances(monmdp), policy, gamma, limit, drawn, rng, scores)
+        return dict(zip(SCORES, map(float, scores), strict=True))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write it into one ``.npz`` file, whole or not at all."""
+        meta = {"shape": list(self.shape), "origin": dict(self.origin)}
+        write_archive(path, meta, {"policy": self.probability})
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Policy:
+        """Read what `save` wrote, or the policy of a run's file."""
+        meta, arrays = read_archive(path, "a policy")
+        try:
+            return cls(Shape(*meta["shape"]), arrays["policy"], meta["origin"])
+        except (KeyError, TypeError, MonMDPError) as error:
+            raise MonMDPError(f"{path}: no policy in it, {error}") from None
+
+
+def checked_evaluation(evaluation: str, episodes: int) -> int:
+    """Return how many episodes to draw: none if the evaluation is exact."""
+    kinds = ("exact", "monte-carlo")
+    if evaluation not in kinds:
+        raise MonMDPError(f"unknown evaluation {evaluation!r}{nearest(str(evaluation), kinds)}")
+    episodes = whole_number(episodes, "episodes", at_least=1)
+    return episodes if evaluation == "monte-carlo" else 0

@@ -1,0 +1,86 @@
+"""From names and flat parameters to a problem and an agent."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from monmdp import agents, catalogue
+from monmdp.agents.base import AgentConfig
+from monmdp.errors import MonMDPError
+from monmdp.model import MonMDP
+from monmdp.naming import Scope, assign, call, scope_of
+
+DEFAULT_AGENT = "monitored-mbie-eb"
+
+
+@dataclass(frozen=True, eq=False)
+class Request:
+    """A problem, an agent, and how they were asked for."""
+
+    monmdp: MonMDP
+    agent: AgentConfig | Callable[..., Any]
+    """a configuration, or what makes an agent in plain Python from (shape, rng)"""
+    parameters: Mapping[str, Any]
+    """parameters of the world and the monitor that differ from the defaults"""
+
+
+def request(
+    world: str | MonMDP,
+    monitor: str | None,
+    agent: str = DEFAULT_AGENT,
+    params: Mapping[str, Any] | None = None,
+    *,
+    preset: str = "paper",
+) -> Request:
+    """Make the problem and the agent; every name and key is checked, the nearest match is named.
+
+    Args:
+        world: what `monmdp.make` takes, or a finished `MonMDP`.
+        monitor: what `monmdp.make` takes; None with a finished `MonMDP`.
+        agent: a registered name, or ``module:object`` for one of your own.
+        params: parameters of world, monitor and agent; ``agent.key`` where a key is ambiguous.
+        preset: ``paper``, or ``released`` for the options of the authors' released code.
+    """
+    changes = agents.preset(preset)
+    factory = agents.registry.factory(agent)
+    scopes: dict[str, Scope] = {}
+    if not isinstance(world, MonMDP):
+        if monitor is None:
+            raise MonMDPError("which monitor?")
+        scopes = catalogue.scopes(world, monitor)
+    what = f"agent {agent!r}"
+    ours = isinstance(factory, type) and issubclass(factory, AgentConfig)
+    scope = scope_of(factory, what)
+    if not ours:  # the first two parameters are given by `train`
+        own = dict(list(scope.parameters.items())[2:])
+        scope = Scope(scope.what, own, scope.open_ended)
+    chosen = assign(params or {}, scopes | {"agent": scope})
+
+    if isinstance(world, MonMDP):
+        monmdp, given = world, {}
+    else:
+        by_world = {k: v for k, v in changes["world"].items() if k in scopes["world"].parameters}
+        by_monitor = changes["monitor"].get(monitor, {})
+        parts = {
+            "world": by_world | chosen["world"],
+            "monitor": by_monitor | chosen["monitor"],
+        }
+        given = {f"{part}.{key}": v for part, keys in parts.items() for key, v in keys.items()}
+        monmdp = catalogue.make(world, monitor, **given)  # type: ignore[arg-type]
+    if not ours:
+        return Request(monmdp, partial(factory, **chosen["agent"]), given)
+    by_agent = {k: v for k, v in changes["agent"].items() if k in scope.parameters}
+    start = {}
+    if agent in agents.KINDS:
+        start = agents.paper_config(agent, str(world), str(monitor)).hyper_parameters()
+    config = call(factory, what, start | by_agent | chosen["agent"])
+    return Request(monmdp, agents.registry.checked(config, what), given)
+
+
+def default_steps(world: str | os.PathLike[str]) -> int:
+    """Return the paper's budget: 50,000 steps for Bottleneck, 20,000 for all others."""
+    return 50_000 if str(world) == "bottleneck" else 20_000

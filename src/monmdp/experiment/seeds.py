@@ -1,0 +1,138 @@
+"""One task for many seeds: in parallel, resumable, the same bytes for any number of jobs."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from monmdp.agents.base import AgentConfig
+from monmdp.errors import MonMDPError
+from monmdp.experiment.train import Progress, Run, Task, carry_out
+from monmdp.files import write_whole
+from monmdp.model.mdp import whole_number
+
+SeedProgress = Callable[[int, int], None]
+"""told a seed and the number of its steps done"""
+
+
+def cores() -> int:
+    """Return how many cores this process may use."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # not on every platform
+        return os.cpu_count() or 1
+
+
+def train_seeds(
+    task: Task,
+    seeds: Sequence[int],
+    *,
+    jobs: int = 1,
+    out: str | os.PathLike[str] | None = None,
+    progress: SeedProgress | None = None,
+) -> list[Run]:
+    """Carry out a task for every seed; return the runs in the order of the seeds.
+
+    Args:
+        task: what to do, from `prepare`.
+        seeds: which seeds.
+        jobs: how many to do at the same time. Compiled agents run in threads, agents in plain
+            Python in processes.
+        out: a folder. Each run is written there when it is done, and those that are there already
+            are not done again.
+        progress: called with a seed and its steps done, now and then.
+    """
+    seeds = [whole_number(seed, "seed", at_least=0) for seed in seeds]
+    if not seeds:
+        raise MonMDPError("at least one seed is needed")
+    jobs = whole_number(jobs, "jobs", at_least=1)
+    folder = None if out is None else open_folder(out, task.settings)
+    runs: dict[int, Run] = {}
+    for seed in seeds:
+        if folder is not None and run_file(folder, seed).exists():
+            runs[seed] = Run.load(run_file(folder, seed))
+            if progress is not None:
+                progress(seed, task.steps)
+    left = [seed for seed in dict.fromkeys(seeds) if seed not in runs]
+    for run in _finished(task, left, jobs, progress):
+        runs[run.seed] = run
+        if folder is not None:
+            run.save(run_file(folder, run.seed))
+    return [runs[seed] for seed in seeds]
+
+
+def _finished(
+    task: Task, seeds: Sequence[int], jobs: int, progress: SeedProgress | None
+) -> Iterator[Run]:
+    """Yield runs as they are done."""
+    if jobs == 1 or len(seeds) <= 1:
+        for seed in seeds:
+            yield carry_out(task, seed, _told(progress, seed))
+        return
+    from joblib import Parallel, delayed
+
+    threads = isinstance(task.agent, AgentConfig)  # compiled code does not hold the lock
+    parallel = Parallel(
+        n_jobs=min(jobs, len(seeds)),
+        backend="threading" if threads else "loky",
+        return_as="generator_unordered",
+    )
+    listener = progress if threads else None  # another process cannot call it
+    for run in parallel(delayed(carry_out)(task, seed, _told(listener, seed)) for seed in seeds):
+        if progress is not None and not threads:
+            progress(run.seed, task.steps)
+        yield run
+
+
+def _told(progress: SeedProgress | None, seed: int) -> Progress | None:
+    return None if progress is None else lambda steps: progress(seed, steps)
+
+
+def open_folder(path: str | os.PathLike[str], settings: Mapping[str, Any]) -> Path:
+    """Make the folder, or find it with the same settings; runs of different kinds do not mix."""
+    folder = Path(path)
+    note = folder / "settings.json"
+    wanted = json.loads(json.dumps(settings))
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        found = json.loads(note.read_text()) if note.exists() else None
+    except OSError as error:
+        raise MonMDPError(f"cannot use {folder} for output: {error.strerror or error}") from None
+    except json.JSONDecodeError:
+        raise MonMDPError(f"{note} is damaged; choose another folder") from None
+    if found is None:
+        if any(folder.iterdir()):
+            raise MonMDPError(
+                f"{folder} is not empty and holds no runs of ours; choose another folder"
+            )
+        text = json.dumps(wanted, indent=2, sort_keys=True)
+        write_whole(note, lambda file: file.write(text.encode()))
+    elif found != wanted:
+        differing = "; ".join(_differences(found, wanted))
+        raise MonMDPError(f"{folder} holds runs with other settings ({differing}); choose another")
+    return folder
+
+
+def _differences(found: Any, wanted: Any, path: str = "") -> Iterator[str]:
+    if isinstance(found, dict) and isinstance(wanted, dict):
+        for key in sorted({*found, *wanted}):
+            yield from _differences(found.get(key), wanted.get(key), f"{path}.{key}".strip("."))
+    elif found != wanted:
+        yield f"{path} is {found!r} there, {wanted!r} here"
+
+
+def default_folder(settings: Mapping[str, Any]) -> Path:
+    """Return a folder in ``runs/`` that belongs to these settings alone."""
+    text = json.dumps(settings, sort_keys=True)
+    name = "-".join(str(settings[key]) for key in ("world", "monitor", "agent"))
+    safe = "".join(c if c.isalnum() or c in "-_." else "_" for c in name)
+    return Path("runs") / f"{safe}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+
+
+def run_file(folder: Path, seed: int) -> Path:
+    """Return where the run of a seed is kept."""
+    return folder / f"seed-{seed:04d}.npz"

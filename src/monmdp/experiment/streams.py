@@ -1,0 +1,48 @@
+"""Random streams: which seed the environment, the agent and the evaluation get.
+
+They come from the seed of the run, the problem (world and monitor with their parameters) and the
+role. The agent's settings do not enter: agents with the same seed meet the same environment stream.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import NamedTuple
+
+import numpy as np
+
+from monmdp.model import MonMDP
+from monmdp.model.mdp import whole_number
+
+
+class Streams(NamedTuple):
+    """A seed for each role; ``env.reset(seed=…)`` and ``agents.make(seed=…)`` take them."""
+
+    environment: int
+    agent: int
+    evaluation: int
+
+
+def fingerprint(monmdp: MonMDP) -> str:
+    """Return a hash of everything that makes a difference to a run on this Mon-MDP."""
+    mdp, monitor = monmdp.mdp, monmdp.monitor
+    digest = hashlib.sha256()
+    scalars = (monmdp.shape, mdp.r_min, mdp.r_max, mdp.time_limit)
+    digest.update(repr([tuple(monmdp.shape), *scalars[1:]]).encode())
+    for array in (
+        mdp.first, mdp.successor, mdp.probability, mdp.reward, mdp.terminates, mdp.hidden,
+        mdp.start, monitor.start, monitor.transition, monitor.reward, monitor.show,
+        monmdp.pair_class, monmdp.outcome_class,
+    ):  # fmt: skip
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()[:16]
+
+
+def streams(monmdp: MonMDP, seed: int) -> Streams:
+    """Return the seeds of a run's random streams."""
+    seed = whole_number(seed, "seed", at_least=0)
+    problem = int(fingerprint(monmdp), 16)
+    words = [
+        np.random.SeedSequence([seed, problem, role]).generate_state(4) for role in range(3)
+    ]
+    return Streams(*(int.from_bytes(word.astype("<u4").tobytes(), "little") for word in words))

@@ -1,0 +1,374 @@
+"""`train`: one run of one agent on one problem, for one seed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from monmdp import agents
+from monmdp.agents.base import AgentConfig, Transition
+from monmdp.agents.verbs import test_policy
+from monmdp.compiling import compiled, implement, stamp
+from monmdp.errors import MonMDPError
+from monmdp.experiment.evaluation import Chances, chances, checked_limit, own_tables
+from monmdp.experiment.loop import CLOCK, COLUMNS, run
+from monmdp.experiment.policy import EvaluationKind, Policy, checked_evaluation
+from monmdp.experiment.streams import fingerprint, streams
+from monmdp.files import read_archive, write_archive
+from monmdp.model import MonMDP
+from monmdp.model.arrays import FloatArray, IntArray
+from monmdp.model.dynamics import Tables
+from monmdp.model.mdp import whole_number
+from monmdp.model.monmdp import Shape
+from monmdp.planning.factors import checked_problem
+from monmdp.planning.observability import observability
+from monmdp.planning.policy_iteration import checked_gamma
+
+FORMAT = "monmdp-run-1"
+EVERY = 100
+"""training steps between two checkpoints, as in the paper"""
+EPISODES = 100
+"""episodes that Monte Carlo evaluation draws at a checkpoint, as in the paper"""
+
+Progress = Callable[[int], None]
+"""told the number of steps done so far"""
+
+
+@runtime_checkable
+class PythonAgent(Protocol):
+    """An agent in plain Python: what `train` asks of yours."""
+
+    def begin_episode(self) -> object:
+        """Prepare an episode; return True if it is meant to observe (anything else counts not)."""
+
+    def act(self, observation: dict[str, int]) -> Mapping[str, int]:
+        """Choose ``{"env": aᵉ, "mon": aᵐ}`` in ``{"env": sᵉ, "mon": sᵐ}``."""
+
+    def update(self, transition: Transition) -> None:
+        """Learn from one step."""
+
+    def test_policy(self) -> FloatArray:
+        """Return [s, a] the policy to test now."""
+
+
+AgentFactory = Callable[[Shape, np.random.Generator], PythonAgent]
+"""makes an agent in plain Python, given the sizes of the spaces and its random stream"""
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """What came out of one run."""
+
+    settings: Mapping[str, Any]
+    """world, monitor, problem (its fingerprint), agent, parameters, steps, every, evaluation, …"""
+    seed: int
+    step: IntArray = field(repr=False)
+    """[checkpoint] training steps done"""
+    curve: Mapping[str, FloatArray] = field(repr=False)
+    """column -> [checkpoint]"""
+    policy: Policy = field(repr=False)
+    """the test policy at the end"""
+    snapshot_steps: IntArray = field(repr=False)
+    """[snapshot] training steps done"""
+    snapshots: Mapping[str, Any] = field(repr=False)
+    """name -> [snapshot, …] counts and action values of the agent; for the names see its config"""
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write it into one ``.npz`` file, whole or not at all."""
+        meta = {
+            "format": FORMAT,
+            "settings": self.settings,
+            "seed": self.seed,
+            "shape": list(self.policy.shape),
+            "origin": dict(self.policy.origin),
+        }
+        arrays = {f"curve_{name}": values for name, values in self.curve.items()}
+        arrays |= {f"snapshot_{name}": values for name, values in self.snapshots.items()}
+        arrays |= {"step": self.step, "snapshot_steps": self.snapshot_steps}
+        write_archive(path, meta, arrays | {"policy": self.policy.probability})
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Run:
+        """Read what `save` wrote."""
+        meta, arrays = read_archive(path, "a file written by Run.save")
+        if meta.get("format") != FORMAT:
+            raise MonMDPError(f"{path}: no run, or one of another version")
+        step, snapshot_steps = arrays.pop("step"), arrays.pop("snapshot_steps")
+        return cls(
+            settings=meta["settings"],
+            seed=meta["seed"],
+            step=step,
+            curve={k.removeprefix("curve_"): v for k, v in arrays.items() if k[:6] == "curve_"},
+            policy=Policy(Shape(*meta["shape"]), arrays["policy"], meta["origin"]),
+            snapshot_steps=snapshot_steps,
+            snapshots={
+                k.removeprefix("snapshot_"): v for k, v in arrays.items() if k[:9] == "snapshot_"
+            },
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """A checked request to train: everything but the seed."""
+
+    monmdp: MonMDP
+    agent: AgentConfig | AgentFactory | PythonAgent
+    steps: int
+    every: int
+    evaluation: EvaluationKind
+    eval_episodes: int
+    """drawn at a checkpoint; 0 when the evaluation is exact"""
+    gamma: float
+    snapshot_steps: tuple[int, ...]
+    settings: Mapping[str, Any]
+    tables: Tables = field(repr=False)
+    chances: Chances = field(repr=False)
+    n_observable: int
+    """environment pairs whose reward can be seen"""
+
+
+def prepare(
+    monmdp: MonMDP,
+    agent: str | AgentConfig | AgentFactory | PythonAgent,
+    steps: int,
+    *,
+    evaluation: EvaluationKind = "exact",
+    every: int = EVERY,
+    episodes: int = EPISODES,
+    snapshots: int | Iterable[int] = 0,
+    gamma: float | None = None,
+) -> Task:
+    """Check everything that `train` is given, before any work starts."""
+    mdp, monitor = checked_problem(monmdp).mdp, monmdp.monitor
+    if isinstance(agent, str):
+        agent = agents.config(agent)
+    if isinstance(agent, AgentConfig):
+        agent.check_model(monmdp)
+        parameters, name = agent.hyper_parameters(), agent.name
+    elif isinstance(agent, type) or (callable(agent) and not isinstance(agent, PythonAgent)):
+        parameters, name = {}, _name_of(agent)
+    elif isinstance(agent, PythonAgent):
+        parameters, name = {}, _name_of(type(agent))
+    else:
+        raise MonMDPError(
+            f"an agent is a name, a configuration, a function that makes one, or an object with "
+            f"begin_episode, act, update and test_policy; got {agent!r}"
+        )
+    steps = whole_number(steps, "steps", at_least=1)
+    every = whole_number(every, "every", at_least=1)
+    eval_episodes = checked_evaluation(evaluation, episodes)
+    gamma = checked_gamma(getattr(agent, "gamma", 0.99) if gamma is None else gamma)
+    limit = checked_limit(monmdp)
+    if isinstance(snapshots, int | np.integer):
+        n = whole_number(snapshots, "snapshots", at_least=0)
+        at = tuple(round(steps * (i + 1) / n) for i in range(n))
+    else:
+        at = tuple(sorted({whole_number(t, "snapshots", at_least=0) for t in snapshots}))
+        if at and at[-1] > steps:
+            raise MonMDPError(f"snapshots: step {at[-1]} is after the last one, {steps}")
+    if at and not isinstance(agent, AgentConfig):
+        raise MonMDPError("snapshots are taken of the agents of this package only")
+    seen = observability(monmdp)
+    reached = int(np.any(seen.reachable, axis=1).sum()) * mdp.n_actions
+    settings = {
+        "world": mdp.name,
+        "monitor": monitor.name,
+        "problem": fingerprint(monmdp),
+        "time_limit": limit,
+        "agent": name,
+        "parameters": parameters,
+        "steps": steps,
+        "every": every,
+        "evaluation": evaluation,
+        "episodes": eval_episodes,
+        "gamma": gamma,
+        "snapshots": list(at),
+    }
+    return Task(
+        monmdp=monmdp,
+        agent=agent,
+        steps=steps,
+        every=every,
+        evaluation=evaluation,
+        eval_episodes=eval_episodes,
+        gamma=gamma,
+        snapshot_steps=at,
+        settings=settings,
+        tables=own_tables(monmdp),
+        chances=chances(monmdp, seen),
+        n_observable=reached - int(seen.never_observable.sum()),
+    )
+
+
+def train(
+    monmdp: MonMDP,
+    agent: str | AgentConfig | AgentFactory | PythonAgent,
+    steps: int,
+    seed: int = 0,
+    *,
+    evaluation: EvaluationKind = "exact",
+    every: int = EVERY,
+    episodes: int = EPISODES,
+    snapshots: int | Iterable[int] = 0,
+    gamma: float | None = None,
+    progress: Progress | None = None,
+) -> Run:
+    """Train an agent and test it on the way.
+
+    Args:
+        monmdp: the problem.
+        agent: a name, a configuration, or an agent of your own in plain Python: a function or class
+            called with (shape, rng), or a finished object. Agents of this package run compiled.
+        steps: how many steps to train.
+        seed: of all randomness; the streams depend on it and on the problem, see `streams`.
+        evaluation: ``exact``, or ``monte-carlo`` as in the paper. Neither changes training.
+        every: training steps between checkpoints; the first is at step 0.
+        episodes: how many episodes Monte Carlo draws at a checkpoint.
+        snapshots: how many snapshots of counts and action values to keep, evenly spaced up to the
+            end, or at which steps.
+        gamma: discount of the returns; by default the agent's.
+        progress: called with the number of steps done, now and then.
+    """
+    task = prepare(
+        monmdp,
+        agent,
+        steps,
+        evaluation=evaluation,
+        every=every,
+        episodes=episodes,
+        snapshots=snapshots,
+        gamma=gamma,
+    )
+    return carry_out(task, seed, progress)
+
+
+def carry_out(task: Task, seed: int, progress: Progress | None = None) -> Run:
+    """Do a task for one seed."""
+    monmdp, seeds = task.monmdp, streams(task.monmdp, seed)
+    env_rng, agent_rng, eval_rng = (np.random.default_rng(s) for s in seeds)
+    state: Any
+    if isinstance(task.agent, AgentConfig):
+        state = task.agent.state(monmdp.shape, monmdp.mdp.r_min, monmdp)
+        go, mark = compiled(run), stamp(type(state))
+    else:
+        made = task.agent
+        if not isinstance(made, PythonAgent) or isinstance(made, type):
+            made = made(monmdp.shape, agent_rng)
+            if not isinstance(made, PythonAgent):
+                raise MonMDPError(
+                    f"{task.settings['agent']} made {made!r}; an agent has begin_episode, act, "
+                    "update and test_policy"
+                )
+        state, go, mark = _Shell(made, monmdp.shape), run, np.empty(0)
+
+    checkpoints = -(-task.steps // task.every)
+    curve = np.zeros((checkpoints, len(COLUMNS)))
+    clock = np.zeros(CLOCK, dtype=np.int64)
+    clock[1] = -1
+    seen = np.zeros(monmdp.mdp.n_pairs, dtype=np.bool_)
+    kept: list[dict[str, Any]] = []
+    pauses = set(task.snapshot_steps) | {task.steps}
+    if progress is not None:
+        pauses |= {round(task.steps * i / 20) for i in range(1, 20)}
+    for stop in sorted(pauses):
+        go(
+            task.tables, task.chances, state, clock, stop, task.settings["time_limit"], task.every,
+            task.gamma, task.eval_episodes, curve, seen, env_rng, agent_rng, eval_rng, mark,
+        )  # fmt: skip
+        if stop in task.snapshot_steps:
+            kept.append({name: getattr(state, name).copy() for name in task.agent.snapshot_fields})  # type: ignore[union-attr]
+        if progress is not None:
+            progress(stop)
+
+    policy = np.zeros((monmdp.n_states, monmdp.n_actions))
+    test_policy(state, policy)
+    columns = dict(zip(COLUMNS, curve.T.copy(), strict=True))
+    columns["rewards_seen"] = (
+        columns["rewards_seen"] / task.n_observable
+        if task.n_observable
+        else np.full(checkpoints, np.nan)
+    )
+    origin = {key: task.settings[key] for key in ("world", "monitor", "agent", "steps")}
+    return Run(
+        settings=task.settings,
+        seed=seed,
+        step=np.arange(checkpoints, dtype=np.int64) * task.every,
+        curve=columns,
+        policy=Policy(monmdp.shape, policy, origin | {"seed": seed}),
+        snapshot_steps=np.array(task.snapshot_steps, dtype=np.int64),
+        snapshots={name: np.stack([s[name] for s in kept]) for name in (kept[0] if kept else ())},
+    )
+
+
+class _Shell:
+    """An agent in plain Python, dressed for the training loop."""
+
+    def __init__(self, agent: PythonAgent, shape: Shape) -> None:
+        self.agent = agent
+        self.shape = shape
+
+    def observation(self, s: int) -> dict[str, int]:
+        se, sm = divmod(int(s), self.shape.n_monitor_states)
+        return {"env": se, "mon": sm}
+
+    def action(self, a: int) -> dict[str, int]:
+        ae, am = divmod(int(a), self.shape.n_monitor_actions)
+        return {"env": ae, "mon": am}
+
+
+def _begin_episode(agent: _Shell, rng: np.random.Generator) -> bool:
+    return agent.agent.begin_episode() is True
+
+
+def _act(agent: _Shell, s: int, rng: np.random.Generator) -> int:
+    _, _, n_ae, n_am = agent.shape
+    chosen = agent.agent.act(agent.observation(s))
+    try:
+        ae, am = int(chosen["env"]), int(chosen["mon"])
+    except (TypeError, KeyError, ValueError, IndexError):
+        raise MonMDPError(f'an action is {{"env": aᵉ, "mon": aᵐ}}, got {chosen!r}') from None
+    if not (0 <= ae < n_ae and 0 <= am < n_am):
+        raise MonMDPError(
+            f"action {chosen!r} is outside the spaces: env 0 to {n_ae - 1}, mon 0 to {n_am - 1}"
+        )
+    return ae * n_am + am
+
+
+def _update(
+    agent: _Shell,
+    s: int,
+    a: int,
+    shown: bool,
+    reward: float,
+    monitor_reward: float,
+    next_s: int,
+    terminated: bool,
+) -> None:
+    agent.agent.update(
+        Transition(
+            agent.observation(s),
+            agent.action(a),
+            float(reward) if shown else None,
+            float(monitor_reward),
+            agent.observation(next_s),
+            bool(terminated),
+        )
+    )
+
+
+def _test_policy(agent: _Shell, policy: FloatArray) -> None:
+    policy[:] = Policy(agent.shape, agent.agent.test_policy()).probability
+
+
+implement(
+    _Shell, begin_episode=_begin_episode, act=_act, update=_update, test_policy=_test_policy
+)
+
+
+def _name_of(thing: Any) -> str:
+    return f"{getattr(thing, '__module__', '')}:{getattr(thing, '__qualname__', repr(thing))}"
+
