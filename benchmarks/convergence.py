@@ -25,8 +25,8 @@ HEADER = """# Convergence
 
 Does the test policy become minimax-optimal within the paper's budget, and stay so? Paper settings,
 {seeds} seeds each, exact evaluation. A seed has converged at the first checkpoint from which on the
-exact return of the test policy in M_↓ stays ≥ V - 0.01·max(1, |V|), V being the episode return of the
-minimax-optimal policy. Made by `python benchmarks/convergence.py`.
+exact return of the test policy in M_↓ stays ≥ V - 0.01·max(1, |V|), V being the episode return of
+the minimax-optimal policy. Made by `python benchmarks/convergence.py`.
 
 | figure | agent | world | monitor | ρ | V | converged | steps to 1 %: median (least - most) |
 |---|---|---|---|---|---|---|---|

@@ -43,7 +43,16 @@ COMMANDS = [
 
 def test_the_readme_shows_every_command():
     shown = {shlex.split(command)[1] for command in COMMANDS}
-    assert shown == {"list", "show", "solve", "check", "export"}
+    assert shown == {
+        "list",
+        "show",
+        "solve",
+        "check",
+        "export",
+        "train",
+        "evaluate",
+        "warmup",
+    }
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -114,7 +114,9 @@ def list_names(as_json: AsJson = False) -> None:
             before = entry["parameters"]
         print()
     print("A world can also be a map file (path/to/map.txt), module:object, or gymnasium:ENV-ID;")
-    print("a monitor or an agent can also be module:object. Parameters are written key=value; where")
+    print(
+        "a monitor or an agent can also be module:object. Parameters are written key=value; where"
+    )
     print("a key is ambiguous, world.key=value, monitor.key=value or agent.key=value.")
 
 
@@ -271,9 +273,7 @@ def train(
     folder = default_folder(task.settings) if out is None else out
     begin = time.perf_counter()
     with _progress_bar(n_seeds * n_steps, shown=not as_json) as tell:
-        runs = experiment.train_seeds(
-            task, range(n_seeds), jobs=n_jobs, out=folder, progress=tell
-        )
+        runs = experiment.train_seeds(task, range(n_seeds), jobs=n_jobs, out=folder, progress=tell)
     seconds = time.perf_counter() - begin
     solution = planning.solve(asked.monmdp, task.gamma)
     summary = experiment.summarize(runs, solution)
@@ -291,9 +291,7 @@ def train(
 
 @app.command()
 def evaluate(
-    policy: Annotated[
-        Path, typer.Argument(help="A policy or a run, .npz.", show_default=False)
-    ],
+    policy: Annotated[Path, typer.Argument(help="A policy or a run, .npz.", show_default=False)],
     world: World,
     words: Words = None,
     gamma: Annotated[float, typer.Option(help="Discount, in [0, 1).")] = 0.99,
@@ -480,7 +478,9 @@ def _print_training(
 
     parameters = "".join(f"  {key.partition('.')[2]}={value}" for key, value in given.items())
     print(f"{settings['world']} / {settings['monitor']}{parameters}   {settings['agent']}")
-    print(f"{summary.seeds} seeds, {settings['steps']:,} steps, {settings['evaluation']} evaluation")
+    print(
+        f"{summary.seeds} seeds, {settings['steps']:,} steps, {settings['evaluation']} evaluation"
+    )
     print()
     print(f"minimax episode return   {_number(summary.episode_return_minimax)}")
     half = ""
@@ -495,9 +495,7 @@ def _print_training(
     reached = sorted(step for step in summary.steps_to_1pct if step is not None)
     if reached:
         middle = reached[len(reached) // 2]
-        print(
-            f"steps to 1 %             median {middle:,}, from {reached[0]:,} to {reached[-1]:,}"
-        )
+        print(f"steps to 1 %             median {middle:,}, from {reached[0]:,} to {reached[-1]:,}")
     last = {name: sum(run.curve[name][-1] for run in runs) / len(runs) for name in runs[0].curve}
     print(f"observable rewards seen  {100 * last['rewards_seen']:.4g} %")
     print(

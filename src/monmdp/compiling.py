@@ -1,8 +1,8 @@
 """Plain functions that also run compiled.
 
-A *compilable* function is plain Python on numbers, arrays, tuples and generators. Called from Python
-it runs as it stands; called from compiled code, numba compiles it, to the same bits. So one text
-serves the reader, the debugger and the machine.
+A *compilable* function is plain Python on numbers, arrays, tuples and generators. Called from
+Python it runs as it stands; called from compiled code, numba compiles it, to the same bits. So one
+text serves the reader, the debugger and the machine.
 
 A *verb* is a function with one implementation for each kind of its first argument, a named tuple:
 the state of an agent, say. Compiled code chooses by the type, while compiling; numba can then keep
@@ -59,7 +59,7 @@ def implementation(name: str, kind: type) -> Callable[..., Any] | None:
 
 
 # For functions that only compiled code calls: no way in from Python, which takes long to compile.
-_INNER = {"error_model": "numpy", "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+_INNER: Any = {"error_model": "numpy", "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 
 @cache
@@ -69,9 +69,8 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
 
     _tell_numba()
     # Divisions follow IEEE: the code never divides by zero where the quotient matters.
-    dispatcher: Callable[..., Any] = njit(
-        cache=True, nogil=True, error_model="numpy", no_cfunc_wrapper=True
-    )(function)
+    options: dict[str, Any] = {"error_model": "numpy", "no_cfunc_wrapper": True}
+    dispatcher: Callable[..., Any] = njit(cache=True, nogil=True, **options)(function)
     return dispatcher
 
 
@@ -85,9 +84,7 @@ def _tell_numba() -> None:
             _known_to_numba.add(function)
     for function in _verbs:
         if function not in _known_to_numba:
-            overload(function, strict=False, jit_options=_INNER)(
-                _chooser(function.__name__)
-            )
+            overload(function, strict=False, jit_options=_INNER)(_chooser(function.__name__))
             _known_to_numba.add(function)
 
 
@@ -101,14 +98,21 @@ def _chooser(name: str) -> Callable[..., Any]:
     return choose
 
 
-@cache
 def stamp(kind: type) -> NDArray[np.void]:
-    """Return the empty array whose type changes whenever a source of the compiled code does."""
+    """Return the empty array whose type changes whenever a source of the compiled code does.
+
+    The sources are this package's and the module that defines `kind`, the state of an agent.
+    """
+    return _stamp(kind.__module__)
+
+
+@cache
+def _stamp(module: str) -> NDArray[np.void]:
     package = __name__.partition(".")[0]
-    modules = {function.__module__ for function in _compilable}
+    modules = {function.__module__ for function in (*_compilable, *_verbs)}
+    modules |= {function.__module__ for function in _implementations.values()}
     modules = {name for name in modules if name.partition(".")[0] == package}
-    modules |= {kind.__module__, __name__}
     digest = hashlib.sha256()
-    for name in sorted(modules):
+    for name in sorted(modules | {module, __name__}):
         digest.update(inspect.getsource(sys.modules[name]).encode())
     return np.empty(0, dtype=[(f"sources_{digest.hexdigest()[:16]}", np.uint8)])

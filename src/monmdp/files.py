@@ -40,9 +40,7 @@ def write_archive(
     write_whole(path, lambda file: np.savez_compressed(file, meta=text, **arrays))
 
 
-def read_archive(
-    path: str | os.PathLike[str], what: str
-) -> tuple[dict[str, Any], dict[str, Any]]:
+def read_archive(path: str | os.PathLike[str], what: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """Read what `write_archive` wrote; `what` it should hold is for the message."""
     try:
         content = Path(path).read_bytes()

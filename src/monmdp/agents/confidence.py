@@ -1,4 +1,4 @@
-"""How confidence grows with the counts, and when to observe (section "Practical Implementation")."""
+"""How confidence grows with the counts, and when to observe ("Practical Implementation")."""
 
 from __future__ import annotations
 

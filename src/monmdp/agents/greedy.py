@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from monmdp.compiling import compilable
 from monmdp.model.arrays import FloatArray
 
@@ -10,7 +12,7 @@ TIE = 1e-10
 
 
 @compilable
-def least_greedy(q: FloatArray, s: int) -> float:
+def least_greedy(q: FloatArray, s: int) -> Any:
     """Return the value from which on an action of q[s, ·] counts as best."""
     best = q[s, 0]
     for a in range(1, q.shape[1]):

@@ -1,7 +1,7 @@
 """Monitored MBIE-EB when the monitor is known: pᵐ, rᵐ and the chance to see a reward are given.
 
-Only rᵉ and pᵉ are left to learn. N_v(sᵉ,aᵉ) counts all visits, N(sᵉ,aᵉ) those whose reward was shown,
-and P̄ᵉ is pooled over the monitor. With p = P̄ᵉ ⊗ pᵐ
+Only rᵉ and pᵉ are left to learn. N_v(sᵉ,aᵉ) counts all visits, N(sᵉ,aᵉ) those whose reward was
+shown, and P̄ᵉ is pooled over the monitor. With p = P̄ᵉ ⊗ pᵐ
 
     R_basic(s,a) = R̄ᵉ + βᵉ√(g(N(sᵉ))/N(sᵉ,aᵉ)) + rᵐ + β√(g(N_v(sᵉ))/N_v(sᵉ,aᵉ))
     R_opt(s,a)   = R_basic where N(sᵉ,aᵉ) > 0, else r_min in place of the two terms of rᵉ
@@ -24,6 +24,7 @@ from monmdp.agents.base import AgentConfig, at_least_zero, tried_with
 from monmdp.agents.confidence import GROWTH, SCHEDULE, Growth, Schedule, growth_of, observes
 from monmdp.agents.greedy import greedy_action, greedy_policy
 from monmdp.agents.successors import Successors, count_successor, no_successors
+from monmdp.agents.value_iteration import LOW
 from monmdp.compiling import compilable, implement
 from monmdp.errors import MonMDPError
 from monmdp.model import MonMDP
@@ -42,7 +43,7 @@ class KnownMonitor(AgentConfig):
     snapshot_fields: ClassVar[tuple[str, ...]] = ("n", "n_env", "q_opt", "q_obs")
 
     q_opt_init: float = 1.0
-    """Q_opt where nothing was tried; should be no less than any value (the paper: 1)"""
+    """Q_opt where nothing was tried, no less than any value (the paper: 1)"""
     q_obs_init: float = 100.0
     """Q_obs where nothing was tried"""
     beta: float = 5e-4
@@ -109,7 +110,8 @@ class KnownMonitor(AgentConfig):
             n_env_state=np.zeros(n_se, dtype=np.int64),
             env_sum=np.zeros(env),
             successors=no_successors(capacity),
-            reward=np.zeros(joint),
+            r_opt=np.zeros(joint),
+            r_obs=np.zeros(joint),
             q_opt=np.full(joint, self.q_opt_init),
             q_obs=np.full(joint, self.q_obs_init),
         )
@@ -156,8 +158,10 @@ class State(NamedTuple):
     """[sᵉ, aᵉ] sum of the rewards shown; R̄ᵉ = env_sum / n_env"""
     successors: Successors
     """of environment pairs: P̄ᵉ"""
-    reward: FloatArray
-    """[s, a] R_opt or R_obs, whichever was planned with last"""
+    r_opt: FloatArray
+    """[s, a] R_opt before the running episode, of pairs that were tried"""
+    r_obs: FloatArray
+    """[s, a] R_obs likewise"""
     q_opt: FloatArray
     """[s, a]"""
     q_obs: FloatArray
@@ -169,85 +173,84 @@ def begin_episode(agent: State, rng: np.random.Generator) -> bool:
     p, episodes = agent.parameters, agent.episodes
     episodes[0] += 1
     observe = observes(episodes[0], episodes[1], p.log_base, p.schedule)
-    _rewards(agent, False)
-    _value_iteration(agent, True, agent.q_opt)
+    _models(agent)
+    _value_iteration(agent, True, agent.r_opt, agent.q_opt)
     if observe:
-        _rewards(agent, True)
-        _value_iteration(agent, False, agent.q_obs)
+        _value_iteration(agent, False, agent.r_obs, agent.q_obs)
         episodes[1] += 1
     episodes[2] = observe
     return observe
 
 
 @compilable
-def _rewards(agent: Any, observe: bool) -> None:
-    """R_obs or R_opt; where a pair was never tried its value is pinned and they are not used."""
-    p, reward = agent.parameters, agent.reward
+def _models(agent: Any) -> None:
+    """R_opt(s,a) and R_obs(s,a) of the pairs that were tried; the values of others are pinned."""
+    p = agent.parameters
     (n_se, n_ae), (n_sm, n_am) = agent.n_env.shape, agent.monitor_reward.shape
     for se in range(n_se):
         for ae in range(n_ae):
             n, n_e = agent.n[se, ae], agent.n_env[se, ae]
             if n == 0:
                 continue
-            r = p.beta * math.sqrt(growth_of(agent.n_state[se], p.growth) / n)
-            if not observe:
-                if n_e > 0:
-                    g = growth_of(agent.n_env_state[se], p.growth)
-                    r += agent.env_sum[se, ae] / n_e + p.beta_e * math.sqrt(g / n_e)
-                else:
-                    r += p.r_min
+            bonus = p.beta * math.sqrt(growth_of(agent.n_state[se], p.growth) / n)
+            of_env = p.r_min
+            if n_e > 0:
+                g = growth_of(agent.n_env_state[se], p.growth)
+                of_env = agent.env_sum[se, ae] / n_e + p.beta_e * math.sqrt(g / n_e)
             for sm in range(n_sm):
                 for am in range(n_am):
                     s, a = se * n_sm + sm, ae * n_am + am
-                    if not observe:
-                        reward[s, a] = r + agent.monitor_reward[sm, am]
-                    else:
-                        reward[s, a] = r + (agent.shown[s, a] if n_e == 0 else 0.0)
+                    agent.r_opt[s, a] = of_env + agent.monitor_reward[sm, am] + bonus
+                    agent.r_obs[s, a] = bonus
+                    if n_e == 0:
+                        agent.r_obs[s, a] += agent.shown[s, a]
 
 
 @compilable
-def _value_iteration(agent: Any, endings: bool, q: FloatArray) -> None:
+def _value_iteration(agent: Any, endings: bool, reward: FloatArray, q: FloatArray) -> None:
     """Sweep synchronously on P̄ᵉ ⊗ pᵐ until nothing changes, at most `sweeps` times.
 
     With y(sᵉ, u) = Σ row[u, s′ᵐ] V(sᵉ, s′ᵐ) for the distinct monitor rows u, one sum over the
     successors of an environment pair serves all monitor states and actions:
-    Q(s,a) = R(s,a) + γ Σ P̄ᵉ(s′ᵉ) y(s′ᵉ, u(sᵐ,aᵐ)). With `endings`, visits that ended the episode have
-    no future; else it goes on where they landed.
+    Q(s,a) = R(s,a) + γ Σ P̄ᵉ(s′ᵉ) y(s′ᵉ, u(sᵐ,aᵐ)). With `endings`, visits that ended the episode
+    have no future; else it goes on where they landed.
     """
-    slots = agent.successors
+    slots, row, row_of = agent.successors, agent.row, agent.row_of
     weight = slots.go_on if endings else slots.land
     (n_se, n_ae), (n_sm, n_am) = agent.n_env.shape, agent.monitor_reward.shape
-    n_u = len(agent.row)
-    y, z = np.empty((n_se, n_u)), np.empty(n_u)
-    for _ in range(agent.parameters.sweeps):
-        for se in range(n_se):
-            for u in range(n_u):
-                y[se, u] = 0.0
-            for sm in range(n_sm):
-                v = q[se * n_sm + sm, 0]
-                for a in range(1, n_ae * n_am):
-                    v = max(v, q[se * n_sm + sm, a])
-                for u in range(n_u):
-                    y[se, u] += agent.row[u, sm] * v
+    n_u = len(row)
+    v, y, z = np.empty(n_sm), np.empty((n_se, n_u)), np.empty(n_u)
+    for sweep in range(agent.parameters.sweeps + 1):
+        # Sweep 0 is there to find V and y of the values that we start from.
         changed = False
+        new_y = np.empty((n_se, n_u))
         for se in range(n_se):
+            for sm in range(n_sm):
+                v[sm] = LOW
             for ae in range(n_ae):
                 pair = se * n_ae + ae
-                if slots.used[pair] == 0:
-                    continue
-                for u in range(n_u):
-                    z[u] = 0.0
-                for j in range(slots.first[pair], slots.first[pair] + slots.used[pair]):
-                    for u in range(n_u):
-                        z[u] += weight[j] * y[slots.state[j], u]
+                tried = sweep > 0 and slots.used[pair] > 0
                 c = agent.pair_class[pair]
+                if tried:
+                    for u in range(n_u):
+                        z[u] = 0.0
+                    for j in range(slots.first[pair], slots.first[pair] + slots.used[pair]):
+                        for u in range(n_u):
+                            z[u] += weight[j] * y[slots.state[j], u]
                 for sm in range(n_sm):
-                    for am in range(n_am):
-                        s, a = se * n_sm + sm, ae * n_am + am
-                        x = agent.reward[s, a] + z[agent.row_of[c, sm, am]]
-                        changed |= x != q[s, a]
-                        q[s, a] = x
-        if not changed:
+                    s = se * n_sm + sm
+                    for a in range(ae * n_am, (ae + 1) * n_am):
+                        if tried:
+                            x = reward[s, a] + z[row_of[c, sm, a - ae * n_am]]
+                            changed |= x != q[s, a]
+                            q[s, a] = x
+                        v[sm] = max(v[sm], q[s, a])
+            for u in range(n_u):
+                new_y[se, u] = 0.0
+                for sm in range(n_sm):
+                    new_y[se, u] += row[u, sm] * v[sm]
+        y = new_y
+        if sweep > 0 and not changed:
             break
 
 
@@ -285,6 +288,4 @@ def test_policy(agent: State, policy: FloatArray) -> None:
     greedy_policy(agent.q_opt, policy)
 
 
-implement(
-    State, begin_episode=begin_episode, act=act, update=update, test_policy=test_policy
-)
+implement(State, begin_episode=begin_episode, act=act, update=update, test_policy=test_policy)

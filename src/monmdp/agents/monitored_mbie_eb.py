@@ -8,9 +8,9 @@ means R̄ and relative frequencies P̄, three models share P̄:
     R_obs(s,a)   = 1{N(sᵉ,aᵉ) = 0} KL-UCB(0, N(s,a)) + β_obs√(g(N(s))/N(s,a))
 
 Before every episode Q_opt is improved by 50 sweeps of value iteration on R_opt; before an *observe*
-episode so is Q_obs on R_obs. Episode k observes iff κ ≤ log_b k, κ being the number of episodes that
-did so far. Actions are greedy on Q_obs or Q_opt, which stay fixed for the episode; pairs that were
-never tried are pinned at their optimistic initial values.
+episode so is Q_obs on R_obs. Episode k observes iff κ ≤ log_b k, κ being the number of episodes
+that did so far. Actions are greedy on Q_obs or Q_opt, which stay fixed for the episode; pairs that
+were never tried are pinned at their optimistic initial values.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class MonitoredMBIEEB(AgentConfig):
     snapshot_fields: ClassVar[tuple[str, ...]] = ("n", "n_env", "n_mon", "q_opt", "q_obs")
 
     q_opt_init: float = 1.0
-    """Q_opt where nothing was tried; should be no less than any value (the paper: 1, River Swim 30)"""
+    """Q_opt where nothing was tried, no less than any value (the paper: 1, River Swim 30)"""
     q_obs_init: float = 100.0
     """Q_obs where nothing was tried"""
     beta: float = 5e-4
@@ -100,7 +100,8 @@ class MonitoredMBIEEB(AgentConfig):
             n_mon_state=np.zeros(n_sm, dtype=np.int64),
             mon_sum=np.zeros(mon),
             successors=no_successors(capacity),
-            reward=np.zeros(joint),
+            r_opt=np.zeros(joint),
+            r_obs=np.zeros(joint),
             q_opt=np.full(joint, self.q_opt_init),
             q_obs=np.full(joint, self.q_obs_init),
         )
@@ -151,8 +152,10 @@ class State(NamedTuple):
     """[sᵐ, aᵐ] sum of the monitor's rewards"""
     successors: Successors
     """of joint pairs: P̄"""
-    reward: FloatArray
-    """[s, a] R_opt or R_obs, whichever was planned with last"""
+    r_opt: FloatArray
+    """[s, a] R_opt before the running episode, of pairs that were tried"""
+    r_obs: FloatArray
+    """[s, a] R_obs likewise"""
     q_opt: FloatArray
     """[s, a]"""
     q_obs: FloatArray
@@ -164,21 +167,19 @@ def begin_episode(agent: State, rng: np.random.Generator) -> bool:
     p, episodes = agent.parameters, agent.episodes
     episodes[0] += 1
     observe = observes(episodes[0], episodes[1], p.log_base, p.schedule)
-    _r_opt(agent)
+    _models(agent)
     slots = agent.successors
-    value_iteration(slots, True, agent.reward, p.gamma, p.sweeps, agent.q_opt)
-
+    value_iteration(slots, True, agent.r_opt, p.gamma, p.sweeps, agent.q_opt)
     if observe:
-        _r_obs(agent)
-        value_iteration(slots, False, agent.reward, p.gamma, p.sweeps, agent.q_obs)
+        value_iteration(slots, False, agent.r_obs, p.gamma, p.sweeps, agent.q_obs)
         episodes[1] += 1
     episodes[2] = observe
     return observe
 
 
 @compilable
-def _r_opt(agent: Any) -> None:
-    """R_opt(s,a); where a pair was never tried its value is pinned, and this is not used."""
+def _models(agent: Any) -> None:
+    """R_opt(s,a) and R_obs(s,a) of the pairs that were tried; the values of others are pinned."""
     p = agent.parameters
     (n_se, n_ae), (n_sm, n_am) = agent.n_env.shape, agent.n_mon.shape
 
@@ -201,35 +202,19 @@ def _r_opt(agent: Any) -> None:
                 g = growth_of(agent.n_mon_state[sm], p.growth)
                 of_mon[sm, am] = agent.mon_sum[sm, am] / n + p.beta_m * math.sqrt(g / n)
 
-    # and β√(g(N(s))/N(s,a))
     for s in range(len(agent.n_state)):
         if agent.n_state[s] > 0:
             g = growth_of(agent.n_state[s], p.growth)
             for a in range(n_ae * n_am):
                 n = agent.n[s, a]
                 if n > 0:
-                    r = of_env[s // n_sm, a // n_am] + of_mon[s % n_sm, a % n_am]
-                    agent.reward[s, a] = r + p.beta * math.sqrt(g / n)
-
-
-@compilable
-def _r_obs(agent: Any) -> None:
-    """R_obs(s,a) = 1{N(sᵉ,aᵉ) = 0} KL-UCB(0, N(s,a)) + β_obs√(g(N(s))/N(s,a)).
-
-    KL-UCB is the largest μ with d(0, μ) = -ln(1 - μ) ≤ β_KL g/N: that is 1 - exp(-β_KL g/N).
-    """
-    p = agent.parameters
-    n_sm, n_am = agent.n_mon.shape
-    for s in range(len(agent.n_state)):
-        if agent.n_state[s] > 0:
-            g = growth_of(agent.n_state[s], p.growth)
-            for a in range(agent.n.shape[1]):
-                n = agent.n[s, a]
-                if n > 0:
-                    r = p.beta_obs * math.sqrt(g / n)
-                    if agent.n_env[s // n_sm, a // n_am] == 0:
-                        r += 1.0 - math.exp(-p.beta_kl * g / n)
-                    agent.reward[s, a] = r
+                    se, sm, ae, am = s // n_sm, s % n_sm, a // n_am, a % n_am
+                    bonus = math.sqrt(g / n)  # √(g(N(s))/N(s,a))
+                    agent.r_opt[s, a] = of_env[se, ae] + of_mon[sm, am] + p.beta * bonus
+                    agent.r_obs[s, a] = p.beta_obs * bonus
+                    if agent.n_env[se, ae] == 0:
+                        # KL-UCB(0, N): the largest μ with d(0, μ) = -ln(1 - μ) ≤ β_KL g/N
+                        agent.r_obs[s, a] += 1.0 - math.exp(-p.beta_kl * g / n)
 
 
 def act(agent: State, s: int, rng: np.random.Generator) -> int:
@@ -270,6 +255,4 @@ def test_policy(agent: State, policy: FloatArray) -> None:
     greedy_policy(agent.q_opt, policy)
 
 
-implement(
-    State, begin_episode=begin_episode, act=act, update=update, test_policy=test_policy
-)
+implement(State, begin_episode=begin_episode, act=act, update=update, test_policy=test_policy)

@@ -21,15 +21,11 @@ FIGURES: dict[int, tuple[str, ...]] = {
 }
 """figure -> the agents that are in it"""
 
-KINDS: dict[str, type[AgentConfig]] = {
-    kind.name: kind for kind in (MonitoredMBIEEB, KnownMonitor)
-}
+KINDS: dict[str, type[AgentConfig]] = {kind.name: kind for kind in (MonitoredMBIEEB, KnownMonitor)}
 """the agents of this package by name"""
 
 
-def paper_config(
-    agent: str, world: str, monitor: str, figure: int | None = None
-) -> AgentConfig:
+def paper_config(agent: str, world: str, monitor: str, figure: int | None = None) -> AgentConfig:
     """Return the hyper-parameters that the paper uses (its table of hyper-parameters).
 
     Args:

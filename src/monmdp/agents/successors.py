@@ -1,8 +1,8 @@
 """Relative frequencies P̄ of successors, learnt pair by pair.
 
 The successors of a pair are *slots*, in the order in which they were first met: slot j of the pair
-lies at first[pair] + j for j < used[pair]. Memory is one slot for each successor there is, never one
-for each state.
+lies at first[pair] + j for j < used[pair]. Memory is one slot for each successor there is, never
+one for each state.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Successors(NamedTuple):
     """[1] where free space begins"""
     state: IntArray
     """[slot] s′"""
-    count: IntArray
+    visits: IntArray
     """[slot] visits that led to s′"""
     ended: IntArray
     """[slot] those among them that ended the episode"""
@@ -51,7 +51,7 @@ def no_successors(capacity: IntArray) -> Successors:
         may_end=np.zeros(len(capacity), dtype=np.bool_),
         end=np.array([n], dtype=np.int64),
         state=np.zeros(n, dtype=np.int64),
-        count=np.zeros(n, dtype=np.int64),
+        visits=np.zeros(n, dtype=np.int64),
         ended=np.zeros(n, dtype=np.int64),
         go_on=np.zeros(n),
         land=np.zeros(n),
@@ -59,7 +59,7 @@ def no_successors(capacity: IntArray) -> Successors:
 
 
 @compilable
-def find_slot(slots: Any, pair: int, next_state: int) -> int:
+def find_slot(slots: Any, pair: int, next_state: int) -> Any:
     """Return the slot of a successor, or the free place behind the slots in use."""
     slot, end = slots.first[pair], slots.first[pair] + slots.used[pair]
     while slot < end and slots.state[slot] != next_state:
@@ -76,13 +76,13 @@ def count_successor(
     if slot == slots.first[pair] + slots.used[pair]:
         slots.state[slot] = next_state
         slots.used[pair] += 1
-    slots.count[slot] += 1
+    slots.visits[slot] += 1
     if terminated:
         slots.ended[slot] += 1
         slots.may_end[pair] = True
     for j in range(slots.first[pair], slots.first[pair] + slots.used[pair]):
-        slots.go_on[j] = gamma * (slots.count[j] - slots.ended[j]) / visits
-        slots.land[j] = gamma * slots.count[j] / visits
+        slots.go_on[j] = gamma * (slots.visits[j] - slots.ended[j]) / visits
+        slots.land[j] = gamma * slots.visits[j] / visits
 
 
 def with_room(slots: Successors, pair: int, next_state: int) -> Successors:
@@ -99,12 +99,12 @@ def with_room(slots: Successors, pair: int, next_state: int) -> Successors:
         extra = max(len(slots.state), room)
         slots = slots._replace(
             state=np.append(slots.state, np.zeros(extra, dtype=np.int64)),
-            count=np.append(slots.count, np.zeros(extra, dtype=np.int64)),
+            visits=np.append(slots.visits, np.zeros(extra, dtype=np.int64)),
             ended=np.append(slots.ended, np.zeros(extra, dtype=np.int64)),
             go_on=np.append(slots.go_on, np.zeros(extra)),
             land=np.append(slots.land, np.zeros(extra)),
         )
-    for column in (slots.state, slots.count, slots.ended, slots.go_on, slots.land):
+    for column in (slots.state, slots.visits, slots.ended, slots.go_on, slots.land):
         column[end : end + n] = column[first : first + n]
         column[first : first + n] = 0
     slots.first[pair], slots.capacity[pair], slots.end[0] = end, room, end + room

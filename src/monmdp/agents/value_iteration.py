@@ -7,8 +7,8 @@ With weight = γ·P̄ on the successor slots of a pair, one sweep is
 for the pairs that have been tried; all others keep the value that they are pinned at.
 
 Between the first and the last sweep only V matters, and most actions cannot be the best of their
-state. If no V rose by more than δ in one sweep, no Q rises by more than γδ in the next: that gives a
-bound on every Q, and an action whose bound is below the best of its state needs no backup. The
+state. If no V rose by more than δ in one sweep, no Q rises by more than γδ in the next: that gives
+a bound on every Q, and an action whose bound is below the best of its state needs no backup. The
 values are the same to the last bit.
 """
 

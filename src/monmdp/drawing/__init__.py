@@ -1,4 +1,4 @@
-"""Drawings of worlds, policies and learning curves: as text for a terminal, as pictures for papers and films.
+"""Drawings of worlds, policies and learning curves: as text for a terminal, as pictures.
 
 Everything is drawn from simple shapes, in colours that colour-blind people can tell apart.
 Matplotlib is loaded only when a picture is asked for, no window is opened and no global state of

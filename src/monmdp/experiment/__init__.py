@@ -5,7 +5,7 @@ from monmdp.experiment.request import Request, request
 from monmdp.experiment.seeds import train_seeds
 from monmdp.experiment.streams import Streams, fingerprint, streams
 from monmdp.experiment.summary import Summary, draw_runs, steps_to_minimax, summarize
-from monmdp.experiment.train import PythonAgent, Run, Task, prepare, train
+from monmdp.experiment.training import PythonAgent, Run, Task, prepare, train
 
 __all__ = [
     "Policy",

@@ -1,9 +1,9 @@
 """Evaluation of a policy over episodes that are cut at the time limit.
 
-*Exact*: the distribution over joint states is carried forward step by step, which gives the expected
-discounted return, the return in M_↓ and the expected visits at once, and costs next to nothing once
-the policy is deterministic. *Monte Carlo*: episodes are drawn, as in the paper. Returns are with the
-true rewards, hidden or not; evaluators see them, agents never do.
+*Exact*: the distribution over joint states is carried forward step by step, which gives the
+expected discounted return, the return in M_↓ and the expected visits at once, and costs next to
+nothing once the policy is deterministic. *Monte Carlo*: episodes are drawn, as in the paper.
+Returns are with the true rewards, hidden or not; evaluators see them, agents never do.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from monmdp.compiling import compilable, compiled, implement, stamp, verb
+from monmdp.compiling import compiled, stamp
 from monmdp.errors import MonMDPError
 from monmdp.model.arrays import FloatArray
 from monmdp.model.dynamics import Tables, reset, step
@@ -45,8 +45,9 @@ class Chances(NamedTuple):
 
 
 def own_tables(monmdp: MonMDP) -> Tables:
-    """Return the simulator's tables, writable: read-only arrays would be another type to compile."""
-    return Tables(*(value if isinstance(value, int) else value.copy() for value in monmdp.tables))
+    """Return the simulator's tables, writable: read-only arrays are another type to compile."""
+    copies: list[Any] = [x if isinstance(x, int) else x.copy() for x in monmdp.tables]
+    return Tables(*copies)
 
 
 def chances(monmdp: MonMDP, seen: Observability | None = None) -> Chances:
@@ -74,143 +75,148 @@ def checked_limit(monmdp: MonMDP) -> int:
     return monmdp.mdp.time_limit
 
 
-@verb
 def evaluate(
     tables: Tables,
     chances: Chances,
-    policy: FloatArray,
+    policies: FloatArray,
     gamma: float,
     limit: int,
     episodes: int,
     rng: np.random.Generator,
     scores: FloatArray,
 ) -> None:
-    """Write the scores of policy[s, a], in the order of SCORES, into `scores`.
+    """Write what policies[i, s, a] score, in the order of SCORES, into scores[i, :].
 
     With `episodes` > 0 all but the return in M_↓ are means over so many drawn episodes.
     """
-    everything = (tables, chances, policy, gamma, limit, episodes, rng, scores)
-    compiled(_evaluate_compiled)(*everything, stamp(Tables))
+    compiled(_exact)(tables, chances, policies, gamma, limit, scores, stamp(Chances))
+    if episodes > 0:
+        compiled(_monte_carlo)(
+            tables, chances, policies, gamma, limit, episodes, rng, scores, stamp(Chances)
+        )
 
 
-def _evaluate_compiled(
-    tables: Any,
-    chances: Any,
-    policy: Any,
-    gamma: Any,
-    limit: Any,
-    episodes: Any,
-    rng: Any,
-    scores: Any,
-    stamp: Any,
-) -> None:
-    evaluate(tables, chances, policy, gamma, limit, episodes, rng, scores)
-
-
-def _evaluate(
+def _exact(
     tables: Tables,
     chances: Chances,
-    policy: FloatArray,
+    policies: FloatArray,
+    gamma: float,
+    limit: int,
+    scores: FloatArray,
+    stamp: Any,
+) -> None:
+    """Carry the distribution over joint states forward."""
+    n_sm, n_am = tables.monitor_reward.shape
+    n_states, n_actions = policies.shape[1], policies.shape[2]
+    # mass[s] is the chance to be in s now; `here` lists the n_here states where it is positive.
+    mass, next_mass = np.empty(n_states), np.empty(n_states)
+    here, next_here = np.empty(n_states, np.int64), np.empty(n_states, np.int64)
+    for i in range(len(policies)):
+        policy, same = policies[i], i > 0
+        n_here = 0
+        for s in range(n_states):
+            mass[s] = chances.start[s]
+            next_mass[s] = 0.0
+            if mass[s] > 0:
+                here[n_here] = s
+                n_here += 1
+            for a in range(n_actions):
+                same = same and policy[s, a] == policies[i - 1, s, a]
+        if same:  # policies change seldom once they are good
+            for k in range(scores.shape[1]):
+                scores[i, k] = scores[i - 1, k]
+            continue
+        total, worst, goals, bottoms, length, discount = 0.0, 0.0, 0.0, 0.0, 0.0, 1.0
+        for _ in range(limit):
+            n_next = 0
+            for k in range(n_here):
+                s = here[k]
+                se, sm = s // n_sm, s % n_sm
+                length += mass[s]
+                bottoms += mass[s] * chances.bottom[se]
+                for a in range(n_actions):
+                    w = mass[s] * policy[s, a]
+                    if w == 0:
+                        continue
+                    am, pair = a % n_am, se * tables.n_env_actions + a // n_am
+                    goals += w * chances.goal[pair]
+                    rm = tables.monitor_reward[sm, am]
+                    total += discount * w * (chances.mean_reward[pair] + rm)
+                    worst += discount * w * (chances.worst_reward[pair] + rm)
+                    c = tables.pair_class[pair]
+                    for o in range(tables.first[pair], tables.first[pair + 1]):
+                        if tables.terminates[o]:
+                            continue
+                        for next_sm in range(n_sm):
+                            p = w * chances.probability[o] * chances.transition[c, sm, am, next_sm]
+                            if p > 0:
+                                next_s = tables.successor[o] * n_sm + next_sm
+                                if next_mass[next_s] == 0:
+                                    next_here[n_next] = next_s
+                                    n_next += 1
+                                next_mass[next_s] += p
+                mass[s] = 0.0
+            mass, next_mass, here, next_here = next_mass, mass, next_here, here
+            n_here = n_next
+            discount *= gamma
+        scores[i, 0] = total
+        scores[i, 1] = worst
+        scores[i, 2] = goals
+        scores[i, 3] = bottoms
+        scores[i, 4] = length
+
+
+def _monte_carlo(
+    tables: Tables,
+    chances: Chances,
+    policies: FloatArray,
     gamma: float,
     limit: int,
     episodes: int,
     rng: np.random.Generator,
     scores: FloatArray,
+    stamp: Any,
 ) -> None:
-    """Carry the distribution over joint states forward; then, if asked to, draw episodes."""
-    n_states, n_actions = policy.shape
-    # The actions that the policy takes in s are action[s, :n_taken[s]].
-    n_taken = np.empty(n_states, np.int64)
-    action = np.empty((n_states, n_actions), np.int64)
-    for s in range(n_states):
-        n_taken[s] = 0
-        for a in range(n_actions):
-            if policy[s, a] > 0:
-                action[s, n_taken[s]] = a
-                n_taken[s] += 1
-
-    n_sm, n_am = tables.monitor_reward.shape
-    # mass[s] is the chance to be in s now; `here` lists the n_here states where it is positive.
-    mass, next_mass = np.empty(n_states), np.empty(n_states)
-    here, next_here = np.empty(n_states, np.int64), np.empty(n_states, np.int64)
-    n_here = 0
-    for s in range(n_states):
-        mass[s], next_mass[s] = chances.start[s], 0.0
-        if mass[s] > 0:
-            here[n_here] = s
-            n_here += 1
-    total, worst, goals, bottoms, length, discount = 0.0, 0.0, 0.0, 0.0, 0.0, 1.0
-    for _ in range(limit):
-        n_next = 0
-        for i in range(n_here):
-            s = here[i]
-            se, sm = s // n_sm, s % n_sm
-            length += mass[s]
-            bottoms += mass[s] * chances.bottom[se]
-            for k in range(n_taken[s]):
-                a = action[s, k]
-                am, pair = a % n_am, se * tables.n_env_actions + a // n_am
-                w = mass[s] * policy[s, a]
-                goals += w * chances.goal[pair]
-                rm = tables.monitor_reward[sm, am]
-                total += discount * w * (chances.mean_reward[pair] + rm)
-                worst += discount * w * (chances.worst_reward[pair] + rm)
-                c = tables.pair_class[pair]
-                for o in range(tables.first[pair], tables.first[pair + 1]):
-                    if tables.terminates[o]:
-                        continue
-                    for next_sm in range(n_sm):
-                        p = w * chances.probability[o] * chances.transition[c, sm, am, next_sm]
-                        if p > 0:
-                            next_s = tables.successor[o] * n_sm + next_sm
-                            if next_mass[next_s] == 0:
-                                next_here[n_next] = next_s
-                                n_next += 1
-                            next_mass[next_s] += p
-            mass[s] = 0.0
-        mass, next_mass, here, next_here = next_mass, mass, next_here, here
-        n_here = n_next
-        discount *= gamma
-    scores[0], scores[1], scores[2], scores[3], scores[4] = total, worst, goals, bottoms, length
-    if episodes > 0:
-        _monte_carlo(
-            tables, chances, policy, n_taken, action, gamma, limit, episodes, rng, scores
-        )
-
-
-implement(Tables, evaluate=_evaluate)
-
-
-@compilable
-def _monte_carlo(
-    tables, chances, policy, n_taken, action, gamma, limit, episodes, rng, scores
-):
     """Draw episodes; a draw is saved where the policy leaves no choice."""
     n_sm, n_am = tables.monitor_reward.shape
-    total, goals, bottoms, length = 0.0, 0.0, 0.0, 0
-    for _ in range(episodes):
-        se, sm = reset(tables, rng.random(), rng.random())
-        discount = 1.0
-        for _ in range(limit):
-            s = se * n_sm + sm
-            a = action[s, 0]
-            if n_taken[s] > 1:
-                u, k = rng.random() - policy[s, a], 1
-                while u >= 0 and k < n_taken[s]:
-                    a = action[s, k]
-                    u -= policy[s, a]
-                    k += 1
-            ae, am = a // n_am, a % n_am
-            goals += chances.goal[se * tables.n_env_actions + ae]
-            bottoms += chances.bottom[se]
-            length += 1
-            # Whether the reward would be shown is of no interest here.
-            se, sm, re, rm, _, ended = step(
-                tables, se, sm, ae, am, rng.random(), rng.random(), 0.0
-            )
-            total += discount * (re + rm)
-            discount *= gamma
-            if ended:
-                break
-    scores[0], scores[2] = total / episodes, goals / episodes
-    scores[3], scores[4] = bottoms / episodes, length / episodes
+    n_states, n_actions = policies.shape[1], policies.shape[2]
+    # In s the policy takes the actions action[s, :n_taken[s]].
+    n_taken = np.empty(n_states, np.int64)
+    action = np.empty((n_states, n_actions), np.int64)
+    for i in range(len(policies)):
+        policy = policies[i]
+        for s in range(n_states):
+            n_taken[s] = 0
+            for a in range(n_actions):
+                if policy[s, a] > 0:
+                    action[s, n_taken[s]] = a
+                    n_taken[s] += 1
+        total, goals, bottoms, length = 0.0, 0.0, 0.0, 0
+        for _ in range(episodes):
+            se, sm = reset(tables, rng.random(), rng.random())
+            discount = 1.0
+            for _ in range(limit):
+                s = se * n_sm + sm
+                a = action[s, 0]
+                if n_taken[s] > 1:
+                    u, k = rng.random() - policy[s, a], 1
+                    while u >= 0 and k < n_taken[s]:
+                        a = action[s, k]
+                        u -= policy[s, a]
+                        k += 1
+                ae, am = a // n_am, a % n_am
+                goals += chances.goal[se * tables.n_env_actions + ae]
+                bottoms += chances.bottom[se]
+                length += 1
+                # Whether the reward would be shown is of no interest here.
+                se, sm, re, rm, _, ended = step(
+                    tables, se, sm, ae, am, rng.random(), rng.random(), 0.0
+                )
+                total += discount * (re + rm)
+                discount *= gamma
+                if ended:
+                    break
+        scores[i, 0] = total / episodes
+        scores[i, 2] = goals / episodes
+        scores[i, 3] = bottoms / episodes
+        scores[i, 4] = length / episodes

@@ -1,12 +1,12 @@
-"""The training loop, the only one: environment, monitor, agent and evaluation.
+"""The training loop, the only one: environment, monitor and agent.
 
 It runs compiled, whole runs in one call, for agents whose state is a named tuple, and as plain
-Python for all others; the text is the same. All of its own state is in `clock`, so it can be stopped
-at any step and go on later.
+Python for all others; the text is the same. All of its own state is in `clock`, so it can stop at
+any step and go on later.
 
-Three random streams: the environment's is used in the same way by every agent, two draws an episode
-and three a step; the agent has its own; and so has evaluation, whose kind and frequency therefore
-never change training.
+At every checkpoint it keeps the policy that would be tested; the tests themselves come later and
+can make no difference to training. The environment's random stream is used in the same way by every
+agent, two draws an episode and three a step; the agent has a stream of its own.
 """
 
 from __future__ import annotations
@@ -16,40 +16,39 @@ from typing import Any
 import numpy as np
 
 from monmdp.agents.verbs import act, begin_episode, test_policy, update
-from monmdp.experiment.evaluation import SCORES, Chances, evaluate
 from monmdp.model.arrays import BoolArray, FloatArray, IntArray
 from monmdp.model.dynamics import Tables, reset, step
 
-COLUMNS = (*SCORES, "episodes", "observe_episodes", "rewards_seen")
-"""columns of a learning curve: what the test policy scores, episodes begun, those among them that
-observe, environment pairs whose reward was shown at least once"""
-CLOCK = 7
-"""entries of `clock`: step, step in the episode (-1 between episodes), sᵉ, sᵐ, and the last three
-columns of the curve"""
+COUNTERS = ("episodes", "observe_episodes", "rewards_seen")
+"""what is counted: episodes begun, those among them that observe, environment pairs whose reward
+was shown at least once"""
+CLOCK = 4 + len(COUNTERS)
+"""entries of `clock`: step, step in the episode (-1 between episodes), sᵉ, sᵐ, and the counters"""
 
 
 def run(
     tables: Tables,
-    chances: Chances,
     agent: Any,
     clock: IntArray,
     stop: int,
     limit: int,
     every: int,
-    gamma: float,
-    eval_episodes: int,
-    curve: FloatArray,
+    policies: FloatArray,
+    counters: IntArray,
     seen: BoolArray,
     env_rng: np.random.Generator,
     agent_rng: np.random.Generator,
-    eval_rng: np.random.Generator,
     stamp: Any,
 ) -> None:
-    """Train up to step `stop`; every so many steps write a row of curve[checkpoint, column]."""
+    """Train up to step `stop`.
+
+    At the i-th checkpoint on the way write policies[i, s, a] and counters[i, :]; a checkpoint is at
+    every step that `every` divides.
+    """
     n_sm, n_am = tables.monitor_reward.shape
     n_ae = tables.n_env_actions
-    policy = np.empty((len(chances.start), n_ae * n_am))
     t, h, se, sm = clock[0], clock[1], clock[2], clock[3]
+    i = 0
     while t < stop:
         if h < 0:
             clock[4] += 1
@@ -57,10 +56,9 @@ def run(
             se, sm = reset(tables, env_rng.random(), env_rng.random())
             h = 0
         if t % every == 0:
-            row = curve[t // every]
-            test_policy(agent, policy)
-            evaluate(tables, chances, policy, gamma, limit, eval_episodes, eval_rng, row)
-            row[5], row[6], row[7] = clock[4], clock[5], clock[6]
+            test_policy(agent, policies[i])
+            counters[i, 0], counters[i, 1], counters[i, 2] = clock[4], clock[5], clock[6]
+            i += 1
         s = se * n_sm + sm
         a = act(agent, s, agent_rng)
         ae, am = a // n_am, a % n_am

@@ -78,10 +78,10 @@ class Policy(FrozenArrays):
         gamma, limit = checked_gamma(gamma), checked_limit(monmdp)
         drawn = checked_evaluation(evaluation, episodes)
         rng = np.random.default_rng(whole_number(seed, "seed", at_least=0))
-        scores, policy = np.zeros(len(SCORES)), np.array(self.probability)
+        scores, policies = np.zeros((1, len(SCORES))), self.probability[None].copy()
         tables = own_tables(monmdp)
-        evaluate(tables, chances(monmdp), policy, gamma, limit, drawn, rng, scores)
-        return dict(zip(SCORES, map(float, scores), strict=True))
+        evaluate(tables, chances(monmdp), policies, gamma, limit, drawn, rng, scores)
+        return dict(zip(SCORES, map(float, scores[0]), strict=True))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write it into one ``.npz`` file, whole or not at all."""

@@ -64,7 +64,7 @@ def request(
         monmdp, given = world, {}
     else:
         by_world = {k: v for k, v in changes["world"].items() if k in scopes["world"].parameters}
-        by_monitor = changes["monitor"].get(monitor, {})
+        by_monitor = changes["monitor"].get(str(monitor), {})
         parts = {
             "world": by_world | chosen["world"],
             "monitor": by_monitor | chosen["monitor"],

@@ -11,7 +11,7 @@ from typing import Any
 
 from monmdp.agents.base import AgentConfig
 from monmdp.errors import MonMDPError
-from monmdp.experiment.train import Progress, Run, Task, carry_out
+from monmdp.experiment.training import Progress, Run, Task, carry_out
 from monmdp.files import write_whole
 from monmdp.model.mdp import whole_number
 

@@ -42,7 +42,5 @@ def streams(monmdp: MonMDP, seed: int) -> Streams:
     """Return the seeds of a run's random streams."""
     seed = whole_number(seed, "seed", at_least=0)
     problem = int(fingerprint(monmdp), 16)
-    words = [
-        np.random.SeedSequence([seed, problem, role]).generate_state(4) for role in range(3)
-    ]
+    words = [np.random.SeedSequence([seed, problem, role]).generate_state(4) for role in range(3)]
     return Streams(*(int.from_bytes(word.astype("<u4").tobytes(), "little") for word in words))

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from monmdp.drawing import learning_curves
-from monmdp.experiment.train import Run
+from monmdp.experiment.training import Run
 from monmdp.model.arrays import FloatArray
 from monmdp.planning import Solution
 
@@ -109,6 +109,6 @@ def draw_runs(runs: Mapping[str, Sequence[Run]], solution: Solution) -> Figure:
         curves,
         minimax=solution.episode_return,
         title=f"{problem.mdp.name} / {problem.monitor.name}",
-        note=f"mean over n = {len(any_runs)} seeds of exponential moving averages (0.9 old, 0.1 "
-        f"new){band}\n{settings['evaluation']} evaluation{drawn}",
+        note=f"mean over n = {len(any_runs)} seeds{band}\n{settings['evaluation']} evaluation"
+        f"{drawn}; every seed smoothed by an exponential moving average (0.9 old, 0.1 new)",
     )

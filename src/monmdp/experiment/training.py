@@ -14,8 +14,15 @@ from monmdp.agents.base import AgentConfig, Transition
 from monmdp.agents.verbs import test_policy
 from monmdp.compiling import compiled, implement, stamp
 from monmdp.errors import MonMDPError
-from monmdp.experiment.evaluation import Chances, chances, checked_limit, own_tables
-from monmdp.experiment.loop import CLOCK, COLUMNS, run
+from monmdp.experiment.evaluation import (
+    SCORES,
+    Chances,
+    chances,
+    checked_limit,
+    evaluate,
+    own_tables,
+)
+from monmdp.experiment.loop import CLOCK, COUNTERS, run
 from monmdp.experiment.policy import EvaluationKind, Policy, checked_evaluation
 from monmdp.experiment.streams import fingerprint, streams
 from monmdp.files import read_archive, write_archive
@@ -33,6 +40,9 @@ EVERY = 100
 """training steps between two checkpoints, as in the paper"""
 EPISODES = 100
 """episodes that Monte Carlo evaluation draws at a checkpoint, as in the paper"""
+
+BUFFER = 1_000_000
+"""probabilities of policies that wait for their test"""
 
 Progress = Callable[[int], None]
 """told the number of steps done so far"""
@@ -86,7 +96,7 @@ class Run:
             "shape": list(self.policy.shape),
             "origin": dict(self.policy.origin),
         }
-        arrays = {f"curve_{name}": values for name, values in self.curve.items()}
+        arrays: dict[str, Any] = {f"curve_{name}": values for name, values in self.curve.items()}
         arrays |= {f"snapshot_{name}": values for name, values in self.snapshots.items()}
         arrays |= {"step": self.step, "snapshot_steps": self.snapshot_steps}
         write_archive(path, meta, arrays | {"policy": self.policy.probability})
@@ -251,6 +261,7 @@ def carry_out(task: Task, seed: int, progress: Progress | None = None) -> Run:
     monmdp, seeds = task.monmdp, streams(task.monmdp, seed)
     env_rng, agent_rng, eval_rng = (np.random.default_rng(s) for s in seeds)
     state: Any
+    mark: Any
     if isinstance(task.agent, AgentConfig):
         state = task.agent.state(monmdp.shape, monmdp.mdp.r_min, monmdp)
         go, mark = compiled(run), stamp(type(state))
@@ -266,32 +277,42 @@ def carry_out(task: Task, seed: int, progress: Progress | None = None) -> Run:
         state, go, mark = _Shell(made, monmdp.shape), run, np.empty(0)
 
     checkpoints = -(-task.steps // task.every)
-    curve = np.zeros((checkpoints, len(COLUMNS)))
+    scores = np.zeros((checkpoints, len(SCORES)))
+    counters = np.zeros((checkpoints, len(COUNTERS)), dtype=np.int64)
     clock = np.zeros(CLOCK, dtype=np.int64)
     clock[1] = -1
     seen = np.zeros(monmdp.mdp.n_pairs, dtype=np.bool_)
+    # Policies wait for their test in a buffer that does not grow with the number of checkpoints.
+    room = min(checkpoints, max(1, BUFFER // (monmdp.n_states * monmdp.n_actions)))
+    policies = np.empty((room, monmdp.n_states, monmdp.n_actions))
     kept: list[dict[str, Any]] = []
-    pauses = set(task.snapshot_steps) | {task.steps}
+    pauses = {*task.snapshot_steps, *range(0, task.steps, room * task.every), task.steps} - {0}
     if progress is not None:
-        pauses |= {round(task.steps * i / 20) for i in range(1, 20)}
+        pauses |= {round(task.steps * i / 20) for i in range(1, 20)} - {0}
+    if 0 in task.snapshot_steps:
+        kept.append(_snapshot(task, state))
+    done = 0
     for stop in sorted(pauses):
+        now = slice(done, -(-stop // task.every))
+        done = now.stop
         go(
-            task.tables, task.chances, state, clock, stop, task.settings["time_limit"], task.every,
-            task.gamma, task.eval_episodes, curve, seen, env_rng, agent_rng, eval_rng, mark,
+            task.tables, state, clock, stop, task.settings["time_limit"], task.every, policies,
+            counters[now], seen, env_rng, agent_rng, mark,
+        )  # fmt: skip
+        evaluate(
+            task.tables, task.chances, policies[: now.stop - now.start], task.gamma,
+            task.settings["time_limit"], task.eval_episodes, eval_rng, scores[now],
         )  # fmt: skip
         if stop in task.snapshot_steps:
-            kept.append({name: getattr(state, name).copy() for name in task.agent.snapshot_fields})  # type: ignore[union-attr]
+            kept.append(_snapshot(task, state))
         if progress is not None:
             progress(stop)
 
     policy = np.zeros((monmdp.n_states, monmdp.n_actions))
     test_policy(state, policy)
-    columns = dict(zip(COLUMNS, curve.T.copy(), strict=True))
-    columns["rewards_seen"] = (
-        columns["rewards_seen"] / task.n_observable
-        if task.n_observable
-        else np.full(checkpoints, np.nan)
-    )
+    columns = dict(zip(SCORES, scores.T.copy(), strict=True))
+    columns |= dict(zip(COUNTERS, counters.T.astype(np.float64), strict=True))
+    columns["rewards_seen"] /= task.n_observable if task.n_observable else np.nan
     origin = {key: task.settings[key] for key in ("world", "monitor", "agent", "steps")}
     return Run(
         settings=task.settings,
@@ -302,6 +323,12 @@ def carry_out(task: Task, seed: int, progress: Progress | None = None) -> Run:
         snapshot_steps=np.array(task.snapshot_steps, dtype=np.int64),
         snapshots={name: np.stack([s[name] for s in kept]) for name in (kept[0] if kept else ())},
     )
+
+
+def _snapshot(task: Task, state: Any) -> dict[str, Any]:
+    """Copies of what the agent's configuration wants kept."""
+    assert isinstance(task.agent, AgentConfig)
+    return {name: getattr(state, name).copy() for name in task.agent.snapshot_fields}
 
 
 class _Shell:
@@ -364,11 +391,8 @@ def _test_policy(agent: _Shell, policy: FloatArray) -> None:
     policy[:] = Policy(agent.shape, agent.agent.test_policy()).probability
 
 
-implement(
-    _Shell, begin_episode=_begin_episode, act=_act, update=_update, test_policy=_test_policy
-)
+implement(_Shell, begin_episode=_begin_episode, act=_act, update=_update, test_policy=_test_policy)
 
 
 def _name_of(thing: Any) -> str:
     return f"{getattr(thing, '__module__', '')}:{getattr(thing, '__qualname__', repr(thing))}"
-

@@ -1,0 +1,70 @@
+"""Do we learn as fast as the authors' released code?
+
+The released code was run with its own settings for a few seeds; `REFERENCE` holds the step from
+which on each of its learning curves stays at its plateau. Ours with the preset `released`, 30 seeds
+each. Two distributions are compatible if neither the Mann-Whitney nor the Kolmogorov-Smirnov test
+(two-sided, exact where possible) rejects at 1 %.
+
+    python benchmarks/reference.py [--seeds 30]
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+import numpy as np
+from scipy.stats import ks_2samp, mannwhitneyu
+
+from monmdp import experiment, planning
+
+REFERENCE = {
+    # world, monitor, parameters, steps: plateau reached at, seed by seed
+    ("bottleneck", "button", (), 50_000): (1700, 1800, 1900, 2000, 2000, 2100),
+    ("bottleneck", "button", (("rho", 0.05),), 50_000): (
+        10400, 11300, 11300, 12300, 13700, 27400,
+    ),
+    ("river-swim", "full", (), 20_000): (200, 400, 400, 400, 600, 600),
+    ("hazard", "ask", (), 20_000): (600, 700, 700, 700, 700, 700, 800),
+}  # fmt: skip
+LEVEL = 0.01
+
+
+def plateau(run: experiment.Run) -> int:
+    """First checkpoint from which on the exact return of the test policy stays what it is."""
+    returns = run.curve["worst_case_return"]
+    other = np.flatnonzero(np.abs(returns - returns[-1]) > 1e-9)
+    return int(run.step[other[-1] + 1]) if len(other) else 0
+
+
+def main() -> None:
+    """Compare and print; exit code 1 if something is incompatible."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", type=int, default=30)
+    args = parser.parse_args()
+    print("| world | monitor | released code: median (range, n) | ours | optimal | MW p | KS p |")
+    print("|---|---|---|---|---|---|---|")
+    failed = False
+    for (world, monitor, params, steps), theirs in REFERENCE.items():
+        asked = experiment.request(world, monitor, params=dict(params), preset="released")
+        task = experiment.prepare(asked.monmdp, asked.agent, steps)
+        runs = experiment.train_seeds(task, range(args.seeds), jobs=2)
+        ours = [plateau(run) for run in runs]
+        best = planning.solve(asked.monmdp).episode_return
+        optimal = sum(abs(run.curve["worst_case_return"][-1] - best) < 1e-6 for run in runs)
+        p = mannwhitneyu(theirs, ours).pvalue, ks_2samp(theirs, ours).pvalue
+        failed |= min(p) < LEVEL
+        columns = [
+            f"{np.median(x):,.0f} ({min(x):,} - {max(x):,}, {len(x)})" for x in (theirs, ours)
+        ]
+        rho = "".join(f" ρ={value}" for _, value in params)
+        print(
+            f"| {world} | {monitor}{rho} | {columns[0]} | {columns[1]} | {optimal}/{len(runs)} "
+            f"| {p[0]:.2f} | {p[1]:.2f} |"
+        )
+    print("incompatible" if failed else f"all compatible at the level {LEVEL:g}")
+    sys.exit(failed)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,613 @@
+"""Training: one loop in two guises, evaluation, seeds, resuming, policies, summaries."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import monmdp
+from conftest import WORLDS, dense_policy_values, random_monmdp, seeds, worst_by_hand
+from monmdp import MonMDPError, agents, compiling, experiment
+from monmdp.compiling import compiled, stamp
+from monmdp.experiment import Policy, Run, loop, summary, train, training
+from monmdp.experiment.evaluation import SCORES, chances, evaluate, own_tables
+from monmdp.experiment.policy import checked_evaluation
+from monmdp.experiment.seeds import cores, default_folder, run_file
+from monmdp.experiment.training import carry_out, prepare
+from monmdp.model.monmdp import Shape
+
+AGENTS = list(agents.registry)
+
+
+class Wanderer:
+    """A user's agent in plain Python: it wanders, and remembers what it was told."""
+
+    def __init__(self, shape, rng, laziness: float = 0.0):
+        self.shape, self.rng, self.laziness = shape, rng, laziness
+        self.seen = []
+        self.begun = 0
+
+    def begin_episode(self):
+        self.begun += 1
+        return self.begun % 2 == 1
+
+    def act(self, observation):
+        assert set(observation) == {"env", "mon"}
+        n_ae, n_am = self.shape.n_env_actions, self.shape.n_monitor_actions
+        return {"env": int(self.rng.integers(n_ae)), "mon": int(self.rng.integers(n_am))}
+
+    def update(self, transition):
+        self.seen.append(transition)
+
+    def test_policy(self):
+        n_se, n_sm, n_ae, n_am = self.shape
+        return np.full((n_se * n_sm, n_ae * n_am), 1 / (n_ae * n_am))
+
+
+# ---- one loop -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", AGENTS)
+def test_the_loop_does_the_same_compiled_and_as_plain_python(name):
+    problem = monmdp.make("hazard", "button", rho=0.5)
+    config, results = agents.config(name, log_base=1.5), []
+    for go in (compiled(loop.run), loop.run):
+        state = config.state(problem.shape, problem.mdp.r_min, problem)
+        clock = np.zeros(loop.CLOCK, dtype=np.int64)
+        clock[1] = -1
+        policies = np.zeros((8, problem.n_states, problem.n_actions))
+        counters = np.zeros((8, len(loop.COUNTERS)), dtype=np.int64)
+        seen = np.zeros(problem.mdp.n_pairs, dtype=bool)
+        rngs = [np.random.default_rng(i) for i in range(2)]
+        for begin, stop in ((0, 123), (3, 400)):
+            go(
+                own_tables(problem), state, clock, stop, 50, 50, policies[begin:],
+                counters[begin:], seen, *rngs, stamp(type(state)),
+            )  # fmt: skip
+        drawn = [rng.bit_generator.state["state"]["state"] for rng in rngs]
+        q = (state.q_opt, state.q_obs, state.r_opt, state.r_obs)
+        results.append((state.n, *q, clock, policies, counters, seen, drawn))
+    for a, b in zip(*results, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("name", AGENTS)
+def test_evaluation_never_changes_training(name):
+    problem, ends = monmdp.make("two-room-3x5", "ask"), []
+    for options in (
+        {},
+        {"every": 7},
+        {"evaluation": "monte-carlo"},
+        {"evaluation": "monte-carlo", "episodes": 3, "every": 13},
+        {"progress": lambda _: None},
+        {"snapshots": [1, 500, 999, 1000]},
+    ):
+        snapshots = options.pop("snapshots", [1000])
+        run = train(problem, name, 1000, 4, snapshots=snapshots, **options)
+        ends.append({name: values[-1] for name, values in run.snapshots.items()})
+    for end in ends[1:]:
+        for field, values in end.items():
+            np.testing.assert_array_equal(values, ends[0][field])
+
+
+def test_same_seed_same_run_and_other_seeds_others():
+    problem = monmdp.make("hazard", "ask")
+    one, same, other = (train(problem, "monitored-mbie-eb", 500, s) for s in (1, 1, 2))
+    for name in one.curve:
+        np.testing.assert_array_equal(one.curve[name], same.curve[name])
+    assert any((one.curve[name] != other.curve[name]).any() for name in one.curve)
+
+
+def test_streams_depend_on_seed_problem_and_role_and_not_on_names():
+    a, b = monmdp.make("hazard", "ask"), monmdp.make("hazard", "ask", rho=0.5)
+    all_seeds = [*experiment.streams(a, 0), *experiment.streams(a, 1), *experiment.streams(b, 0)]
+    assert len(set(all_seeds)) == 9
+    assert experiment.fingerprint(a) == experiment.fingerprint(monmdp.make("hazard", "ask"))
+    named = monmdp.join(a.mdp, monmdp.monitors.make("ask"))
+    assert experiment.streams(named, 0) == experiment.streams(a, 0)
+    with pytest.raises(MonMDPError, match="seed"):
+        experiment.streams(a, -1)
+
+
+def test_agents_on_the_same_seed_meet_the_same_environment_stream():
+    """Whatever the agent, the n-th draw of the environment is the same: here, the start states."""
+    problem = monmdp.make("river-swim", "button", time_limit=3)
+    starts = []
+    for laziness in (0.0, 1.0):
+        agent = Wanderer(problem.shape, np.random.default_rng(int(laziness)), laziness)
+        train(problem, agent, 60, 9)
+        starts.append([agent.seen[t].observation for t in range(0, 60, 3)])
+    assert starts[0] == starts[1]
+    assert len({tuple(s.values()) for s in starts[0]}) > 1
+
+
+def test_a_plain_python_agent_sees_only_what_is_shown():
+    problem = monmdp.make("bottleneck", "ask", rho=0.5)
+    agent = Wanderer(problem.shape, np.random.default_rng(0))
+    run = train(problem, agent, 300, 0, every=100)
+    assert len(agent.seen) == 300
+    assert agent.begun >= run.curve["episodes"][-1]
+    assert run.curve["observe_episodes"][-1] == -(-run.curve["episodes"][-1] // 2)
+    for t in agent.seen:
+        shown = t.reward is not None
+        assert not (shown and t.action["mon"] == 0), "only asking shows"
+        assert t.monitor_reward == (-0.2 if t.action["mon"] == 1 else 0.0)
+    assert any(t.reward is not None for t in agent.seen)
+    uniform = agent.test_policy()
+    exact = Policy(problem.shape, uniform).evaluate(problem)
+    assert run.curve["episode_return"][0] == pytest.approx(exact["episode_return"])
+    assert run.settings["agent"].endswith(":Wanderer")
+
+
+def test_wrong_python_agents_are_named():
+    problem = monmdp.make("loop", "ask")
+
+    class Far(Wanderer):
+        def act(self, observation):
+            return {"env": 9 + observation["mon"], "mon": 0}
+
+    class Odd(Wanderer):
+        def act(self, observation):
+            return observation["env"]
+
+    class Leaky(Wanderer):
+        def test_policy(self):
+            return super().test_policy() / 2
+
+    with pytest.raises(MonMDPError, match="env 0 to 4"):
+        train(problem, Far, 10)
+    with pytest.raises(MonMDPError, match="an action is"):
+        train(problem, Odd, 10)
+    with pytest.raises(MonMDPError, match="no distribution in joint state 0"):
+        train(problem, Leaky, 10)
+    with pytest.raises(MonMDPError, match="begin_episode, act, update and test_policy"):
+        train(problem, lambda shape, _: shape, 10)
+    with pytest.raises(MonMDPError, match="begin_episode, act, update and test_policy"):
+        train(problem, 3, 10)
+    with pytest.raises(MonMDPError, match="snapshots"):
+        train(problem, Wanderer, 10, snapshots=1)
+
+
+def test_checkpoints_and_columns():
+    run = train(monmdp.make("bottleneck", "button"), "monitored-mbie-eb", 2050, 0)
+    assert run.step.tolist() == list(range(0, 2050, 100))
+    assert set(run.curve) == {*SCORES, *loop.COUNTERS}
+    c = run.curve
+    assert c["episodes"][0] == c["observe_episodes"][0] == 1
+    assert (np.diff(c["episodes"]) >= 0).all()
+    assert (c["observe_episodes"] <= c["episodes"]).all()
+    assert c["rewards_seen"][0] == 0
+    assert (np.diff(c["rewards_seen"]) >= 0).all()
+    assert c["rewards_seen"].max() <= 1
+    # at step 0 every action is tied: the test policy is uniform
+    problem = monmdp.make("bottleneck", "button")
+    uniform = np.full((problem.n_states, problem.n_actions), 1 / problem.n_actions)
+    first = Policy(problem.shape, uniform).evaluate(problem)
+    for name in SCORES:
+        assert c[name][0] == pytest.approx(first[name])
+
+
+def test_nothing_observable_is_no_fraction():
+    run = train(monmdp.make("treasure-hunter", "level-up"), "monitored-mbie-eb", 100, 0)
+    assert np.isnan(run.curve["rewards_seen"]).all()
+
+
+def test_the_test_policy_is_the_one_planned_before_the_running_episode():
+    # River Swim never ends and is cut at 200 steps: plans are made at 0, 200, 400, …
+    run = train(monmdp.make("river-swim", "full"), "monitored-mbie-eb", 2000, 0)
+    returns = run.curve["episode_return"]
+    np.testing.assert_array_equal(returns[0::2], returns[1::2])
+    assert len(set(returns[0::2])) > 1
+
+
+# ---- evaluation ---------------------------------------------------------------------------------
+
+
+def scores_of(problem, policy, gamma=0.9, episodes=0, seed=0):
+    out, rng, limit = np.zeros((1, 5)), np.random.default_rng(seed), problem.mdp.time_limit
+    tables = own_tables(problem)
+    evaluate(tables, chances(problem), policy[None], gamma, limit, episodes, rng, out)
+    return dict(zip(SCORES, out[0], strict=True))
+
+
+def random_policy(problem, rng):
+    policy = rng.dirichlet(np.full(problem.n_actions, 0.5), size=problem.n_states)
+    policy[policy < 0.05] = 0
+    return policy / policy.sum(axis=1, keepdims=True)
+
+
+@settings(max_examples=30)
+@given(seed=seeds)
+def test_exact_evaluation_is_backward_induction(seed):
+    problem, rng = random_monmdp(seed), np.random.default_rng(seed)
+    policy = random_policy(problem, rng)
+    found = scores_of(problem, policy)
+    for name, p in (("episode_return", problem), ("worst_case_return", worst_by_hand(problem))):
+        values = dense_policy_values(p, policy, 0.9, horizon=problem.mdp.time_limit)
+        assert found[name] == pytest.approx(problem.start @ values, abs=1e-10)
+    again = monmdp.evaluate(problem, policy, 0.9, horizon=problem.mdp.time_limit)
+    assert found["episode_return"] == pytest.approx(again.value, abs=1e-10)
+
+
+@pytest.mark.parametrize("world", WORLDS)
+@pytest.mark.parametrize("monitor", ["button", "semi-random", "n-experts", "level-up"])
+def test_monte_carlo_agrees_with_exact(world, monitor):
+    problem = monmdp.make(world, monitor)
+    policy = random_policy(problem, np.random.default_rng(1))
+    exact = scores_of(problem, policy, 0.99)
+    drawn = np.array([list(scores_of(problem, policy, 0.99, 40, s).values()) for s in range(50)])
+    error = drawn.std(axis=0, ddof=1) / np.sqrt(len(drawn))
+    for i, name in enumerate(SCORES):
+        assert abs(drawn[:, i].mean() - exact[name]) <= 5 * error[i] + 0.02, (
+            name
+        )  # rare: never drawn
+
+
+def test_goal_and_bottom_visits_are_the_worlds():
+    problem = monmdp.make("bottleneck", "full-random")
+    best = monmdp.solve(problem)
+    found = scores_of(problem, best.minimax.policy, 0.99)
+    assert found["goal_visits"] == pytest.approx(1)
+    assert found["bottom_visits"] == 0
+    assert found["episode_return"] == pytest.approx(best.episode_return)
+    always_right = np.zeros((36, 5))
+    always_right[:, 2] = 1
+    right = scores_of(problem, always_right, 0.99)
+    # the agent enters the ⊥ cell on its second move and acts from it once
+    assert right["bottom_visits"] == 1
+    assert right["goal_visits"] == 0
+    assert right["episode_length"] == 50
+
+
+@pytest.mark.parametrize("episodes", [0, 20])
+def test_policies_in_a_row_score_what_they_score_alone(episodes):
+    problem, rng = monmdp.make("hazard", "button"), np.random.default_rng(0)
+    one, two = random_policy(problem, rng), random_policy(problem, rng)
+    row, limit = np.stack([one, one, two, one]), problem.mdp.time_limit
+    scores, rng = np.zeros((4, len(SCORES))), np.random.default_rng(3)
+    evaluate(own_tables(problem), chances(problem), row, 0.9, limit, episodes, rng, scores)
+    alone = [list(scores_of(problem, policy).values()) for policy in row]
+    if episodes == 0:
+        np.testing.assert_array_equal(scores, alone)
+    else:
+        assert (scores[0, 0], scores[0, 4]) != (scores[1, 0], scores[1, 4])  # drawn anew
+    np.testing.assert_array_equal(scores[:, 1], np.array(alone)[:, 1])
+
+
+def test_the_buffer_of_policies_makes_no_difference(monkeypatch):
+    problem, curves = monmdp.make("hazard", "ask"), []
+    for buffer in (1, 700, 10**6):
+        monkeypatch.setattr(training, "BUFFER", buffer)
+        run = train(problem, "monitored-mbie-eb", 950, 1, evaluation="monte-carlo", episodes=3)
+        curves.append(run.curve)
+    for name in curves[0]:
+        for other in curves[1:]:
+            np.testing.assert_array_equal(curves[0][name], other[name])
+
+
+def test_wrong_evaluations_are_named():
+    with pytest.raises(MonMDPError, match="did you mean 'monte-carlo'"):
+        checked_evaluation("montecarlo", 10)
+    with pytest.raises(MonMDPError, match="episodes"):
+        checked_evaluation("exact", 0)
+
+
+# ---- requests -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("args", "options", "message"),
+    [
+        (("monitored-mbie-eb", 0), {}, "steps"),
+        (("monitored-mbie-eb", -5), {}, "steps"),
+        (("monitored-mbie-eb", 2.5), {}, "steps"),
+        (("monitored-mbie-bb", 10), {}, "did you mean 'monitored-mbie-eb'"),
+        (("monitored-mbie-eb", 10), {"every": 0}, "every"),
+        (("monitored-mbie-eb", 10), {"gamma": 1}, r"\[0, 1\)"),
+        (("monitored-mbie-eb", 10), {"snapshots": [11]}, "step 11 is after the last one"),
+        (("monitored-mbie-eb", 10), {"evaluation": "guess"}, "unknown evaluation"),
+    ],
+)
+def test_bad_requests_fail_before_any_work(args, options, message):
+    with pytest.raises(MonMDPError, match=message):
+        prepare(monmdp.make("loop", "ask"), *args, **options)
+
+
+def test_problems_that_an_agent_is_not_for_fail_before_any_work():
+    with pytest.raises(MonMDPError, match="a MonMDP expected"):
+        prepare("loop", "monitored-mbie-eb", 10)
+    with pytest.raises(MonMDPError, match="not offered for monitor 'semi-random'"):
+        prepare(monmdp.make("loop", "semi-random"), "known-monitor", 10)
+    endless = monmdp.worlds.from_tables(np.ones((1, 2, 1)), np.zeros((1, 2)))
+    with pytest.raises(MonMDPError, match="no time limit"):
+        prepare(monmdp.join(endless, monmdp.monitors.make("ask")), "monitored-mbie-eb", 10)
+
+
+def test_request_sorts_parameters_and_applies_presets():
+    asked = experiment.request("one-way", "level-up", params={"rho": "0.5", "beta": "0.1"})
+    assert asked.agent == agents.MonitoredMBIEEB(beta=0.1)
+    assert asked.parameters == {"monitor.rho": 0.5}
+    released = experiment.request("one-way", "level-up", preset="released")
+    assert released.agent == agents.MonitoredMBIEEB(growth="log", schedule="released")
+    assert released.parameters == {"world.one_way": "block", "monitor.start": "uniform"}
+    np.testing.assert_allclose(released.monmdp.monitor.start, 1 / 3)
+    mine = experiment.request(
+        "one-way", "level-up", params={"one_way": "push", "growth": "none"}, preset="released"
+    )
+    assert mine.agent == agents.MonitoredMBIEEB(growth="none", schedule="released")
+    assert mine.parameters["world.one_way"] == "push"
+    assert experiment.request("river-swim", "full").agent.q_opt_init == 30
+    finished = monmdp.make("loop", "ask")
+    assert experiment.request(finished, None, params={"agent.beta": "1"}).agent.beta == 1
+    with pytest.raises(MonMDPError, match="did you mean 'beta_obs'"):
+        experiment.request("loop", "ask", params={"beta_obz": 1})
+    with pytest.raises(MonMDPError, match="which monitor"):
+        experiment.request("loop", None)
+
+
+# ---- seeds --------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def task():
+    return prepare(monmdp.make("loop", "ask"), "monitored-mbie-eb", 300)
+
+
+def test_the_number_of_jobs_makes_no_difference(task, tmp_path):
+    for jobs in (1, 3):
+        told = []
+        experiment.train_seeds(
+            task, range(4), jobs=jobs, out=tmp_path / str(jobs),
+            progress=lambda seed, steps, told=told: told.append((seed, steps)),
+        )  # fmt: skip
+        assert sorted(seed for seed, steps in told if steps == 300) == [0, 1, 2, 3]
+    names = sorted(p.name for p in (tmp_path / "1").iterdir())
+    assert names == ["seed-0000.npz", "seed-0001.npz", "seed-0002.npz", "seed-0003.npz",
+                     "settings.json"]  # fmt: skip
+    for name in names:
+        assert (tmp_path / "1" / name).read_bytes() == (tmp_path / "3" / name).read_bytes()
+
+
+def test_plain_python_agents_run_in_processes():
+    task = prepare(monmdp.make("loop", "ask"), Wanderer, 200)
+    one = experiment.train_seeds(task, range(2), jobs=1)
+    two = experiment.train_seeds(task, range(2), jobs=2, progress=lambda *_: None)
+    for a, b in zip(one, two, strict=True):
+        assert a.seed == b.seed
+        np.testing.assert_array_equal(a.curve["rewards_seen"], b.curve["rewards_seen"])
+
+
+def test_a_killed_command_goes_on_where_it_stopped(task, tmp_path, monkeypatch):
+    def killed(seed, steps):
+        if seed == 2 and steps > 100:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        experiment.train_seeds(task, range(4), out=tmp_path / "runs", progress=killed)
+    done = sorted(p.name for p in (tmp_path / "runs").glob("*.npz"))
+    assert done == ["seed-0000.npz", "seed-0001.npz"]
+
+    worked = []
+
+    def counted(task, seed, progress):
+        worked.append(seed)
+        return carry_out(task, seed, progress)
+
+    monkeypatch.setattr("monmdp.experiment.seeds.carry_out", counted)
+    runs = experiment.train_seeds(task, range(4), out=tmp_path / "runs")
+    assert worked == [2, 3]
+    fresh = experiment.train_seeds(task, range(4))
+    for a, b in zip(runs, fresh, strict=True):
+        np.testing.assert_array_equal(a.curve["episode_return"], b.curve["episode_return"])
+        np.testing.assert_array_equal(a.policy.probability, b.policy.probability)
+        assert a.seed == b.seed
+
+
+def test_runs_of_different_kinds_do_not_mix(task, tmp_path):
+    experiment.train_seeds(task, [0], out=tmp_path / "runs")
+    other = prepare(task.monmdp, agents.MonitoredMBIEEB(beta=0.1), 200)
+    with pytest.raises(MonMDPError, match=r"parameters.beta is 0.0005 there, 0.1 here; steps is"):
+        experiment.train_seeds(other, [0], out=tmp_path / "runs")
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.tex").write_text("…")
+    with pytest.raises(MonMDPError, match="not empty"):
+        experiment.train_seeds(task, [0], out=tmp_path / "mine")
+    (tmp_path / "file").write_text("")
+    with pytest.raises(MonMDPError, match="cannot use"):
+        experiment.train_seeds(task, [0], out=tmp_path / "file")
+    (tmp_path / "runs" / "settings.json").write_text("{")
+    with pytest.raises(MonMDPError, match="damaged"):
+        experiment.train_seeds(task, [0], out=tmp_path / "runs")
+
+
+def test_a_damaged_run_is_named(task, tmp_path):
+    experiment.train_seeds(task, [0], out=tmp_path / "runs")
+    file = run_file(tmp_path / "runs", 0)
+    file.write_bytes(file.read_bytes()[:100])
+    with pytest.raises(MonMDPError, match=r"seed-0000.npz: damaged"):
+        experiment.train_seeds(task, [0], out=tmp_path / "runs")
+
+
+def test_bad_seeds_and_jobs(task):
+    for options, message in (
+        ({"seeds": []}, "at least one seed"),
+        ({"seeds": [-1]}, "seed"),
+        ({"seeds": [0], "jobs": 0}, "jobs"),
+    ):
+        with pytest.raises(MonMDPError, match=message):
+            experiment.train_seeds(task, **options)
+    assert cores() >= 1
+
+
+def test_every_kind_of_run_has_a_folder_of_its_own(task):
+    one = default_folder(task.settings)
+    assert one.parts[0] == "runs"
+    assert one.name.startswith("loop-ask-monitored-mbie-eb-")
+    assert default_folder(task.settings | {"steps": 7}) != one
+    assert "/" not in default_folder(task.settings | {"world": "a/b:c"}).name
+
+
+def test_runs_survive_their_file(tmp_path):
+    run = train(monmdp.make("loop", "ask"), "monitored-mbie-eb", 300, 5, snapshots=3)
+    assert run.snapshot_steps.tolist() == [100, 200, 300]
+    assert run.snapshots["n"].sum(axis=(1, 2)).tolist() == [100, 200, 300]
+    run.save(tmp_path / "run.npz")
+    again = Run.load(tmp_path / "run.npz")
+    assert again.settings == json.loads(json.dumps(run.settings))
+    assert (again.seed, again.policy.origin) == (5, run.policy.origin)
+    for name, values in run.curve.items():
+        np.testing.assert_array_equal(again.curve[name], values)
+    for name, values in run.snapshots.items():
+        np.testing.assert_array_equal(again.snapshots[name], values)
+    np.testing.assert_array_equal(again.step, run.step)
+    np.testing.assert_array_equal(again.snapshot_steps, run.snapshot_steps)
+    run.policy.save(tmp_path / "policy.npz")
+    with pytest.raises(MonMDPError, match="no run"):
+        Run.load(tmp_path / "policy.npz")
+
+
+# ---- policies -----------------------------------------------------------------------------------
+
+
+def test_a_learnt_policy_can_be_saved_loaded_and_used_elsewhere(tmp_path):
+    problem = monmdp.make("bottleneck", "button")
+    run = train(problem, "monitored-mbie-eb", 5000, 0)
+    run.policy.save(tmp_path / "policy.npz")
+    run.save(tmp_path / "run.npz")
+    best = monmdp.solve(problem).episode_return
+    for file in ("policy.npz", "run.npz"):
+        policy = Policy.load(tmp_path / file)
+        assert policy.origin["seed"] == 0
+        assert policy.evaluate(problem)["worst_case_return"] == pytest.approx(best)
+    rare = policy.evaluate(monmdp.make("bottleneck", "button", rho=0.05))
+    assert rare["episode_return"] == pytest.approx(best)
+    # Another world of this shape. Its button is elsewhere: when ON the policy looks for it in vain.
+    elsewhere = policy.evaluate(monmdp.make("empty", "button"))
+    assert elsewhere["goal_visits"] == 0.5
+    drawn = policy.evaluate(problem, evaluation="monte-carlo", episodes=2000, seed=1)
+    assert drawn["episode_return"] == pytest.approx(best, abs=0.1)
+    assert drawn == policy.evaluate(problem, evaluation="monte-carlo", episodes=2000, seed=1)
+    with pytest.raises(MonMDPError, match="36 x 2 states, 5 x 1 actions; bottleneck / ask has 36"):
+        policy.evaluate(monmdp.make("bottleneck", "ask"))
+
+
+def test_a_policy_acts():
+    problem = monmdp.make("empty", "ask")
+    plan = monmdp.solve(problem).minimax
+    policy = Policy(problem.shape, plan.policy)
+    env, rng = monmdp.envs.MonMDPEnv(problem), np.random.default_rng(0)
+    observation, _ = env.reset(seed=0)
+    total, discount, over = 0.0, 1.0, False
+    while not over:
+        observation, reward, over, truncated, _ = env.step(policy.act(observation, rng))
+        total += discount * reward
+        discount *= 0.99
+        assert not truncated
+    assert policy.act(observation, rng)["mon"] in (0, 1)
+
+
+def test_what_is_no_policy_is_refused(tmp_path):
+    with pytest.raises(MonMDPError, match="shape"):
+        Policy(Shape(2, 1, 2, 1), np.ones((3, 2)))
+    with pytest.raises(MonMDPError, match="no distribution in joint state 1"):
+        Policy(Shape(2, 1, 2, 1), [[1, 0], [0.5, 0.6]])
+    with pytest.raises(MonMDPError, match="no such file"):
+        Policy.load(tmp_path / "none.npz")
+    monmdp.make("loop", "ask").save(tmp_path / "problem.npz")
+    with pytest.raises(MonMDPError, match="no policy in it"):
+        Policy.load(tmp_path / "problem.npz")
+    with pytest.raises(MonMDPError, match=r"must end in .npz"):
+        Policy(Shape(1, 1, 1, 1), [[1.0]]).save(tmp_path / "policy.txt")
+
+
+# ---- summaries ----------------------------------------------------------------------------------
+
+
+def fake_run(returns, seed=0):
+    values = np.array(returns, dtype=float)
+    return Run(
+        settings={"evaluation": "exact", "episodes": 0},
+        seed=seed,
+        step=np.arange(len(values)) * 100,
+        curve={"worst_case_return": values, "episode_return": values},
+        policy=Policy(Shape(1, 1, 1, 1), [[1.0]]),
+        snapshot_steps=np.zeros(0, dtype=int),
+        snapshots={},
+    )
+
+
+@pytest.mark.parametrize(
+    ("returns", "value", "expected"),
+    [
+        ([0, 0.5, 1, 1, 1], 1.0, 200),
+        ([1, 1, 1], 1.0, 0),
+        ([0, 1, 0.5, 1, 0.99], 1.0, 300),
+        ([0, 1, 0.5, 1, 0.98], 1.0, None),
+        ([19.7, 19.81, 19.9], 20.0, 100),  # 1 % of a value above 1
+        ([-0.05, 0.0, 0.0], 0.0, 100),
+    ],
+)
+def test_steps_to_minimax_optimality(returns, value, expected):
+    assert experiment.steps_to_minimax(fake_run(returns), value) == expected
+
+
+def test_smoothing_and_intervals():
+    np.testing.assert_allclose(summary.smooth([1.0, 0.0, 0.0]), [1, 0.9, 0.81])
+    values = np.array([[1.0, 2.0], [3.0, 2.0]])
+    np.testing.assert_allclose(summary.half_width(values), [1.96 * np.sqrt(2) / np.sqrt(2), 0])
+    assert np.isnan(summary.half_width(values[:1])).all()
+
+
+def test_the_summary_and_its_picture():
+    problem = monmdp.make("loop", "ask")
+    solution = monmdp.solve(problem)
+    runs = [train(problem, "monitored-mbie-eb", 2000, s) for s in range(3)]
+    found = experiment.summarize(runs, solution)
+    assert found.seeds == found.seeds_converged == 3
+    assert found.final_mean == pytest.approx(solution.episode_return)
+    assert found.final_interval[0] <= found.final_mean <= found.final_interval[1]
+    assert found.to_dict()["steps_to_1pct"] == [
+        experiment.steps_to_minimax(run, solution.episode_return) for run in runs
+    ]
+    alone = experiment.summarize(runs[:1], solution)
+    assert alone.final_interval is None
+    for chosen in (runs, runs[:1]):
+        figure = experiment.draw_runs({"monitored-mbie-eb": chosen}, solution)
+        (axes,) = figure.axes
+        labels = [text.get_text() for text in axes.get_legend().get_texts()]
+        assert labels == ["monitored-mbie-eb", "minimax-optimal"]
+        assert f"n = {len(chosen)}" in figure.texts[0].get_text()
+
+
+# ---- compiling ----------------------------------------------------------------------------------
+
+
+def test_an_edited_source_is_another_type(monkeypatch):
+    now = stamp(training._Shell)
+    compiling._stamp.cache_clear()
+    original = compiling.inspect.getsource
+    monkeypatch.setattr(
+        compiling.inspect, "getsource",
+        lambda m: original(m) + ("#" if m.__name__ == "monmdp.model.dynamics" else ""),
+    )  # fmt: skip
+    try:
+        assert stamp(training._Shell).dtype != now.dtype
+    finally:
+        compiling._stamp.cache_clear()
+
+
+@given(st.integers(1, 10**6))
+def test_snapshots_are_spread_evenly_up_to_the_end(steps):
+    problem = _LOOP
+    n = min(5, steps)
+    at = prepare(problem, "monitored-mbie-eb", steps, snapshots=n).snapshot_steps
+    assert at[-1] == steps
+    assert len(at) == n
+    assert sorted(set(at)) == list(at)
+
+
+_LOOP = monmdp.make("loop", "full")
