@@ -4,13 +4,14 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: help demo test lint types check bench format lock clean
+.PHONY: help demo test lint types check bench witness format lock clean
 
 help:
-	@echo "make demo    solve and draw every world (pictures in demo/)"
+	@echo "make demo    solve and draw every world, train an agent (pictures in demo/)"
 	@echo "make test    the core tests"
 	@echo "make lint    ruff and codespell        make types   mypy, strict"
-	@echo "make check   test + lint + types       make bench   the planner against QuantEcon"
+	@echo "make check   test + lint + types       make bench   how fast planning and training are"
+	@echo "make witness which settings converge, and the comparison with the released code (10 min)"
 	@echo "make format  let ruff rewrite          make lock    renew the development lock"
 
 # The environment: the locked, hashed packages, then monmdp itself in place.
@@ -38,7 +39,13 @@ types: $(READY)
 check: test lint types
 
 bench: $(READY)
+	$(BIN)/python benchmarks/engine.py
 	$(BIN)/python benchmarks/planning.py --million
+
+# Heavy: every setting of the paper, 30 seeds; and a comparison with the released code.
+witness: $(READY)
+	$(BIN)/python benchmarks/reference.py
+	$(BIN)/python benchmarks/convergence.py
 
 format: $(READY)
 	$(BIN)/ruff check --fix .

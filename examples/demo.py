@@ -1,7 +1,9 @@
-"""Solve and draw every world: what `make demo` runs.
+"""Solve and draw every world, and train: what `make demo` runs.
 
 Writes one picture of each world and one sheet with all of them, and prints for every world and
 monitor the value of the minimax-optimal policy, with what can never be seen and what that costs.
+Then Monitored MBIE-EB learns Bottleneck with a button that shows one reward in twenty, with the
+monitor unknown and known.
 """
 
 from __future__ import annotations
@@ -9,7 +11,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from monmdp import drawing, make, monitors, planning, worlds
+from monmdp import agents, drawing, experiment, make, monitors, planning, worlds
 
 
 def main() -> None:
@@ -39,6 +41,21 @@ def main() -> None:
         drawing.save(drawing.draw_world(mdp, title=name), out / f"{name}.png")
     drawing.save(drawing.gallery(all_worlds), out / "worlds.png")
     print(f"\npictures: {out}/worlds.png and one for each world beside it")
+
+    print("\ntraining on bottleneck / button, rho=0.05 (the first time, compiling takes a while)")
+    problem = make("bottleneck", "button", rho=0.05)
+    solution, runs = planning.solve(problem), {}
+    for name in agents.registry:
+        task = experiment.prepare(problem, name, steps=50_000)
+        runs[name] = experiment.train_seeds(task, range(10), jobs=2)
+        found = experiment.summarize(runs[name], solution)
+        reached = sorted(step for step in found.steps_to_1pct if step is not None)
+        print(
+            f"  {name:<18} {found.seeds_converged} of {found.seeds} seeds minimax-optimal, "
+            f"half of them by step {reached[len(reached) // 2]:,}"
+        )
+    drawing.save(experiment.draw_runs(runs, solution), out / "learning.png")
+    print(f"picture: {out}/learning.png")
 
 
 if __name__ == "__main__":

@@ -224,3 +224,150 @@ def test_output_can_be_cut_off_by_a_pipe():
     assert b"Traceback" not in process.stderr.read()
     process.wait()
     process.stderr.close()
+
+
+# ---- train, evaluate, warmup --------------------------------------------------------------------
+
+
+def test_train_prints_a_table_and_leaves_runs_and_a_picture(monmdp, tmp_path):
+    code, out, _ = monmdp("train", "bottleneck", "button", "--seeds", "2", "--steps", "5000")
+    assert code == 0
+    for text in (
+        "bottleneck / button   monitored-mbie-eb",
+        "2 seeds, 5,000 steps, exact evaluation",
+        "minimax episode return   0.194316",
+        "end return               0.194316 ± ",
+        "seeds converged          2 of 2",
+        "steps to 1 %             median",
+        "observable rewards seen  100 %",
+        "test return              ",
+    ):
+        assert text in out
+    (folder,) = (tmp_path / "runs").iterdir()
+    assert sorted(p.name for p in folder.iterdir()) == [
+        "curve.png", "seed-0000.npz", "seed-0001.npz", "settings.json",
+    ]  # fmt: skip
+    assert (folder / "curve.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_train_json(monmdp):
+    words = ("train", "loop", "ask", "beta=0.001", "rho=0.5", "--steps=3000", "--seeds=3", "--json")
+    code, out, err = monmdp(*words, "--evaluation", "monte-carlo", "--preset", "released")
+    assert (code, err) == (0, "")
+    found = json.loads(out)
+    assert found["episode_return_minimax"] == pytest.approx(0.9606, abs=1e-4)
+    assert found["final_interval"][0] <= found["final_mean"] <= found["final_interval"][1]
+    assert found["seeds"] == len(found["steps_to_1pct"]) == 3
+    assert found["seeds_converged"] == sum(s is not None for s in found["steps_to_1pct"])
+    assert found["parameters"]["beta"] == 0.001
+    assert found["parameters"]["growth"] == "log"
+    assert found["problem_parameters"] == {"world.one_way": "block", "monitor.rho": 0.5}
+    assert (found["evaluation"], found["episodes"], found["preset"]) == (
+        "monte-carlo", 100, "released",
+    )  # fmt: skip
+    one = json.loads(monmdp("train", "loop", "ask", "--steps=50", "--seeds=1", "--json")[1])
+    assert one["final_interval"] is None
+    assert one["steps_to_1pct"] == [None]
+
+
+def test_train_goes_on_where_it_stopped(monmdp, tmp_path):
+    words = ("train", "loop", "ask", "--steps", "300", "--out", "here", "--json")
+    assert monmdp(*words, "--seeds", "2")[0] == 0
+    before = {p.name: p.stat().st_mtime_ns for p in (tmp_path / "here").glob("*.npz")}
+    assert monmdp(*words, "--seeds", "4", "--jobs", "2")[0] == 0
+    after = {p.name: p.stat().st_mtime_ns for p in (tmp_path / "here").glob("*.npz")}
+    assert len(after) == 4
+    assert {name: after[name] for name in before} == before
+    code, _, err = monmdp(*words, "--seeds", "2", "beta=1")
+    assert code == 2
+    assert "parameters.beta is 0.0005 there, 1.0 here" in err
+
+
+def test_train_on_a_problem_file_and_with_an_agent_of_ones_own(monmdp, tmp_path):
+    assert monmdp("export", "loop", "button", "-o", "problem.npz")[0] == 0
+    code, out, _ = monmdp("train", "problem.npz", "beta=0.1", "--steps", "300", "--seeds", "1")
+    assert code == 0
+    assert "loop / button   monitored-mbie-eb" in out
+    (tmp_path / "mine.py").write_text(
+        (cli.Path(__file__).parent.parent / "examples" / "wanderer.py").read_text()
+    )
+    code, out, _ = monmdp(
+        "train", "loop", "ask", "restlessness=0.5", "--agent", "mine:Wanderer", "--steps", "300",
+        "--seeds", "2", "--jobs", "1",
+    )  # fmt: skip
+    assert code == 0
+    assert "mine:Wanderer" in out
+    code, _, err = monmdp("train", "loop", "ask", "restless=1", "--agent", "mine:Wanderer")
+    assert code == 2
+    assert "did you mean 'restlessness'" in err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("bottleneck", "button", "--agent", "monitored-mbie"), "did you mean 'monitored-mbie-eb'"),
+        (("bottleneck", "buton"), "did you mean 'button'"),
+        (("botleneck", "button"), "did you mean 'bottleneck'"),
+        (("bottleneck", "button", "bata=1"), "did you mean 'beta'"),
+        (("bottleneck", "button", "--steps", "0"), "--steps must be a whole number of at least 1"),
+        (("bottleneck", "button", "--seeds", "-3"), "--seeds must be a whole number of at least 1"),
+        (("bottleneck", "button", "--jobs", "0"), "--jobs must be a whole number of at least 1"),
+        (("bottleneck", "semi-random", "--agent", "known-monitor"), "not offered for monitor"),
+        (("bottleneck", "button", "gamma=1"), "gamma must lie in [0, 1)"),
+        (("bottleneck", "button", "--evaluation", "exat"), "did you mean 'exact'"),
+        (("bottleneck", "button", "--preset", "papr"), "did you mean 'paper'"),
+        (("bottleneck",), "which monitor?"),
+    ],
+)
+def test_train_refuses_before_any_work(monmdp, tmp_path, words, message):
+    code, out, err = monmdp("train", *words)
+    assert (code, out) == (2, "")
+    assert message in err
+    assert not (tmp_path / "runs").exists()
+
+
+def test_a_killed_training_keeps_what_is_done(tmp_path):
+    """Interrupted from outside, the same command finishes only what is missing."""
+    command = [sys.executable, "-m", "monmdp", "train", "empty", "n-experts", "--seeds", "40"]
+    command += ["--jobs", "1", "--out", str(tmp_path / "runs")]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    until = time.time() + 60
+    while not (tmp_path / "runs" / "seed-0001.npz").exists() and time.time() < until:
+        time.sleep(0.02)
+    process.send_signal(subprocess.signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    done = sorted(p.name for p in (tmp_path / "runs").glob("*"))
+    assert process.returncode == 130
+    assert "the same command goes on" in err
+    assert "Traceback" not in err
+    assert done[:2] == ["seed-0000.npz", "seed-0001.npz"]
+    assert not [name for name in done if name.endswith(".part")]
+
+
+def test_evaluate(monmdp):
+    assert (
+        monmdp("train", "bottleneck", "button", "--seeds=1", "--steps=5000", "--out=here")[0] == 0
+    )
+    code, out, _ = monmdp("evaluate", "here/seed-0000.npz", "bottleneck", "button", "rho=0.05")
+    assert code == 0
+    assert "worst case return        0.194316" in out
+    assert "agent monitored-mbie-eb" in out
+    found = json.loads(
+        monmdp(
+            "evaluate", "here/seed-0000.npz", "bottleneck", "button", "--json",
+            "--evaluation=monte-carlo", "--episodes=7",
+        )[1]
+    )  # fmt: skip
+    assert found["origin"]["seed"] == 0
+    assert found["goal_visits"] == 1
+    code, _, err = monmdp("evaluate", "here/seed-0000.npz", "bottleneck", "ask")
+    assert code == 2
+    assert "36 x 2 states, 5 x 1 actions" in err
+    code, _, err = monmdp("evaluate", "nowhere.npz", "bottleneck", "ask")
+    assert (code, err) == (2, "error: nowhere.npz: no such file\n")
+
+
+def test_warmup(monmdp):
+    code, out, _ = monmdp("warmup")
+    assert code == 0
+    assert [line.split()[0] for line in out.splitlines()] == ["monitored-mbie-eb", "known-monitor"]

@@ -33,40 +33,32 @@ def test_python_in_the_readme_runs(code):
     exec(compile(code, "README.md", "exec"), {})
 
 
-COMMANDS = [
-    line.split("#")[0].strip()
+SESSIONS = [
+    [line.split("#")[0].strip() for line in block.splitlines() if line.startswith("monmdp ")]
     for block in blocks("console")
-    for line in block.splitlines()
-    if line.startswith("monmdp ")
 ]
 
 
 def test_the_readme_shows_every_command():
-    shown = {shlex.split(command)[1] for command in COMMANDS}
+    shown = {shlex.split(command)[1] for session in SESSIONS for command in session}
     assert shown == {
-        "list",
-        "show",
-        "solve",
-        "check",
-        "export",
-        "train",
-        "evaluate",
-        "warmup",
-    }
+        "list", "show", "solve", "check", "export", "train", "evaluate", "warmup",
+    }  # fmt: skip
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("session", filter(None, SESSIONS), ids=lambda session: session[0])
 @pytest.mark.usefixtures("beside_examples")
-def test_commands_in_the_readme_run(command, monkeypatch, capsys):
-    monkeypatch.setattr(sys, "argv", shlex.split(command))
-    code = 0
-    try:
-        cli.main()
-    except SystemExit as stop:
-        code = stop.code
-    out, err = capsys.readouterr()
-    assert not code, err
-    assert out
+def test_commands_in_the_readme_run(session, monkeypatch, capsys):
+    for command in session:
+        monkeypatch.setattr(sys, "argv", shlex.split(command))
+        code = 0
+        try:
+            cli.main()
+        except SystemExit as stop:
+            code = stop.code
+        out, err = capsys.readouterr()
+        assert not code, (command, err)
+        assert out
 
 
 def test_the_map_in_the_readme_is_the_example():

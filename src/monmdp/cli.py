@@ -62,6 +62,9 @@ def main() -> None:
     except MonMDPError as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(2)
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        sys.exit(130)
 
 
 @app.callback(invoke_without_command=True)
@@ -272,8 +275,17 @@ def train(
     )
     folder = default_folder(task.settings) if out is None else out
     begin = time.perf_counter()
-    with _progress_bar(n_seeds * n_steps, shown=not as_json) as tell:
-        runs = experiment.train_seeds(task, range(n_seeds), jobs=n_jobs, out=folder, progress=tell)
+    try:
+        with _progress_bar(n_seeds * n_steps, shown=not as_json) as tell:
+            runs = experiment.train_seeds(
+                task, range(n_seeds), jobs=n_jobs, out=folder, progress=tell
+            )
+    except KeyboardInterrupt:
+        print(
+            f"\ninterrupted; finished seeds are in {folder}, the same command goes on from there",
+            file=sys.stderr,
+        )
+        raise typer.Exit(130) from None
     seconds = time.perf_counter() - begin
     solution = planning.solve(asked.monmdp, task.gamma)
     summary = experiment.summarize(runs, solution)

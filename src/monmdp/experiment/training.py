@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -160,7 +161,9 @@ def prepare(
         agent.check_model(monmdp)
         parameters, name = agent.hyper_parameters(), agent.name
     elif isinstance(agent, type) or (callable(agent) and not isinstance(agent, PythonAgent)):
-        parameters, name = {}, _name_of(agent)
+        factory = agent.func if isinstance(agent, partial) else agent
+        parameters = dict(agent.keywords) if isinstance(agent, partial) else {}
+        name = _name_of(factory)
     elif isinstance(agent, PythonAgent):
         parameters, name = {}, _name_of(type(agent))
     else:
