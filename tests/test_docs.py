@@ -46,7 +46,7 @@ def test_the_readme_shows_every_command():
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("session", filter(None, SESSIONS), ids=lambda session: session[0])
+@pytest.mark.parametrize("session", [s for s in SESSIONS if s], ids=lambda session: session[0])
 @pytest.mark.usefixtures("beside_examples")
 def test_commands_in_the_readme_run(session, monkeypatch, capsys):
     for command in session:
