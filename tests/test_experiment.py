@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -586,18 +589,45 @@ def test_the_summary_and_its_picture():
 # ---- compiling ----------------------------------------------------------------------------------
 
 
-def test_an_edited_source_is_another_type(monkeypatch):
-    now = stamp(training._Shell)
+@pytest.fixture
+def fresh_stamps():
     compiling._stamp.cache_clear()
-    original = compiling.inspect.getsource
-    monkeypatch.setattr(
-        compiling.inspect, "getsource",
-        lambda m: original(m) + ("#" if m.__name__ == "monmdp.model.dynamics" else ""),
-    )  # fmt: skip
-    try:
-        assert stamp(training._Shell).dtype != now.dtype
-    finally:
-        compiling._stamp.cache_clear()
+    yield
+    compiling._stamp.cache_clear()
+
+
+@pytest.mark.usefixtures("fresh_stamps")
+def test_edited_code_is_another_type(monkeypatch):
+    """numba keeps compiled code on disk by type: a stale version must never be found again."""
+    kind = type(agents.MonitoredMBIEEB().state(_LOOP.shape, 0.0))
+    stamps = {stamp(kind).dtype.names}
+
+    def edited(cum, low, high, u):
+        return low
+
+    for target, value in (
+        ("monmdp.model.dynamics.draw.__code__", edited.__code__),
+        ("monmdp.agents.greedy.TIE", 1e-9),
+        ("monmdp.agents.monitored_mbie_eb.update.__code__", edited.__code__),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setattr(target, value)
+            compiling._stamp.cache_clear()
+            stamps.add(stamp(kind).dtype.names)
+    assert len(stamps) == 4
+
+
+def test_stamps_are_the_same_in_every_process():
+    code = (
+        "import monmdp; from monmdp import agents, compiling, experiment;"
+        "s = agents.KnownMonitor; p = monmdp.make('loop', 'full');"
+        "print(compiling.stamp(type(s().state(p.shape, 0.0, p))).dtype.names[0])"
+    )
+    found = {
+        subprocess.check_output([sys.executable, "-c", code], text=True, env=os.environ | seed)
+        for seed in ({"PYTHONHASHSEED": "1"}, {"PYTHONHASHSEED": "2"})
+    }
+    assert len(found) == 1
 
 
 @given(st.integers(1, 10**6))

@@ -10,7 +10,7 @@ the result on disk, which it cannot do for functions that are handed in as argum
 
 numba's cache looks only at the file of the outermost function and would go on running an old
 version of everything that function calls. Hence `stamp`: an empty array whose *type* carries a hash
-of all these files, handed to every compiled call. Edit a file, and the type is a new one.
+of all that code, handed to every compiled call. Edit a function, and the type is a new one.
 
 numba is loaded by the first `compiled` call, not by importing this module.
 """
@@ -18,10 +18,10 @@ numba is loaded by the first `compiled` call, not by importing this module.
 from __future__ import annotations
 
 import hashlib
-import inspect
 import sys
 from collections.abc import Callable
 from functools import cache
+from types import CodeType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -99,9 +99,11 @@ def _chooser(name: str) -> Callable[..., Any]:
 
 
 def stamp(kind: type) -> NDArray[np.void]:
-    """Return the empty array whose type changes whenever a source of the compiled code does.
+    """Return the empty array whose type changes whenever the compiled code would.
 
-    The sources are this package's and the module that defines `kind`, the state of an agent.
+    It stands for all functions of this package that compiled code may call, and for those of the
+    module that defines `kind`, the state of an agent: for their bytecode, and for the numbers that
+    these modules define. What is hashed is what is loaded, whatever the files say by now.
     """
     return _stamp(kind.__module__)
 
@@ -109,10 +111,20 @@ def stamp(kind: type) -> NDArray[np.void]:
 @cache
 def _stamp(module: str) -> NDArray[np.void]:
     package = __name__.partition(".")[0]
-    modules = {function.__module__ for function in (*_compilable, *_verbs)}
-    modules |= {function.__module__ for function in _implementations.values()}
-    modules = {name for name in modules if name.partition(".")[0] == package}
+    functions = {*_compilable, *_implementations.values()}
     digest = hashlib.sha256()
-    for name in sorted(modules | {module, __name__}):
-        digest.update(inspect.getsource(sys.modules[name]).encode())
-    return np.empty(0, dtype=[(f"sources_{digest.hexdigest()[:16]}", np.uint8)])
+    names = {f.__module__ for f in functions if f.__module__.partition(".")[0] == package}
+    for name in sorted(names | {module}):
+        for thing, value in sorted(vars(sys.modules[name]).items()):
+            if isinstance(value, int | float | str) and not thing.startswith("__"):
+                digest.update(f"{name}.{thing}={value!r}".encode())
+        for function in sorted(functions, key=lambda f: f.__qualname__):
+            if function.__module__ == name:
+                digest.update(repr(_content(function.__code__)).encode())
+    return np.empty(0, dtype=[(f"code_{digest.hexdigest()[:16]}", np.uint8)])
+
+
+def _content(code: CodeType) -> tuple[Any, ...]:
+    """What a function does, apart from where it stands in its file."""
+    constants = tuple(_content(c) if isinstance(c, CodeType) else repr(c) for c in code.co_consts)
+    return code.co_code, code.co_names, code.co_varnames, constants

@@ -13,7 +13,7 @@ import sys
 import types
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
 from pathlib import Path
 from typing import Any, Generic, Literal, TypeVar
 
@@ -84,8 +84,10 @@ def scope_of(factory: Callable[..., Any], what: str) -> Scope:
     target = factory
     while hasattr(target, "func"):  # functools.partial
         target = target.func
+    # A dataclass inherits fields whose types are named where they were written, not here.
+    plain_class = inspect.isclass(target) and not is_dataclass(target)
     try:
-        hints = typing.get_type_hints(target.__init__ if inspect.isclass(target) else target)
+        hints = typing.get_type_hints(target.__init__ if plain_class else target)
     except (NameError, TypeError):
         hints = {}
     parameters = {}

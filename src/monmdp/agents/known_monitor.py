@@ -20,51 +20,33 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from monmdp.agents.base import AgentConfig, at_least_zero, tried_with
-from monmdp.agents.confidence import GROWTH, SCHEDULE, Growth, Schedule, growth_of, observes
-from monmdp.agents.greedy import greedy_action, greedy_policy
+from monmdp.agents.base import tried_with
+from monmdp.agents.observe_or_optimize import (
+    GROWTH,
+    SCHEDULE,
+    ObserveOrOptimize,
+    act,
+    growth_of,
+    observes,
+    test_policy,
+)
 from monmdp.agents.successors import Successors, count_successor, no_successors
 from monmdp.agents.value_iteration import LOW
 from monmdp.compiling import compilable, implement
 from monmdp.errors import MonMDPError
 from monmdp.model import MonMDP
 from monmdp.model.arrays import FloatArray, IntArray
-from monmdp.model.mdp import whole_number
 from monmdp.model.monmdp import Shape
 from monmdp.planning.factors import factors
 
 
 @dataclass(frozen=True, kw_only=True)
-class KnownMonitor(AgentConfig):
+class KnownMonitor(ObserveOrOptimize):
     """Hyper-parameters of Monitored MBIE-EB with a known monitor; the defaults are the paper's."""
 
     name: ClassVar[str] = "known-monitor"
     needs_model: ClassVar[bool] = True
     snapshot_fields: ClassVar[tuple[str, ...]] = ("n", "n_env", "q_opt", "q_obs")
-
-    q_opt_init: float = 1.0
-    """Q_opt where nothing was tried, no less than any value (the paper: 1)"""
-    q_obs_init: float = 100.0
-    """Q_obs where nothing was tried"""
-    beta: float = 5e-4
-    """β, scale of the bonus for pᵉ"""
-    beta_e: float = 5e-4
-    """βᵉ, scale of the bonus for rᵉ"""
-    log_base: float = 1.005
-    """b in κ*(k) = log_b k; nearer to 1 means more observe episodes"""
-    growth: Growth = "paper"
-    """g, how confidence grows: 1 + x ln²x with x = ln N (paper), ln(1 + N ln²N) (log), 1 (none)"""
-    schedule: Schedule = "paper"
-    """observe iff κ ≤ log_b k (paper), or iff log_b(k - 1 + 10⁻⁴) > κ (the released code)"""
-    sweeps: int = 50
-    """sweeps of value iteration before an episode"""
-
-    def check(self) -> None:
-        """Refuse what is out of range."""
-        at_least_zero(self, "beta", "beta_e")
-        whole_number(self.sweeps, "sweeps", at_least=1)
-        if self.log_base <= 1:
-            raise MonMDPError(f"log_base must be above 1, got {self.log_base:g}")
 
     def check_model(self, model: MonMDP | None) -> None:
         """Demand the monitor, and one that does not give the reward away."""
@@ -254,12 +236,6 @@ def _value_iteration(agent: Any, endings: bool, reward: FloatArray, q: FloatArra
             break
 
 
-def act(agent: State, s: int, rng: np.random.Generator) -> int:
-    """Act greedily on Q_obs or Q_opt, ties broken uniformly."""
-    q = agent.q_obs if agent.episodes[2] else agent.q_opt
-    return greedy_action(q, s, rng.random())
-
-
 def update(
     agent: State,
     s: int,
@@ -281,11 +257,6 @@ def update(
         agent.env_sum[se, ae] += reward
     pair, gamma = se * agent.n.shape[1] + ae, agent.parameters.gamma
     count_successor(agent.successors, pair, agent.n[se, ae], next_se, terminated, gamma)
-
-
-def test_policy(agent: State, policy: FloatArray) -> None:
-    """Greedy on Q_opt as planned before the running episode."""
-    greedy_policy(agent.q_opt, policy)
 
 
 implement(State, begin_episode=begin_episode, act=act, update=update, test_policy=test_policy)

@@ -21,55 +21,42 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from monmdp.agents.base import AgentConfig, at_least_zero, tried_with
-from monmdp.agents.confidence import GROWTH, SCHEDULE, Growth, Schedule, growth_of, observes
-from monmdp.agents.greedy import greedy_action, greedy_policy
+from monmdp.agents.base import at_least_zero, tried_with
+from monmdp.agents.observe_or_optimize import (
+    GROWTH,
+    SCHEDULE,
+    ObserveOrOptimize,
+    act,
+    growth_of,
+    observes,
+    test_policy,
+)
 from monmdp.agents.successors import Successors, count_successor, no_successors, with_room
 from monmdp.agents.value_iteration import value_iteration
 from monmdp.compiling import compilable, implement
-from monmdp.errors import MonMDPError
 from monmdp.model import MonMDP
 from monmdp.model.arrays import FloatArray, IntArray
-from monmdp.model.mdp import whole_number
 from monmdp.model.monmdp import Shape
 
 
 @dataclass(frozen=True, kw_only=True)
-class MonitoredMBIEEB(AgentConfig):
+class MonitoredMBIEEB(ObserveOrOptimize):
     """Hyper-parameters of Monitored MBIE-EB; the defaults are the paper's."""
 
     name: ClassVar[str] = "monitored-mbie-eb"
     snapshot_fields: ClassVar[tuple[str, ...]] = ("n", "n_env", "n_mon", "q_opt", "q_obs")
 
-    q_opt_init: float = 1.0
-    """Q_opt where nothing was tried, no less than any value (the paper: 1, River Swim 30)"""
-    q_obs_init: float = 100.0
-    """Q_obs where nothing was tried"""
-    beta: float = 5e-4
-    """β, scale of the bonus for p"""
     beta_m: float = 5e-4
     """βᵐ, scale of the bonus for rᵐ"""
-    beta_e: float = 5e-4
-    """βᵉ, scale of the bonus for rᵉ"""
     beta_obs: float = 5e-4
     """β_obs, scale of the bonus for p in the model that observes"""
     beta_kl: float = 0.05
     """β_KL, scale of the confidence that an unseen reward can be seen"""
-    log_base: float = 1.005
-    """b in κ*(k) = log_b k; nearer to 1 means more observe episodes"""
-    growth: Growth = "paper"
-    """g, how confidence grows: 1 + x ln²x with x = ln N (paper), ln(1 + N ln²N) (log), 1 (none)"""
-    schedule: Schedule = "paper"
-    """observe iff κ ≤ log_b k (paper), or iff log_b(k - 1 + 10⁻⁴) > κ (the released code)"""
-    sweeps: int = 50
-    """sweeps of value iteration before an episode"""
 
     def check(self) -> None:
         """Refuse what is out of range."""
-        at_least_zero(self, "beta", "beta_m", "beta_e", "beta_obs", "beta_kl")
-        whole_number(self.sweeps, "sweeps", at_least=1)
-        if self.log_base <= 1:
-            raise MonMDPError(f"log_base must be above 1, got {self.log_base:g}")
+        super().check()
+        at_least_zero(self, "beta_m", "beta_obs", "beta_kl")
 
     def state(self, shape: Shape, r_min: float, model: MonMDP | None = None) -> State:
         """Return the state of an agent that has seen nothing yet."""
@@ -217,12 +204,6 @@ def _models(agent: Any) -> None:
                         agent.r_obs[s, a] += 1.0 - math.exp(-p.beta_kl * g / n)
 
 
-def act(agent: State, s: int, rng: np.random.Generator) -> int:
-    """Act greedily on Q_obs or Q_opt, ties broken uniformly."""
-    q = agent.q_obs if agent.episodes[2] else agent.q_opt
-    return greedy_action(q, s, rng.random())
-
-
 def update(
     agent: State,
     s: int,
@@ -248,11 +229,6 @@ def update(
     pair = s * agent.n.shape[1] + a
     gamma = agent.parameters.gamma
     count_successor(agent.successors, pair, agent.n[s, a], next_s, terminated, gamma)
-
-
-def test_policy(agent: State, policy: FloatArray) -> None:
-    """Greedy on Q_opt as planned before the running episode."""
-    greedy_policy(agent.q_opt, policy)
 
 
 implement(State, begin_episode=begin_episode, act=act, update=update, test_policy=test_policy)
