@@ -603,7 +603,7 @@ def test_edited_code_is_another_type(monkeypatch):
     stamps = {stamp(kind).dtype.names}
 
     def edited(cum, low, high, u):
-        return low
+        return low if u < cum[low] else high
 
     for target, value in (
         ("monmdp.model.dynamics.draw.__code__", edited.__code__),
