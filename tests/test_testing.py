@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 
 from conftest import MONITORS, WORLDS, random_monmdp, seeds
-from monmdp import MDP, Monitor, envs, make, monitors, testing, worlds
-from monmdp.testing import CheckError, check_monitor, check_monmdp, check_world
+from monmdp import MDP, Monitor, agents, envs, make, monitors, testing, worlds
+from monmdp.testing import CheckError, check_agent, check_monitor, check_monmdp, check_world
 
 
 @pytest.mark.parametrize("monitor", MONITORS)
@@ -119,3 +119,67 @@ def test_notes():
     assert any("biased observation" in n for n in check_monmdp(make("river-swim", "semi-random")))
     assert "nothing is ever shown" in check_monmdp(make("loop", "ask", rho=0))
     assert testing.__all__
+
+
+@pytest.mark.parametrize("monitor", MONITORS)
+@pytest.mark.parametrize("world", ["hazard", "river-swim", "treasure-hunter"])
+@pytest.mark.parametrize("agent", list(agents.registry))
+def test_the_agents_pass(agent, world, monitor):
+    if (agent, monitor) == ("known-monitor", "semi-random"):
+        with pytest.raises(CheckError, match="not offered"):
+            check_agent(agent, make(world, monitor))
+    else:
+        assert check_agent(agents.config(agent, log_base=2), make(world, monitor)) == []
+
+
+class Coin:
+    """An agent in plain Python that plays at random."""
+
+    def __init__(self, shape, rng):
+        self.shape, self.rng = shape, rng
+
+    def begin_episode(self):
+        pass
+
+    def act(self, observation):
+        del observation
+        n_ae, n_am = self.shape[2:]
+        return {"env": int(self.rng.integers(n_ae)), "mon": int(self.rng.integers(n_am))}
+
+    def update(self, transition):
+        pass
+
+    def test_policy(self):
+        n_se, n_sm, n_ae, n_am = self.shape
+        return np.full((n_se * n_sm, n_ae * n_am), 1 / (n_ae * n_am))
+
+
+def test_agents_in_plain_python_are_checked():
+    problem = make("loop", "ask")
+    assert check_agent(Coin, problem) == []
+
+    class Unseeded(Coin):
+        def __init__(self, shape, rng):
+            del rng
+            super().__init__(shape, np.random.default_rng())
+
+    with pytest.raises(CheckError, match="use only the random stream it is given"):
+        check_agent(Unseeded, problem)
+
+    class Short(Coin):
+        def test_policy(self):
+            return super().test_policy()[1:]
+
+    with pytest.raises(CheckError, match="shape"):
+        check_agent(Short, problem)
+
+
+def test_an_agent_that_learns_otherwise_step_by_step_is_caught(monkeypatch):
+    real = envs.MonMDPEnv.step
+
+    def biased(self, action):
+        return real(self, {"env": 0, "mon": 0} if action["env"] == 1 else action)
+
+    monkeypatch.setattr(envs.MonMDPEnv, "step", biased)
+    with pytest.raises(CheckError, match="q_opt differs between compiled and stepwise"):
+        check_agent("monitored-mbie-eb", make("loop", "ask"))

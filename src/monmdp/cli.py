@@ -276,7 +276,7 @@ def train(
     folder = default_folder(task.settings) if out is None else out
     begin = time.perf_counter()
     try:
-        with _progress_bar(n_seeds * n_steps, shown=not as_json) as tell:
+        with _progress_bar(n_seeds, n_steps, shown=not as_json) as tell:
             runs = experiment.train_seeds(
                 task, range(n_seeds), jobs=n_jobs, out=folder, progress=tell
             )
@@ -466,19 +466,23 @@ def _print_what_if(solution: Solution, answers: list[WhatIf]) -> None:
 
 
 @contextmanager
-def _progress_bar(total: int, *, shown: bool) -> Iterator[Callable[[int, int], None] | None]:
+def _progress_bar(
+    n_seeds: int, n_steps: int, *, shown: bool
+) -> Iterator[Callable[[int, int], None] | None]:
     """A bar over all steps of all seeds on the terminal; yields what to tell it."""
     if not (shown and sys.stderr.isatty()):
         yield None
         return
     done: dict[int, int] = {}
     lock = threading.Lock()
-    with typer.progressbar(length=total, file=sys.stderr, label="training") as bar:
+    total = n_seeds * n_steps
+    with typer.progressbar(length=total, file=sys.stderr, label=f"0/{n_seeds} seeds") as bar:
 
         def tell(seed: int, steps: int) -> None:
             with lock:
-                bar.update(steps - done.get(seed, 0))
-                done[seed] = steps
+                before, done[seed] = done.get(seed, 0), steps
+                bar.label = f"{sum(n == n_steps for n in done.values())}/{n_seeds} seeds"
+                bar.update(steps - before)
 
         yield tell
 

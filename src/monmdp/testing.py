@@ -1,4 +1,4 @@
-"""Conformance checks for worlds, monitors and Mon-MDPs, ours and yours.
+"""Conformance checks for worlds, monitors, Mon-MDPs and agents, ours and yours.
 
 Each check raises `CheckError`, which lists everything that is wrong, or returns notes: things that
 are allowed but that their author should know, such as states nobody can reach or rewards of which a
@@ -14,14 +14,20 @@ monitor shows a biased sample.
 from __future__ import annotations
 
 import pickle
+from typing import Any
 
 import numpy as np
 
+from monmdp import agents
+from monmdp.agents import AgentConfig, Transition
+from monmdp.envs import MonMDPEnv
 from monmdp.errors import MonMDPError
+from monmdp.experiment import streams, train
+from monmdp.experiment.training import AgentFactory
 from monmdp.model import MDP, Monitor, MonMDP, join
 from monmdp.model.arrays import ROW_SUM_TOLERANCE, BoolArray
 
-__all__ = ["CheckError", "check_monitor", "check_monmdp", "check_world"]
+__all__ = ["CheckError", "check_agent", "check_monitor", "check_monmdp", "check_world"]
 
 
 class CheckError(AssertionError):
@@ -186,6 +192,64 @@ def _check_steps(monmdp: MonMDP, steps: int, seed: int) -> list[str]:
         if terminated or truncated:
             observation, info = env.reset()
     return problems
+
+
+def check_agent(
+    agent: str | AgentConfig | AgentFactory, monmdp: MonMDP, *, steps: int = 300, seed: int = 0
+) -> list[str]:
+    """Check an agent on a problem: sound actions and policies, no randomness but its own stream.
+
+    For the compiled agents also: step by step they do the same. An agent in plain Python is given
+    as what makes it, a class or a function of (shape, rng).
+    """
+    problems: list[str] = []
+    if isinstance(agent, str):
+        agent = agents.config(agent)
+    keep = [steps] if isinstance(agent, AgentConfig) else []
+    try:
+        runs = [
+            train(monmdp, agent, steps, seed, every=50, evaluation=kind, snapshots=keep)
+            for kind in ("exact", "exact", "monte-carlo")
+        ]
+    except MonMDPError as error:
+        raise CheckError("agent", [str(error)]) from None
+    first = runs[0]
+    for other, what in (
+        (runs[1], "the same seed gives another run: use only the random stream it is given"),
+        (runs[2], "another kind of evaluation gives another run: test_policy must change nothing"),
+    ):
+        same = np.array_equal(first.policy.probability, other.policy.probability)
+        for name in ("worst_case_return", "episodes", "observe_episodes", "rewards_seen"):
+            same &= np.array_equal(first.curve[name], other.curve[name], equal_nan=True)
+        if not same:
+            problems.append(what)
+    if isinstance(agent, AgentConfig):
+        state = _stepwise_state(agent, monmdp, steps, seed)
+        problems += [
+            f"{name} differs between compiled and stepwise training"
+            for name, values in first.snapshots.items()
+            if not np.array_equal(values[0], getattr(state, name))
+        ]
+    if problems:
+        raise CheckError("agent", problems)
+    return []
+
+
+def _stepwise_state(config: AgentConfig, monmdp: MonMDP, steps: int, seed: int) -> Any:
+    """State of an agent after so many steps in the Gymnasium environment."""
+    roles = streams(monmdp, seed)
+    agent, env = agents.make(config, monmdp, seed=roles.agent), MonMDPEnv(monmdp)
+    observation, over = env.reset(seed=roles.environment)[0], False
+    agent.begin_episode()
+    for _ in range(steps):
+        if over:
+            agent.begin_episode()
+            observation, _ = env.reset()
+        action = agent.act(observation)
+        following, _, terminated, truncated, info = env.step(action)
+        agent.update(Transition.from_step(observation, action, following, terminated, info))
+        observation, over = following, terminated or truncated
+    return agent.state
 
 
 def _reachable_states(mdp: MDP) -> BoolArray:
