@@ -16,12 +16,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from monmdp.compiling import compiled
 from monmdp.model.arrays import FloatArray, IntArray
 
 Index = NDArray[np.int32]
@@ -48,21 +48,10 @@ class Kernel:
         self.function = function
         self.__doc__ = function.__doc__
 
-    @cached_property
-    def compiled(self) -> Callable[..., Any]:
-        """The compiled function, from numba's cache on disk if it is there."""
-        from numba import njit
-
-        # Division by zero cannot happen here (γ < 1), so no code need look for it.
-        dispatcher: Callable[..., Any] = njit(cache=True, nogil=True, error_model="numpy")(
-            self.function
-        )
-        return dispatcher
-
     def __call__(self, *args: Any) -> Any:
         """Run it on these arguments."""
         if Kernel.spent > PATIENCE or _largest(args) > SMALL:
-            return self.compiled(*args)
+            return compiled(self.function)(*args)
         begin = time.perf_counter()
         result = self.function(*args)
         Kernel.spent += time.perf_counter() - begin
