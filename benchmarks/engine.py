@@ -61,7 +61,7 @@ def uncompiled_seconds_a_step(task, steps: int) -> float:
     begin = time.perf_counter()
     loop.run(
         task.tables, state, clock, steps, problem.mdp.time_limit, 10**9, policies, counters, seen,
-        *rngs[:2], None,
+        *rngs[:2],
     )  # fmt: skip
     return (time.perf_counter() - begin) / steps
 

@@ -63,7 +63,7 @@ def main() -> None:
             f"| {p[0]:.2f} | {p[1]:.2f} |"
         )
     print("incompatible" if failed else f"all compatible at the level {LEVEL:g}")
-    sys.exit(failed)
+    sys.exit(int(failed))
 
 
 if __name__ == "__main__":

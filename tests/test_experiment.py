@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import monmdp
 from conftest import WORLDS, dense_policy_values, random_monmdp, seeds, worst_by_hand
 from monmdp import MonMDPError, agents, compiling, experiment
-from monmdp.compiling import compiled, stamp
+from monmdp.compiling import compiled
 from monmdp.experiment import Policy, Run, loop, summary, train, training
 from monmdp.experiment.evaluation import SCORES, chances, evaluate, own_tables
 from monmdp.experiment.policy import checked_evaluation
@@ -58,7 +58,7 @@ class Wanderer:
 def test_the_loop_does_the_same_compiled_and_as_plain_python(name):
     problem = monmdp.make("hazard", "button", rho=0.5)
     config, results = agents.config(name, log_base=1.5), []
-    for go in (compiled(loop.run), loop.run):
+    for go in (compiled(loop.run, type(config.state(problem.shape, 0.0, problem))), loop.run):
         state = config.state(problem.shape, problem.mdp.r_min, problem)
         clock = np.zeros(loop.CLOCK, dtype=np.int64)
         clock[1] = -1
@@ -69,7 +69,7 @@ def test_the_loop_does_the_same_compiled_and_as_plain_python(name):
         for begin, stop in ((0, 123), (3, 400)):
             go(
                 own_tables(problem), state, clock, stop, 50, 50, policies[begin:],
-                counters[begin:], seen, *rngs, stamp(type(state)),
+                counters[begin:], seen, *rngs,
             )  # fmt: skip
         drawn = [rng.bit_generator.state["state"]["state"] for rng in rngs]
         q = (state.q_opt, state.q_obs, state.r_opt, state.r_obs)
@@ -589,18 +589,15 @@ def test_the_summary_and_its_picture():
 # ---- compiling ----------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def fresh_stamps():
-    compiling._stamp.cache_clear()
-    yield
-    compiling._stamp.cache_clear()
+def digest(kind=None, function=loop.run):
+    return compiling._digest(function, kind)
 
 
-@pytest.mark.usefixtures("fresh_stamps")
-def test_edited_code_is_another_type(monkeypatch):
-    """numba keeps compiled code on disk by type: a stale version must never be found again."""
-    kind = type(agents.MonitoredMBIEEB().state(_LOOP.shape, 0.0))
-    stamps = {stamp(kind).dtype.names}
+def test_edited_code_has_another_name(monkeypatch):
+    """numba keeps compiled code on disk by name: a stale version must never be found again."""
+    kinds = [type(agents.config(name).state(_LOOP.shape, 0.0, _LOOP)) for name in AGENTS]
+    names = {digest(kind) for kind in kinds} | {digest()}
+    assert len(names) == 3
 
     def edited(cum, low, high, u):
         return low if u < cum[low] else high
@@ -612,22 +609,112 @@ def test_edited_code_is_another_type(monkeypatch):
     ):
         with monkeypatch.context() as patch:
             patch.setattr(target, value)
-            compiling._stamp.cache_clear()
-            stamps.add(stamp(kind).dtype.names)
-    assert len(stamps) == 4
+            assert digest(kinds[0]) not in names
+            names.add(digest(kinds[0]))
+    assert digest(kinds[0]) in names
 
 
-def test_stamps_are_the_same_in_every_process():
+def test_names_are_the_same_in_every_process_whatever_else_is_loaded():
     code = (
-        "import monmdp; from monmdp import agents, compiling, experiment;"
-        "s = agents.KnownMonitor; p = monmdp.make('loop', 'full');"
-        "print(compiling.stamp(type(s().state(p.shape, 0.0, p))).dtype.names[0])"
+        "import monmdp; from monmdp import agents, compiling; {extra}"
+        "s = agents.KnownMonitor(); p = monmdp.make('loop', 'full');"
+        "print(compiling._digest(agents.stepwise._plan, type(s.state(p.shape, 0.0, p))))"
     )
     found = {
-        subprocess.check_output([sys.executable, "-c", code], text=True, env=os.environ | seed)
-        for seed in ({"PYTHONHASHSEED": "1"}, {"PYTHONHASHSEED": "2"})
+        subprocess.check_output(
+            [sys.executable, "-c", code.format(extra=extra)], text=True, env=os.environ | seed
+        )
+        for extra, seed in (
+            ("", {"PYTHONHASHSEED": "1"}),
+            ("import monmdp.experiment;", {"PYTHONHASHSEED": "2"}),
+        )
     }
     assert len(found) == 1
+
+
+USERS_AGENT = """
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from helper import choice
+from monmdp.agents import AgentConfig
+from monmdp.compiling import implement
+
+
+class {state}(NamedTuple):
+    n: np.ndarray
+
+
+def begin_episode(agent, rng):
+    return False
+
+
+def act(agent, s, rng):
+    agent.n[s, choice(s)] += 1
+    return choice(s)
+
+
+def update(agent, s, a, shown, reward, monitor_reward, next_s, terminated):
+    pass
+
+
+def test_policy(agent, policy):
+    for s in range(len(policy)):
+        for a in range(policy.shape[1]):
+            policy[s, a] = 1.0 if a == 0 else 0.0
+
+
+implement({state}, begin_episode=begin_episode, act=act, update=update, test_policy=test_policy)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mine(AgentConfig):
+    name: ClassVar[str] = "mine"
+    snapshot_fields: ClassVar[tuple[str, ...]] = ("n",)
+
+    def state(self, shape, r_min, model=None):
+        n_se, n_sm, n_ae, n_am = shape
+        return {state}(np.zeros((n_se * n_sm, n_ae * n_am)))
+"""
+HELPER = """
+from monmdp.compiling import compilable
+
+
+@compilable
+def choice(s):
+    return {action}
+"""
+USE = """
+import monmdp
+from users import Mine
+run = monmdp.train(monmdp.make("loop", "full"), Mine(), 40, snapshots=1)
+print(run.snapshots["n"][0].sum(axis=0).argmax())
+"""
+OURS = """
+import monmdp
+monmdp.train(monmdp.make("loop", "full"), "monitored-mbie-eb", 40)
+print("fine")
+"""
+
+
+def test_a_users_compiled_agent_leaves_nothing_stale_behind(tmp_path):
+    def python(code):
+        env = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": "."}
+        return subprocess.check_output([sys.executable, "-c", code], text=True, env=env).strip()
+
+    agent, helper = tmp_path / "users.py", tmp_path / "helper.py"
+    agent.write_text(USERS_AGENT.format(state="State"))
+    helper.write_text(HELPER.format(action=1))
+    assert python(USE) == "1"
+    assert python(USE) == "1"
+    helper.write_text(HELPER.format(action=2))
+    assert python(USE) == "2", "an edit in what the agent imports must count"
+    agent.write_text(USERS_AGENT.format(state="Renamed"))
+    assert python(USE) == "2"
+    agent.unlink()
+    assert python(OURS) == "fine", "a class that is gone must not matter to others"
 
 
 @given(st.integers(1, 10**6))

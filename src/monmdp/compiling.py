@@ -8,9 +8,10 @@ A *verb* is a function with one implementation for each kind of its first argume
 the state of an agent, say. Compiled code chooses by the type, while compiling; numba can then keep
 the result on disk, which it cannot do for functions that are handed in as arguments.
 
-numba's cache looks only at the file of the outermost function and would go on running an old
-version of everything that function calls. Hence `stamp`: an empty array whose *type* carries a hash
-of all that code, handed to every compiled call. Edit a function, and the type is a new one.
+numba's cache on disk looks only at the file of the outermost function. It would go on running an
+old version of everything that function calls, and fails when a class that it remembers is gone. So
+`compiled` keeps each function under a name that carries a hash of all the code it can reach: edited
+code is a new name, and what one kind of agent leaves behind is never read for another.
 
 numba is loaded by the first `compiled` call, not by importing this module.
 """
@@ -18,14 +19,11 @@ numba is loaded by the first `compiled` call, not by importing this module.
 from __future__ import annotations
 
 import hashlib
-import sys
+import threading
 from collections.abc import Callable
 from functools import cache
-from types import CodeType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any, TypeVar
-
-import numpy as np
-from numpy.typing import NDArray
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -33,6 +31,10 @@ _compilable: list[Callable[..., Any]] = []
 _verbs: list[Callable[..., Any]] = []
 _implementations: dict[tuple[str, type], Callable[..., Any]] = {}
 _known_to_numba: set[Callable[..., Any]] = set()
+_lock = threading.RLock()
+
+# For functions that only compiled code calls: no way in from Python, which takes long to compile.
+_INNER: Any = {"error_model": "numpy", "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 
 def compilable(function: F) -> F:
@@ -58,19 +60,27 @@ def implementation(name: str, kind: type) -> Callable[..., Any] | None:
     return _implementations.get((name, kind))
 
 
-# For functions that only compiled code calls: no way in from Python, which takes long to compile.
-_INNER: Any = {"error_model": "numpy", "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+def compiled(function: Callable[..., Any], kind: type | None = None) -> Callable[..., Any]:
+    """Return the compiled function, from numba's cache on disk if it is there.
+
+    `kind` is the class of the state whose verbs it calls, if it calls any.
+    """
+    with _lock:
+        return _compiled(function, kind)
 
 
 @cache
-def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the compiled function, from numba's cache on disk if it is there."""
+def _compiled(function: Callable[..., Any], kind: type | None) -> Callable[..., Any]:
     from numba import njit
 
     _tell_numba()
+    assert isinstance(function, FunctionType)
+    named = FunctionType(function.__code__, function.__globals__, function.__name__)
+    named.__module__ = function.__module__
+    named.__qualname__ = f"{function.__qualname__}_{_digest(function, kind)}"
     # Divisions follow IEEE: the code never divides by zero where the quotient matters.
     options: dict[str, Any] = {"error_model": "numpy", "no_cfunc_wrapper": True}
-    dispatcher: Callable[..., Any] = njit(cache=True, nogil=True, **options)(function)
+    dispatcher: Callable[..., Any] = njit(cache=True, nogil=True, **options)(named)
     return dispatcher
 
 
@@ -98,33 +108,40 @@ def _chooser(name: str) -> Callable[..., Any]:
     return choose
 
 
-def stamp(kind: type) -> NDArray[np.void]:
-    """Return the empty array whose type changes whenever the compiled code would.
-
-    It stands for all functions of this package that compiled code may call, and for those of the
-    module that defines `kind`, the state of an agent: for their bytecode, and for the numbers that
-    these modules define. What is hashed is what is loaded, whatever the files say by now.
-    """
-    return _stamp(kind.__module__)
-
-
-@cache
-def _stamp(module: str) -> NDArray[np.void]:
-    package = __name__.partition(".")[0]
-    functions = {*_compilable, *_implementations.values()}
+def _digest(function: Callable[..., Any], kind: type | None) -> str:
+    """Hash the code that a function can reach, the constants in it, and the fields of the state."""
     digest = hashlib.sha256()
-    names = {f.__module__ for f in functions if f.__module__.partition(".")[0] == package}
-    for name in sorted(names | {module}):
-        for thing, value in sorted(vars(sys.modules[name]).items()):
-            if isinstance(value, int | float | str) and not thing.startswith("__"):
-                digest.update(f"{name}.{thing}={value!r}".encode())
-        for function in sorted(functions, key=lambda f: f.__qualname__):
-            if function.__module__ == name:
-                digest.update(repr(_content(function.__code__)).encode())
-    return np.empty(0, dtype=[(f"code_{digest.hexdigest()[:16]}", np.uint8)])
+    if kind is not None:
+        fields = getattr(kind, "__annotations__", {})
+        digest.update(f"{kind.__module__}.{kind.__qualname__} {fields}".encode())
+    reached, to_visit = {function}, [function]
+    while to_visit:
+        visited = to_visit.pop()
+        digest.update(repr(_content(visited.__code__)).encode())
+        for name, value in _globals_of(visited):
+            if isinstance(value, bool | int | float | str):
+                digest.update(f"{name}={value!r}".encode())
+            called = value
+            if kind is not None and value in _verbs:
+                called = _implementations.get((value.__name__, kind), value)
+            if (called is not value or value in _compilable) and called not in reached:
+                reached.add(called)
+                to_visit.append(called)
+    return digest.hexdigest()[:16]
+
+
+def _globals_of(function: Callable[..., Any]) -> list[tuple[str, Any]]:
+    """What the names in a function's code stand for, in its module or in modules it imports."""
+    names, found = function.__code__.co_names, []
+    for name in names:
+        value = function.__globals__.get(name)
+        found.append((name, value))
+        if isinstance(value, ModuleType):
+            found += [(f"{name}.{other}", getattr(value, other, None)) for other in names]
+    return found
 
 
 def _content(code: CodeType) -> tuple[Any, ...]:
     """What a function does, apart from where it stands in its file."""
-    constants = tuple(_content(c) if isinstance(c, CodeType) else repr(c) for c in code.co_consts)
+    constants = [_content(c) if isinstance(c, CodeType) else repr(c) for c in code.co_consts]
     return code.co_code, code.co_names, code.co_varnames, constants

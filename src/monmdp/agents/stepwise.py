@@ -15,7 +15,7 @@ import numpy as np
 
 from monmdp.agents import verbs
 from monmdp.agents.base import AgentConfig, Transition
-from monmdp.compiling import compiled, stamp
+from monmdp.compiling import compiled
 from monmdp.envs.wrappers import sizes
 from monmdp.errors import MonMDPError
 from monmdp.model import MonMDP
@@ -60,7 +60,7 @@ class Agent:
 
     def begin_episode(self) -> bool:
         """Plan the next episode; return whether it explores in order to observe."""
-        return bool(compiled(_plan)(self.state, self.rng, stamp(type(self.state))))
+        return bool(compiled(_plan, type(self.state))(self.state, self.rng))
 
     def act(self, observation: Mapping[str, int]) -> dict[str, int]:
         """Choose an action ``{"env": aᵉ, "mon": aᵐ}``."""
@@ -96,7 +96,7 @@ class Agent:
         return se * n_sm + sm
 
 
-def _plan(agent: Any, rng: Any, stamp: Any) -> bool:
+def _plan(agent: Any, rng: Any) -> bool:
     """`begin_episode`, compiled: the one verb that takes long."""
     return verbs.begin_episode(agent, rng)
 

@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from monmdp.compiling import compiled, stamp
+from monmdp.compiling import compiled
 from monmdp.errors import MonMDPError
 from monmdp.model.arrays import FloatArray
 from monmdp.model.dynamics import Tables, reset, step
 from monmdp.model.monmdp import MonMDP
-from monmdp.planning.observability import Observability, observability, worst_case
+from monmdp.planning.observability import Observability, worst_case
 
 SCORES = (
     "episode_return", "worst_case_return", "goal_visits", "bottom_visits", "episode_length",
@@ -53,7 +53,7 @@ def own_tables(monmdp: MonMDP) -> Tables:
 def chances(monmdp: MonMDP, seen: Observability | None = None) -> Chances:
     """Return what the exact evaluation of policies in this Mon-MDP reads."""
     mdp = monmdp.mdp
-    worst = worst_case(monmdp, observability(monmdp) if seen is None else seen).mdp
+    worst = worst_case(monmdp, seen).mdp
     return Chances(
         probability=mdp.probability.copy(),
         transition=monmdp.monitor.transition.copy(),
@@ -89,11 +89,10 @@ def evaluate(
 
     With `episodes` > 0 all but the return in M_↓ are means over so many drawn episodes.
     """
-    compiled(_exact)(tables, chances, policies, gamma, limit, scores, stamp(Chances))
+    compiled(_exact)(tables, chances, policies, gamma, limit, scores)
     if episodes > 0:
-        compiled(_monte_carlo)(
-            tables, chances, policies, gamma, limit, episodes, rng, scores, stamp(Chances)
-        )
+        draw = compiled(_monte_carlo)
+        draw(tables, chances, policies, gamma, limit, episodes, rng, scores)
 
 
 def _exact(
@@ -103,7 +102,6 @@ def _exact(
     gamma: float,
     limit: int,
     scores: FloatArray,
-    stamp: Any,
 ) -> None:
     """Carry the distribution over joint states forward."""
     n_sm, n_am = tables.monitor_reward.shape
@@ -175,7 +173,6 @@ def _monte_carlo(
     episodes: int,
     rng: np.random.Generator,
     scores: FloatArray,
-    stamp: Any,
 ) -> None:
     """Draw episodes; a draw is saved where the policy leaves no choice."""
     n_sm, n_am = tables.monitor_reward.shape

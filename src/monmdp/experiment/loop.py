@@ -1,8 +1,8 @@
 """The training loop, the only one: environment, monitor and agent.
 
 It runs compiled, whole runs in one call, for agents whose state is a named tuple, and as plain
-Python for all others; the text is the same. All of its own state is in `clock`, so it can stop at
-any step and go on later.
+Python for all others; the text is the same. What it has to remember is in `clock` and `seen`, so it
+can stop at any step and go on later.
 
 At every checkpoint it keeps the policy that would be tested; the tests themselves come later and
 can make no difference to training. The environment's random stream is used in the same way by every
@@ -38,7 +38,6 @@ def run(
     seen: BoolArray,
     env_rng: np.random.Generator,
     agent_rng: np.random.Generator,
-    stamp: Any,
 ) -> None:
     """Train up to step `stop`.
 

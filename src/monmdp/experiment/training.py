@@ -13,7 +13,7 @@ import numpy as np
 from monmdp import agents
 from monmdp.agents.base import AgentConfig, Transition
 from monmdp.agents.verbs import test_policy
-from monmdp.compiling import compiled, implement, stamp
+from monmdp.compiling import compiled, implement
 from monmdp.errors import MonMDPError
 from monmdp.experiment.evaluation import (
     SCORES,
@@ -264,10 +264,9 @@ def carry_out(task: Task, seed: int, progress: Progress | None = None) -> Run:
     monmdp, seeds = task.monmdp, streams(task.monmdp, seed)
     env_rng, agent_rng, eval_rng = (np.random.default_rng(s) for s in seeds)
     state: Any
-    mark: Any
     if isinstance(task.agent, AgentConfig):
         state = task.agent.state(monmdp.shape, monmdp.mdp.r_min, monmdp)
-        go, mark = compiled(run), stamp(type(state))
+        go = compiled(run, type(state))
     else:
         made = task.agent
         if not isinstance(made, PythonAgent) or isinstance(made, type):
@@ -277,7 +276,7 @@ def carry_out(task: Task, seed: int, progress: Progress | None = None) -> Run:
                     f"{task.settings['agent']} made {made!r}; an agent has begin_episode, act, "
                     "update and test_policy"
                 )
-        state, go, mark = _Shell(made, monmdp.shape), run, np.empty(0)
+        state, go = _Shell(made, monmdp.shape), run
 
     checkpoints = -(-task.steps // task.every)
     scores = np.zeros((checkpoints, len(SCORES)))
@@ -300,7 +299,7 @@ def carry_out(task: Task, seed: int, progress: Progress | None = None) -> Run:
         done = now.stop
         go(
             task.tables, state, clock, stop, task.settings["time_limit"], task.every, policies,
-            counters[now], seen, env_rng, agent_rng, mark,
+            counters[now], seen, env_rng, agent_rng,
         )  # fmt: skip
         evaluate(
             task.tables, task.chances, policies[: now.stop - now.start], task.gamma,
