@@ -64,7 +64,7 @@ def main() -> None:
         problem = make(world, monitor, rho=rho)
         config = agents.paper_config(agent, world, monitor)
         solution = planning.solve(problem)
-        task = experiment.prepare(problem, config, default_steps(world))
+        task = experiment.prepare(problem, config, default_steps(problem))
         runs = experiment.train_seeds(task, range(args.seeds), jobs=args.jobs)
         found = experiment.summarize(runs, solution)
         reached = [step for step in found.steps_to_1pct if step is not None]
@@ -72,7 +72,9 @@ def main() -> None:
         if reached:
             spread = f"{np.median(reached):,.0f} ({min(reached):,} - {max(reached):,})"
         figure = figure if world != "river-swim" or monitor != "full" else "4, 6"
-        figure = f"4, {figure}" if world == "bottleneck" and monitor == "button" else figure
+        in_4 = (1.0, 0.05) if agent == "monitored-mbie-eb" else (0.05,)
+        if world == "bottleneck" and monitor == "button" and rho in in_4:
+            figure = f"4, {figure}"
         lines.append(
             f"| {figure} | {agent} | {world} | {monitor} | {rho:g} "
             f"| {solution.episode_return:.4f} | {found.seeds_converged}/{found.seeds} | {spread} |"

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from statistics import median
 
 from monmdp import agents, drawing, experiment, make, monitors, planning, worlds
 
@@ -49,10 +50,10 @@ def main() -> None:
         task = experiment.prepare(problem, name, steps=50_000)
         runs[name] = experiment.train_seeds(task, range(10), jobs=2)
         found = experiment.summarize(runs[name], solution)
-        reached = sorted(step for step in found.steps_to_1pct if step is not None)
+        reached = [step for step in found.steps_to_1pct if step is not None]
         print(
             f"  {name:<18} {found.seeds_converged} of {found.seeds} seeds minimax-optimal, "
-            f"half of them by step {reached[len(reached) // 2]:,}"
+            f"half of them by step {median(reached):,.0f}"
         )
     drawing.save(experiment.draw_runs(runs, solution), out / "learning.png")
     print(f"picture: {out}/learning.png")

@@ -1,9 +1,9 @@
 """A plain-Python oracle of Monitored MBIE-EB, with the monitor unknown and with it known.
 
-Written from the equations of the paper, not from the implementation, and
-deliberately unoptimised: raw counts in dictionaries, every mean and frequency recomputed from them
-before every episode, plain loops, always the full number of sweeps, no early stopping. The tests
-compare the compiled agents with it. numpy only holds the action values.
+It follows the equations of the paper and nothing else, and is deliberately unoptimised: raw counts
+in dictionaries, every mean and frequency recomputed from them before every episode, plain loops,
+always the full number of sweeps, no early stopping. The tests compare the compiled agents with it.
+numpy only holds the action values.
 
 Nothing random happens here: the caller picks an action out of `greedy_set` and reports what
 happened to `update`. A time limit is not a termination: report such a step with

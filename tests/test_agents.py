@@ -328,8 +328,38 @@ def test_spaces_of_another_kind_are_refused():
     odd.observation_space = spaces.Dict(env=spaces.Box(0, 1), mon=spaces.Discrete(1))
     with pytest.raises(MonMDPError, match="Dict\\(env=Discrete, mon=Discrete\\)"):
         agents.make("monitored-mbie-eb", odd, r_min=0)
+    odd.observation_space = spaces.Dict(env=spaces.Discrete(36, start=1), mon=spaces.Discrete(1))
+    with pytest.raises(MonMDPError, match="start at 0"):
+        agents.make("monitored-mbie-eb", odd, r_min=0)
     with pytest.raises(MonMDPError, match="Gymnasium environment"):
         agents.make("monitored-mbie-eb", "empty")
+
+
+class Slippery(gymnasium.Wrapper):
+    """Somebody's wrapper: now and then another action is taken, which no model knows of."""
+
+    def step(self, action):
+        self.turn = getattr(self, "turn", 0) + 1
+        return self.env.step(action if self.turn % 3 else {"env": self.turn % 5, "mon": 0})
+
+
+@pytest.mark.parametrize("name", AGENTS)
+def test_more_successors_than_the_model_has_find_room(name):
+    env = Slippery(MonMDPEnv(monmdp.make("empty", "button")))
+    agent, over = agents.make(name, env), True
+    for t in range(600):
+        if over:
+            agent.begin_episode()
+            observation, _ = env.reset(seed=0) if t == 0 else env.reset()
+        action = agent.act(observation)
+        following, _, terminated, truncated, info = env.step(action)
+        agent.update(Transition.from_step(observation, action, following, terminated, info))
+        observation, over = following, terminated or truncated
+    slots = agent.state.successors
+    for pair in np.flatnonzero(slots.used):
+        mine = slice(slots.first[pair], slots.first[pair] + slots.used[pair])
+        assert slots.land[mine].sum() == pytest.approx(0.99)
+        assert slots.visits[mine].sum() == agent.state.n.flat[pair]
 
 
 def test_what_an_agent_is_handed_has_no_place_for_a_hidden_reward():
@@ -366,7 +396,8 @@ def test_rewards_that_are_never_shown_make_no_difference():
             agent.update(Transition.from_step(observation, action, following, terminated, info))
             observation, over = following, terminated or truncated
         states.append(agent.state)
-    assert states[0].n[12 : 2 * 36].sum() > 0
+    bottom = np.repeat(problem.mdp.bottom, 2)
+    assert states[0].n[bottom].sum() > 0  # ⊥ was visited
     for field in ("n", "n_env", "q_opt", "q_obs"):
         np.testing.assert_array_equal(getattr(states[0], field), getattr(states[1], field))
 
@@ -381,6 +412,9 @@ def test_wrong_observations_actions_and_transitions_are_named():
     with pytest.raises(MonMDPError, match="Transition"):
         agent.update((0, 1))
     here = {"env": 0, "mon": 0}
+    for reward, message in ((float("nan"), "finite"), (-0.5, "below r_min")):
+        with pytest.raises(MonMDPError, match=message):
+            agent.update(Transition(here, here, reward, 0.0, here, False))
     with pytest.raises(MonMDPError, match="mon 0 to 1"):
         agent.update(Transition(here, {"env": 0, "mon": 2}, None, 0.0, here, False))
 
@@ -405,8 +439,12 @@ def test_wrong_settings_are_refused():
         agents.paper_config("known-montor", "bottleneck", "ask")
     with pytest.raises(MonMDPError, match="figure 7 has no learning curves"):
         agents.paper_config("known-monitor", "bottleneck", "ask", figure=7)
-    with pytest.raises(MonMDPError, match="not in figure 6"):
+    with pytest.raises(MonMDPError, match="agent 'known-monitor' is not in figure 6"):
         agents.paper_config("known-monitor", "bottleneck", "ask", figure=6)
+    with pytest.raises(MonMDPError, match="world 'river-swim' is not in figure 11"):
+        agents.paper_config("known-monitor", "river-swim", "ask", figure=11)
+    with pytest.raises(MonMDPError, match="monitor 'semi-random' is not in figure 9"):
+        agents.paper_config("monitored-mbie-eb", "bottleneck", "semi-random", figure=9)
     with pytest.raises(MonMDPError, match="did you mean 'released'"):
         agents.preset("relesed")
 

@@ -236,7 +236,7 @@ def test_train_prints_a_table_and_leaves_runs_and_a_picture(monmdp, tmp_path):
         "bottleneck / button   monitored-mbie-eb",
         "2 seeds, 5,000 steps, exact evaluation",
         "minimax episode return   0.194316",
-        "end return               0.194316 ± ",
+        "end return               0.194316 ± 0 (95 % interval over seeds), mean of the last 10",
         "seeds converged          2 of 2",
         "steps to 1 %             median",
         "observable rewards seen  100 %",
@@ -352,6 +352,7 @@ def test_evaluate(monmdp):
     assert code == 0
     assert "worst case return        0.194316" in out
     assert "agent monitored-mbie-eb" in out
+    assert "bottleneck / button rho=0.05, exact, gamma 0.99" in out
     found = json.loads(
         monmdp(
             "evaluate", "here/seed-0000.npz", "bottleneck", "button", "--json",

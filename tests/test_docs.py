@@ -80,6 +80,11 @@ def test_docstring_examples(name):
     assert result.failed == 0
 
 
+def test_no_document_waits_to_be_filled_in():
+    for path in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]:
+        assert not re.search(r"\b(TODO|TBD|[A-Z]+_TABLE)\b", path.read_text(encoding="utf-8")), path
+
+
 def test_no_package_registry_is_named():
     host = re.compile(r"https?://[^\s\"'>)]*(pypi|pythonhosted|registry\.npmjs|debian\.org)")
     for path in [*ROOT.glob("*"), *ROOT.glob("docs/**/*"), *ROOT.glob("src/**/*.py")]:

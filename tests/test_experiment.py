@@ -6,6 +6,8 @@ import json
 import os
 import subprocess
 import sys
+import types
+from functools import partial
 
 import numpy as np
 import pytest
@@ -29,8 +31,8 @@ AGENTS = list(agents.registry)
 class Wanderer:
     """A user's agent in plain Python: it wanders, and remembers what it was told."""
 
-    def __init__(self, shape, rng, laziness: float = 0.0):
-        self.shape, self.rng, self.laziness = shape, rng, laziness
+    def __init__(self, shape, rng):
+        self.shape, self.rng = shape, rng
         self.seen = []
         self.begun = 0
 
@@ -120,8 +122,8 @@ def test_agents_on_the_same_seed_meet_the_same_environment_stream():
     """Whatever the agent, the n-th draw of the environment is the same: here, the start states."""
     problem = monmdp.make("river-swim", "button", time_limit=3)
     starts = []
-    for laziness in (0.0, 1.0):
-        agent = Wanderer(problem.shape, np.random.default_rng(int(laziness)), laziness)
+    for own_seed in (0, 1):
+        agent = Wanderer(problem.shape, np.random.default_rng(own_seed))
         train(problem, agent, 60, 9)
         starts.append([agent.seen[t].observation for t in range(0, 60, 3)])
     assert starts[0] == starts[1]
@@ -173,6 +175,55 @@ def test_wrong_python_agents_are_named():
         train(problem, 3, 10)
     with pytest.raises(MonMDPError, match="snapshots"):
         train(problem, Wanderer, 10, snapshots=1)
+
+    class Broken(Wanderer):
+        def update(self, transition):
+            raise KeyError(transition.reward)
+
+    class Alone(Wanderer):
+        def __init__(self, shape):
+            super().__init__(shape, None)
+
+    with pytest.raises(MonMDPError, match=r"Broken raised KeyError: None .*line \d+; seed 7"):
+        train(problem, Broken, 10, 7)
+    with pytest.raises(MonMDPError, match=r"Alone cannot be called with \(shape, rng\)"):
+        prepare(problem, Alone, 10)
+
+
+def test_the_discount_is_the_agents():
+    problem = monmdp.make("loop", "ask")
+
+    class Short(Wanderer):
+        gamma = 0.5
+
+    class Free(Wanderer):
+        def __init__(self, shape, rng, gamma=0.9):
+            super().__init__(shape, rng)
+            self.gamma = gamma
+
+    agent = Short(problem.shape, np.random.default_rng(0))
+    assert prepare(problem, agents.MonitoredMBIEEB(gamma=0.7), 10).gamma == 0.7
+    assert prepare(problem, agent, 10).gamma == 0.5
+    assert prepare(problem, partial(Free, gamma=np.float32(0.25)), 10).gamma == 0.25
+    assert prepare(problem, partial(Free, gamma=0.8), 10, gamma=0.3).gamma == 0.3
+    assert prepare(problem, Free, 10).gamma == 0.99
+    assert prepare(problem, partial(Free, gamma=np.float32(0.25)), 10).settings["parameters"] == {
+        "gamma": 0.25
+    }
+
+
+def test_names_and_classes_stand_for_the_papers_settings():
+    swim = monmdp.make("river-swim", "ask")
+    assert prepare(swim, "monitored-mbie-eb", 10).agent.q_opt_init == 30
+    assert prepare(swim, agents.MonitoredMBIEEB, 10).agent.q_opt_init == 1
+
+    class Other(agents.MonitoredMBIEEB):
+        pass
+
+    ours, theirs = (prepare(swim, kind(), 10).settings for kind in (agents.MonitoredMBIEEB, Other))
+    assert ours["agent"] == "monitored-mbie-eb"
+    assert theirs["agent"].endswith("Other")
+    assert (ours["code"], len(theirs["code"])) == (None, 16)
 
 
 def test_checkpoints_and_columns():
@@ -313,6 +364,8 @@ def test_wrong_evaluations_are_named():
         (("monitored-mbie-eb", 10), {"gamma": 1}, r"\[0, 1\)"),
         (("monitored-mbie-eb", 10), {"snapshots": [11]}, "step 11 is after the last one"),
         (("monitored-mbie-eb", 10), {"evaluation": "guess"}, "unknown evaluation"),
+        (("monitored-mbie-eb", 10), {"snapshots": 11}, "11 of 10 steps"),
+        (("monitored-mbie-eb", 10), {"snapshots": 2.5}, "whole number"),
     ],
 )
 def test_bad_requests_fail_before_any_work(args, options, message):
@@ -350,6 +403,25 @@ def test_request_sorts_parameters_and_applies_presets():
         experiment.request("loop", "ask", params={"beta_obz": 1})
     with pytest.raises(MonMDPError, match="which monitor"):
         experiment.request("loop", None)
+    with pytest.raises(MonMDPError, match="growth=log schedule=released"):
+        experiment.request(finished, None, preset="released")
+    assert experiment.request(monmdp.make("river-swim", "ask"), None).agent.q_opt_init == 30
+
+
+def test_agents_of_ones_own_by_module_and_object(tmp_path):
+    (tmp_path / "own_agents.py").write_text(
+        "from monmdp.agents import MonitoredMBIEEB\n"
+        "small = MonitoredMBIEEB(beta=0.25)\n"
+        "nothing = 3\n"
+        "class Eps:\n"
+        "    def __init__(self, shape, rng, eps=0.1): self.eps = eps\n"
+    )
+    asked = experiment.request("loop", "ask", "own_agents:small", {"beta_e": "0.5"})
+    assert asked.agent == agents.MonitoredMBIEEB(beta=0.25, beta_e=0.5)
+    eps = experiment.request("loop", "ask", "own_agents:Eps", {"eps": "0.3"}).agent
+    assert eps(None, None).eps == 0.3  # without an annotation: what it looks like
+    with pytest.raises(MonMDPError, match="own_agents:nothing is no agent"):
+        experiment.request("loop", "ask", "own_agents:nothing")
 
 
 # ---- seeds --------------------------------------------------------------------------------------
@@ -381,7 +453,12 @@ def test_plain_python_agents_run_in_processes():
     two = experiment.train_seeds(task, range(2), jobs=2, progress=lambda *_: None)
     for a, b in zip(one, two, strict=True):
         assert a.seed == b.seed
-        np.testing.assert_array_equal(a.curve["rewards_seen"], b.curve["rewards_seen"])
+        for name in a.curve:
+            np.testing.assert_array_equal(a.curve[name], b.curve[name])
+    agent = Wanderer(task.monmdp.shape, np.random.default_rng(0))
+    finished = prepare(task.monmdp, agent, 200)
+    with pytest.raises(MonMDPError, match="give what makes it, Wanderer itself"):
+        experiment.train_seeds(finished, range(2))
 
 
 def test_a_killed_command_goes_on_where_it_stopped(task, tmp_path, monkeypatch):
@@ -431,8 +508,32 @@ def test_a_damaged_run_is_named(task, tmp_path):
     experiment.train_seeds(task, [0], out=tmp_path / "runs")
     file = run_file(tmp_path / "runs", 0)
     file.write_bytes(file.read_bytes()[:100])
-    with pytest.raises(MonMDPError, match=r"seed-0000.npz: damaged"):
+    with pytest.raises(MonMDPError, match=r"seed-0000.npz: damaged.*delete it"):
         experiment.train_seeds(task, [0], out=tmp_path / "runs")
+
+
+def test_a_run_from_elsewhere_is_not_taken_for_ours(task, tmp_path):
+    experiment.train_seeds(task, [0, 1], out=tmp_path / "runs")
+    run_file(tmp_path / "runs", 0).replace(run_file(tmp_path / "runs", 1))
+    with pytest.raises(MonMDPError, match="another seed or other settings"):
+        experiment.train_seeds(task, [0, 1], out=tmp_path / "runs")
+
+
+def test_what_a_killed_process_leaves_does_not_block_the_folder(task, tmp_path):
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs" / ".settings.json.123.part").write_text("{")
+    assert len(experiment.train_seeds(task, [0], out=tmp_path / "runs")) == 1
+
+
+def test_an_edited_agent_does_not_get_its_old_runs(monkeypatch):
+    module = types.ModuleType("edited_agent")
+    monkeypatch.setitem(sys.modules, "edited_agent", module)
+    monkeypatch.setattr(Wanderer, "__module__", "edited_agent")
+    folders = []
+    for text in ("one", "two"):
+        monkeypatch.setattr(training.inspect, "getsource", lambda _, text=text: text)
+        folders.append(default_folder(prepare(_LOOP, Wanderer, 10).settings))
+    assert folders[0] != folders[1]
 
 
 def test_bad_seeds_and_jobs(task):
@@ -455,7 +556,7 @@ def test_every_kind_of_run_has_a_folder_of_its_own(task):
 
 
 def test_runs_survive_their_file(tmp_path):
-    run = train(monmdp.make("loop", "ask"), "monitored-mbie-eb", 300, 5, snapshots=3)
+    run = train(monmdp.make("loop", "ask"), "monitored-mbie-eb", 300, np.int64(5), snapshots=3)
     assert run.snapshot_steps.tolist() == [100, 200, 300]
     assert run.snapshots["n"].sum(axis=(1, 2)).tolist() == [100, 200, 300]
     run.save(tmp_path / "run.npz")
@@ -511,6 +612,9 @@ def test_a_policy_acts():
         discount *= 0.99
         assert not truncated
     assert policy.act(observation, rng)["mon"] in (0, 1)
+    for wrong in ({"env": -1, "mon": 0}, {"env": 0, "mon": 1}):
+        with pytest.raises(MonMDPError, match="36 x 1 states"):
+            policy.act(wrong, rng)
 
 
 def test_what_is_no_policy_is_refused(tmp_path):
@@ -530,13 +634,15 @@ def test_what_is_no_policy_is_refused(tmp_path):
 # ---- summaries ----------------------------------------------------------------------------------
 
 
-def fake_run(returns, seed=0):
+def fake_run(returns, true_returns=None, seed=0):
+    """A run whose test policies got these returns in M_↓, and others in M."""
     values = np.array(returns, dtype=float)
+    true = values + 5 if true_returns is None else np.array(true_returns, dtype=float)
     return Run(
-        settings={"evaluation": "exact", "episodes": 0},
+        settings={"world": "w", "monitor": "m", "evaluation": "exact", "episodes": 0},
         seed=seed,
         step=np.arange(len(values)) * 100,
-        curve={"worst_case_return": values, "episode_return": values},
+        curve={"worst_case_return": values, "episode_return": true},
         policy=Policy(Shape(1, 1, 1, 1), [[1.0]]),
         snapshot_steps=np.zeros(0, dtype=int),
         snapshots={},
@@ -556,6 +662,26 @@ def fake_run(returns, seed=0):
 )
 def test_steps_to_minimax_optimality(returns, value, expected):
     assert experiment.steps_to_minimax(fake_run(returns), value) == expected
+
+
+def test_the_end_return_is_the_mean_of_the_last_ten_tests_in_m():
+    solution = monmdp.solve(_LOOP)
+    true = [[100.0, *range(10)], [100.0, *range(2, 12)]]
+    found = experiment.summarize([fake_run(np.zeros(11), t) for t in true], solution)
+    assert found.final_mean == 5.5
+    half = 1.96 * np.sqrt(2) / np.sqrt(2)
+    np.testing.assert_allclose(found.final_interval, (5.5 - half, 5.5 + half))
+    assert found.seeds_converged == 0
+
+
+def test_the_picture_shows_smoothed_returns_in_m():
+    figure = experiment.draw_runs(
+        {"a": [fake_run([0, 0, 0], [1.0, 0.0, 0.0])]}, monmdp.solve(_LOOP)
+    )
+    line = figure.axes[0].get_lines()[0]
+    np.testing.assert_allclose(line.get_ydata(), [1, 0.9, 0.81])
+    many = experiment.draw_runs({str(i): [fake_run([0, 1])] for i in range(8)}, monmdp.solve(_LOOP))
+    assert len(many.axes[0].get_lines()) == 9
 
 
 def test_smoothing_and_intervals():

@@ -5,13 +5,16 @@ Everything heavy is imported inside the commands, so that ``monmdp --help`` answ
 
 from __future__ import annotations
 
+import io
 import json
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from math import isnan
 from pathlib import Path
+from statistics import median
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -57,6 +60,9 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object inst
 
 def main() -> None:
     """Run the command line; errors that concern the user become one line and exit code 2."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal that knows no ⊥ still gets the rest
     try:
         app()
     except MonMDPError as error:
@@ -111,9 +117,9 @@ def list_names(as_json: AsJson = False) -> None:
         print(f"{kind}:")
         before: Sequence[str] = []
         for name, entry in entries.items():
-            print(f"  {name:<16} {entry['about']}")
+            print(f"  {name:<18} {entry['about']}")
             if entry["parameters"] != before:
-                print(f"  {'':<16}   {'  '.join(entry['parameters'])}")
+                print(f"  {'':<18}   {'  '.join(entry['parameters'])}")
             before = entry["parameters"]
         print()
     print("A world can also be a map file (path/to/map.txt), module:object, or gymnasium:ENV-ID;")
@@ -247,6 +253,7 @@ def train(
     jobs: Annotated[
         int | None, typer.Option(help="Seeds at a time.", show_default="all cores")
     ] = None,
+    every: Annotated[int, typer.Option(help="Steps between two tests.")] = 100,
     snapshots: Annotated[
         int, typer.Option(help="Snapshots of counts and action values to keep in each run.")
     ] = 0,
@@ -258,22 +265,27 @@ def train(
     """
     from monmdp import drawing, experiment, planning
     from monmdp.experiment.request import default_steps
-    from monmdp.experiment.seeds import cores, default_folder
+    from monmdp.experiment.seeds import cores, default_folder, run_file
     from monmdp.model.mdp import whole_number
 
     monmdp, monitor, params = _problem_or_names(world, words)
     asked = experiment.request(monmdp, monitor, agent, params, preset=preset)
     n_seeds = whole_number(seeds, "--seeds", at_least=1)
     n_jobs = cores() if jobs is None else whole_number(jobs, "--jobs", at_least=1)
-    n_steps = default_steps(world) if steps is None else whole_number(steps, "--steps", at_least=1)
+    n_steps = (
+        default_steps(asked.monmdp) if steps is None else whole_number(steps, "--steps", at_least=1)
+    )
     task = experiment.prepare(
         asked.monmdp,
         asked.agent,
         n_steps,
         evaluation=evaluation,  # type: ignore[arg-type]
+        every=every,
         snapshots=snapshots,
+        made_with=asked.parameters,
     )
     folder = default_folder(task.settings) if out is None else out
+    there = sum(run_file(folder, seed).exists() for seed in range(n_seeds))
     begin = time.perf_counter()
     try:
         with _progress_bar(n_seeds, n_steps, shown=not as_json) as tell:
@@ -290,15 +302,15 @@ def train(
     solution = planning.solve(asked.monmdp, task.gamma)
     summary = experiment.summarize(runs, solution)
     picture = folder / "curve.png"
-    drawing.save(experiment.draw_runs({task.settings["agent"]: runs}, solution), picture)
     if as_json:
-        result = dict(task.settings) | summary.to_dict()
-        result |= {"problem_parameters": dict(asked.parameters), "preset": preset}
+        result = dict(task.settings) | summary.to_dict() | {"preset": preset}
         print(json.dumps(result | {"out": str(folder), "seconds": seconds}, indent=2))
-        return
-    _print_training(task.settings, asked.parameters, summary, runs)
-    print(f"runs                     {folder}  ({seconds:.1f} s)")
-    print(f"picture                  {picture}")
+    else:
+        _print_training(task.settings, summary, runs)
+        found = f", {there} of them were there already" if there else ""
+        print(f"runs                     {folder}  ({seconds:.1f} s{found})")
+        print(f"picture                  {picture}")
+    drawing.save(experiment.draw_runs({task.settings["agent"]: runs}, solution), picture)
 
 
 @app.command()
@@ -306,7 +318,10 @@ def evaluate(
     policy: Annotated[Path, typer.Argument(help="A policy or a run, .npz.", show_default=False)],
     world: World,
     words: Words = None,
-    gamma: Annotated[float, typer.Option(help="Discount, in [0, 1).")] = 0.99,
+    gamma: Annotated[
+        float | None,
+        typer.Option(help="Discount, in [0, 1).", show_default="the one it was trained with"),
+    ] = None,
     evaluation: Annotated[str, typer.Option(help="exact or monte-carlo.")] = "exact",
     episodes: Annotated[int, typer.Option(help="Episodes that monte-carlo draws.")] = 100,
     seed: Annotated[int, typer.Option(help="Of the drawn episodes.")] = 0,
@@ -316,7 +331,8 @@ def evaluate(
     from monmdp import experiment, planning
 
     learnt = experiment.Policy.load(policy)
-    problem, _ = _problem(world, words)
+    problem, given = _problem(world, words)
+    gamma = learnt.origin.get("gamma", 0.99) if gamma is None else gamma
     scores = learnt.evaluate(
         problem,
         gamma,
@@ -331,7 +347,11 @@ def evaluate(
         return
     origin = ", ".join(f"{key} {value}" for key, value in learnt.origin.items())
     print(f"policy                   {policy}" + (f"  ({origin})" if origin else ""))
-    print(f"evaluated in             {problem.mdp.name} / {problem.monitor.name}, {evaluation}")
+    with_parameters = "".join(f" {key}={value}" for key, value in given.items())
+    print(
+        f"evaluated in             {problem.mdp.name} / {problem.monitor.name}{with_parameters}, "
+        f"{evaluation}, gamma {gamma:g}"
+    )
     for name, value in scores.items():
         print(f"{name.replace('_', ' '):<24} {_number(value)}")
     print(f"{'minimax episode return':<24} {_number(best)}")
@@ -339,7 +359,7 @@ def evaluate(
 
 @app.command()
 def warmup() -> None:
-    """Compile everything ahead, so that the first real command is fast."""
+    """Compile the agents ahead, so that the first training is fast."""
     from monmdp import agents, experiment, make
 
     problem = make("loop", "ask")
@@ -476,7 +496,7 @@ def _progress_bar(
     done: dict[int, int] = {}
     lock = threading.Lock()
     total = n_seeds * n_steps
-    with typer.progressbar(length=total, file=sys.stderr, label=f"0/{n_seeds} seeds") as bar:
+    with typer.progressbar(length=total, file=sys.stderr, label="compiling, if need be") as bar:
 
         def tell(seed: int, steps: int) -> None:
             with lock:
@@ -487,33 +507,38 @@ def _progress_bar(
         yield tell
 
 
-def _print_training(
-    settings: Mapping[str, Any], given: Mapping[str, Any], summary: Summary, runs: Sequence[Run]
-) -> None:
+def _print_training(settings: Mapping[str, Any], summary: Summary, runs: Sequence[Run]) -> None:
     from monmdp import drawing
+    from monmdp.experiment.summary import END
 
+    given = settings["problem_parameters"]
     parameters = "".join(f"  {key.partition('.')[2]}={value}" for key, value in given.items())
     print(f"{settings['world']} / {settings['monitor']}{parameters}   {settings['agent']}")
-    print(
-        f"{summary.seeds} seeds, {settings['steps']:,} steps, {settings['evaluation']} evaluation"
-    )
+    seeds = "1 seed" if summary.seeds == 1 else f"{summary.seeds} seeds"
+    print(f"{seeds}, {settings['steps']:,} steps, {settings['evaluation']} evaluation")
     print()
     print(f"minimax episode return   {_number(summary.episode_return_minimax)}")
     half = ""
     if summary.final_interval is not None:
         low, high = summary.final_interval
-        half = f" ± {_number((high - low) / 2)}  (95 % interval over seeds)"
-    print(f"end return               {_number(summary.final_mean)}{half}")
+        width = (high - low) / 2
+        half = f" ± {_number(width if width > 1e-12 else 0.0)} (95 % interval over seeds)"
+    tests = min(END, len(runs[0].step))
+    end = f"{_number(summary.final_mean)}{half}"
+    print(f"end return               {end}, mean of the last {tests} tests")
     print(
         f"seeds converged          {summary.seeds_converged} of {summary.seeds}  "
-        "(minimax-optimal within 1 %, and stay so)"
+        "(minimax-optimal, and stay so)"
     )
-    reached = sorted(step for step in summary.steps_to_1pct if step is not None)
+    reached = [step for step in summary.steps_to_1pct if step is not None]
     if reached:
-        middle = reached[len(reached) // 2]
-        print(f"steps to 1 %             median {middle:,}, from {reached[0]:,} to {reached[-1]:,}")
+        print(
+            f"steps to 1 %             median {median(reached):,.0f}, "
+            f"from {min(reached):,} to {max(reached):,}"
+        )
     last = {name: sum(run.curve[name][-1] for run in runs) / len(runs) for name in runs[0].curve}
-    print(f"observable rewards seen  {100 * last['rewards_seen']:.4g} %")
+    seen = last["rewards_seen"]  # NaN where nothing can be seen
+    print(f"observable rewards seen  {'there are none' if isnan(seen) else f'{100 * seen:.4g} %'}")
     print(
         f"episodes                 {last['episodes']:,.0f} a seed, "
         f"{last['observe_episodes']:,.0f} of them to observe"

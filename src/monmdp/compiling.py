@@ -80,7 +80,11 @@ def _compiled(function: Callable[..., Any], kind: type | None) -> Callable[..., 
     named.__qualname__ = f"{function.__qualname__}_{_digest(function, kind)}"
     # Divisions follow IEEE: the code never divides by zero where the quotient matters.
     options: dict[str, Any] = {"error_model": "numpy", "no_cfunc_wrapper": True}
-    dispatcher: Callable[..., Any] = njit(cache=True, nogil=True, **options)(named)
+    dispatcher: Callable[..., Any]
+    try:
+        dispatcher = njit(cache=True, nogil=True, **options)(named)
+    except RuntimeError:  # there is no place that the cache could be written to
+        dispatcher = njit(nogil=True, **options)(named)
     return dispatcher
 
 

@@ -6,6 +6,7 @@ import io
 import json
 import os
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 from uuid import uuid4
@@ -24,7 +25,8 @@ def write_whole(path: str | os.PathLike[str], write: Callable[[BinaryIO], object
             write(file)
         os.replace(part, path)
     except BaseException as error:
-        part.unlink(missing_ok=True)
+        with suppress(OSError):  # on a disk that cannot be written to there is nothing to remove
+            part.unlink()
         if isinstance(error, OSError):
             raise MonMDPError(f"cannot write {path}: {error.strerror or error}") from None
         raise

@@ -40,6 +40,8 @@ class Parameter:
 
     def coerce(self, value: Any, where: str) -> Any:
         """Return `value` (a string from the command line, or an object) as the annotated type."""
+        if self.annotation is Any:
+            return _literal(value)
         kinds = _alternatives(self.annotation)
         if value is None and type(None) in kinds:
             return None
@@ -176,7 +178,7 @@ class Registry(Generic[T]):
     def register(self, name: str, factory: Callable[..., T]) -> None:
         """Add a factory under a new name."""
         if name in self._factories:
-            raise MonMDPError(f"a {self.kind} named {name!r} is registered already")
+            raise MonMDPError(f"{_article(self.kind)} named {name!r} is registered already")
         self._factories[name] = factory
 
     def __iter__(self) -> Iterator[str]:
@@ -196,7 +198,7 @@ class Registry(Generic[T]):
             if callable(found):
                 return found  # type: ignore[no-any-return]
             raise MonMDPError(
-                f"{name} is {_a(type(found))}; a {self.kind} is a function that returns "
+                f"{name} is {_a(type(found))}; {_article(self.kind)} is a function that returns "
                 f"{_a(self.produces)}"
             )
         raise MonMDPError(f"unknown {self.kind} {name!r}{nearest(name, self)}")
@@ -216,7 +218,8 @@ def import_object(name: str, kind: str) -> Any:
         sys.path.append(here)
     if not all(part.isidentifier() for part in module_name.split(".")):
         raise MonMDPError(
-            f"{name!r}: {module_name!r} is no module name; a {kind} of your own is module:object"
+            f"{name!r}: {module_name!r} is no module name; {_article(kind)} of your own is "
+            "module:object"
         )
     try:
         module = importlib.import_module(module_name)
@@ -255,8 +258,12 @@ def parse_assignments(words: Iterable[str]) -> dict[str, str]:
 
 def _a(kind: type) -> str:
     """Name a type with its article: an MDP, a Monitor."""
-    name = kind.__name__
-    return f"an {name}" if name == "MDP" or name[0] in "aeio" else f"a {name}"
+    return _article(kind.__name__)
+
+
+def _article(name: str) -> str:
+    """Put the article before a name."""
+    return f"an {name}" if name == "MDP" or name[0] in "aeioAEIO" else f"a {name}"
 
 
 def _alternatives(annotation: Any) -> tuple[Any, ...]:

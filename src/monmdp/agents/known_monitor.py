@@ -30,7 +30,7 @@ from monmdp.agents.observe_or_optimize import (
     observes,
     test_policy,
 )
-from monmdp.agents.successors import Successors, count_successor, no_successors
+from monmdp.agents.successors import Successors, count_successor, no_successors, with_room
 from monmdp.agents.value_iteration import LOW
 from monmdp.compiling import compilable, implement
 from monmdp.errors import MonMDPError
@@ -42,7 +42,7 @@ from monmdp.planning.factors import factors
 
 @dataclass(frozen=True, kw_only=True)
 class KnownMonitor(ObserveOrOptimize):
-    """Hyper-parameters of Monitored MBIE-EB with a known monitor; the defaults are the paper's."""
+    """Monitored MBIE-EB that is given the monitor, and its hyper-parameters."""
 
     name: ClassVar[str] = "known-monitor"
     needs_model: ClassVar[bool] = True
@@ -97,6 +97,12 @@ class KnownMonitor(ObserveOrOptimize):
             q_opt=np.full(joint, self.q_opt_init),
             q_obs=np.full(joint, self.q_obs_init),
         )
+
+    def with_room(self, state: State, s: int, a: int, next_s: int) -> State:
+        """Return a state with room for a successor that the model does not know of."""
+        n_sm, n_am = state.monitor_reward.shape
+        pair = (s // n_sm) * state.n.shape[1] + a // n_am
+        return state._replace(successors=with_room(state.successors, pair, next_s // n_sm))
 
 
 class Parameters(NamedTuple):

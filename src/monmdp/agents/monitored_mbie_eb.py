@@ -41,7 +41,7 @@ from monmdp.model.monmdp import Shape
 
 @dataclass(frozen=True, kw_only=True)
 class MonitoredMBIEEB(ObserveOrOptimize):
-    """Hyper-parameters of Monitored MBIE-EB; the defaults are the paper's."""
+    """Monitored MBIE-EB, the paper's algorithm, and its hyper-parameters."""
 
     name: ClassVar[str] = "monitored-mbie-eb"
     snapshot_fields: ClassVar[tuple[str, ...]] = ("n", "n_env", "n_mon", "q_opt", "q_obs")

@@ -9,17 +9,24 @@ from monmdp.agents.known_monitor import KnownMonitor
 from monmdp.agents.monitored_mbie_eb import MonitoredMBIEEB
 from monmdp.errors import MonMDPError, nearest
 
-FIGURES: dict[int, tuple[str, ...]] = {
-    4: ("monitored-mbie-eb", "known-monitor"),
-    5: ("monitored-mbie-eb",),
-    6: ("monitored-mbie-eb",),
-    9: ("monitored-mbie-eb",),
-    10: ("monitored-mbie-eb",),
-    11: ("monitored-mbie-eb", "known-monitor"),
-    12: ("monitored-mbie-eb",),
-    13: ("monitored-mbie-eb",),
+_BOTH, _ONE = ("monitored-mbie-eb", "known-monitor"), ("monitored-mbie-eb",)
+_GRIDS = (
+    "empty", "hazard", "loop", "river-swim", "one-way", "corridor", "two-room-3x5", "two-room-2x11",
+)  # fmt: skip
+_SIX = ("full", "semi-random", "ask", "button", "n-supporters", "level-up")
+_OTHER_SIX = ("full-random", "ask", "n-supporters", "n-experts", "level-up", "button")
+
+FIGURES: dict[int, tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]] = {
+    4: (_BOTH, ("river-swim", "bottleneck"), ("full", "button")),
+    5: (_ONE, ("bottleneck",), ("button",)),
+    6: (_ONE, _GRIDS, _SIX),
+    9: (_ONE, ("bottleneck",), _OTHER_SIX),
+    10: (_ONE, ("bottleneck",), _OTHER_SIX),
+    11: (_BOTH, ("bottleneck",), _OTHER_SIX),
+    12: (_ONE, ("bottleneck",), _OTHER_SIX),
+    13: (_ONE, ("bottleneck",), _OTHER_SIX),
 }
-"""figure -> the agents that are in it"""
+"""figure -> the agents, worlds and monitors that are in it"""
 
 KINDS: dict[str, type[AgentConfig]] = {kind.name: kind for kind in (MonitoredMBIEEB, KnownMonitor)}
 """the agents of this package by name"""
@@ -31,20 +38,22 @@ def paper_config(agent: str, world: str, monitor: str, figure: int | None = None
     Args:
         agent: the agent's name.
         world: the world's name; worlds that are not the paper's get the values of its grid worlds.
-        monitor: the monitor's name.
-        figure: number of the figure, where settings differ between figures.
+        monitor: the monitor's name; the settings of these agents are the same for all of them.
+        figure: number of a figure; then agent, world and monitor must be in it.
     """
     if agent not in KINDS:
         raise MonMDPError(f"unknown agent {agent!r}{nearest(agent, KINDS)}")
     if figure is not None:
         if figure not in FIGURES:
             known = ", ".join(str(number) for number in FIGURES)
-            raise MonMDPError(f"figure {figure} has no learning curves; those are {known}")
-        if agent not in FIGURES[figure]:
-            raise MonMDPError(
-                f"agent {agent!r} is not in figure {figure}; there are {', '.join(FIGURES[figure])}"
-            )
-    del monitor  # the paper's hyper-parameters of these two agents are the same for all monitors
+            raise MonMDPError(f"figure {figure!r} has no learning curves; those that do: {known}")
+        for kind, name, known_names in zip(
+            ("agent", "world", "monitor"), (agent, world, monitor), FIGURES[figure], strict=True
+        ):
+            if name not in known_names:
+                raise MonMDPError(
+                    f"{kind} {name!r} is not in figure {figure}; there are {', '.join(known_names)}"
+                )
     return KINDS[agent](**({"q_opt_init": 30.0} if world == "river-swim" else {}))
 
 

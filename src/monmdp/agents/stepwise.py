@@ -53,10 +53,10 @@ class Agent:
                     "environment does not tell"
                 )
             r_min = model.mdp.r_min
-        self.config = config
+        self.config, self.r_min = config, number(r_min, "r_min")
         self.rng = np.random.default_rng(whole_number(seed, "seed", at_least=0))
         known = model if config.needs_model else None
-        self.state: Any = config.state(self.shape, number(r_min, "r_min"), known)
+        self.state: Any = config.state(self.shape, self.r_min, known)
 
     def begin_episode(self) -> bool:
         """Plan the next episode; return whether it explores in order to observe."""
@@ -79,8 +79,11 @@ class Agent:
         a = ae * n_am + am
         shown = transition.reward is not None
         self.state = self.config.with_room(self.state, s, a, next_s)
-        reward = float(transition.reward) if transition.reward is not None else 0.0
-        rm, ended = float(transition.monitor_reward), bool(transition.terminated)
+        reward = number(transition.reward, "reward") if shown else 0.0
+        if shown and reward < self.r_min:
+            raise MonMDPError(f"reward {reward:g} is below r_min = {self.r_min:g}")
+        rm = number(transition.monitor_reward, "monitor_reward")
+        ended = bool(transition.terminated)
         verbs.update(self.state, s, a, shown, reward, rm, next_s, ended)
 
     def test_policy(self) -> FloatArray:

@@ -53,7 +53,8 @@ def value_iteration(
     drift, sweep = 0.0, 0
     while sweep < sweeps:
         whole = sweep == 0 or sweep == sweeps - 1
-        slack = drift + 1e-11 * size  # the second term: far more than a backup loses in rounding
+        # The second term is far more than backups and the drift lose in rounding.
+        slack = drift + (1e-11 + 1e-15 * sweep) * size
         rise, changed = LOW, False
         for s in range(n_states):
             value, chosen = pin[s], best[s]

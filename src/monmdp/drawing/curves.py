@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping
+from itertools import cycle
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -36,7 +38,7 @@ def learning_curves(
     """
     figure = new_figure(7.0, 4.2)
     axes = figure.add_axes((0.11, 0.2, 0.86, 0.7))
-    for colour, (name, (mean, half)) in zip(COLOURS, curves.items(), strict=False):
+    for colour, (name, (mean, half)) in zip(cycle(COLOURS), curves.items(), strict=False):
         axes.fill_between(step, mean - half, mean + half, color=colour, alpha=0.2, linewidth=0)
         axes.plot(step, mean, color=colour, linewidth=1.8, label=name)
     axes.axhline(minimax, color="black", linestyle="--", linewidth=1.2, label="minimax-optimal")
@@ -45,12 +47,14 @@ def learning_curves(
     low, high = float(np.quantile(means, 0.02)), max(float(means.max()), minimax)
     margin = 0.08 * max(high - low, 1e-3)
     axes.set_ylim(low - margin, high + margin)
+    if means.min() < low - margin:
+        note += f"; the first points, down to {means.min():.3g}, are below the axis"
     axes.set_xlim(0, max(int(step[-1]), 1))
     axes.set_title(title, fontsize=11, loc="left")
     axes.set_xlabel("training steps")
     axes.set_ylabel("discounted test return")
     axes.xaxis.set_major_formatter(lambda x, _: f"{x:,.0f}")
     axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(loc="lower right", frameon=False, fontsize=9)
-    figure.text(0.11, 0.025, note, fontsize=7.5, color="0.35")
+    axes.legend(loc="best", frameon=False, fontsize=9)
+    figure.text(0.11, 0.02, textwrap.fill(note, 110), fontsize=7.5, color="0.35")
     return figure

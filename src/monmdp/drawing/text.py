@@ -323,5 +323,5 @@ def sparkline(values: ArrayLike, width: int = 60) -> str:
     parts = np.array_split(curve, min(width, len(curve)))
     means = np.array([part.mean() for part in parts])
     low, high = means.min(), means.max()
-    height = (means - low) / (high - low) if high > low else np.ones(len(means))
+    height = (means - low) / (high - low) if high > low else np.full(len(means), 0.5)
     return "".join("▁▂▃▄▅▆▇█"[int(h * 7.999)] for h in height)

@@ -20,6 +20,8 @@ def sizes(space: Any, what: str) -> tuple[int, int]:
     env, mon = (parts.get(key) if isinstance(parts, dict) else None for key in ("env", "mon"))
     if not (isinstance(env, spaces.Discrete) and isinstance(mon, spaces.Discrete)):
         raise MonMDPError(f"{what}: Dict(env=Discrete, mon=Discrete) expected, got {space}")
+    if env.start != 0 or mon.start != 0:
+        raise MonMDPError(f"{what}: Discrete spaces that start at 0 expected, got {space}")
     return int(env.n), int(mon.n)
 
 

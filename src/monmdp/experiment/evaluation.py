@@ -70,7 +70,7 @@ def checked_limit(monmdp: MonMDP) -> int:
     if monmdp.mdp.time_limit is None:
         raise MonMDPError(
             f"world {monmdp.mdp.name!r} has no time limit, so its episodes may never end; "
-            "give it one: time_limit=…"
+            "make the world with time_limit=…"
         )
     return monmdp.mdp.time_limit
 

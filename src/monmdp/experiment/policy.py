@@ -46,7 +46,11 @@ class Policy(FrozenArrays):
 
     def act(self, observation: Mapping[str, int], rng: np.random.Generator) -> dict[str, int]:
         """Draw an action ``{"env": aᵉ, "mon": aᵐ}``."""
-        s = int(observation["env"]) * self.shape.n_monitor_states + int(observation["mon"])
+        n_se, n_sm, _, _ = self.shape
+        se, sm = int(observation["env"]), int(observation["mon"])
+        if not (0 <= se < n_se and 0 <= sm < n_sm):
+            raise MonMDPError(f"observation {dict(observation)!r}: the policy is for {self.shape}")
+        s = se * n_sm + sm
         a = int(rng.choice(self.probability.shape[1], p=self.probability[s]))
         ae, am = divmod(a, self.shape.n_monitor_actions)
         return {"env": ae, "mon": am}

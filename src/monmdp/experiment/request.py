@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -12,7 +11,7 @@ from monmdp import agents, catalogue
 from monmdp.agents.base import AgentConfig
 from monmdp.errors import MonMDPError
 from monmdp.model import MonMDP
-from monmdp.naming import Scope, assign, call, scope_of
+from monmdp.naming import Scope, assign, call, import_object, scope_of
 
 DEFAULT_AGENT = "monitored-mbie-eb"
 
@@ -25,7 +24,7 @@ class Request:
     agent: AgentConfig | Callable[..., Any]
     """a configuration, or what makes an agent in plain Python from (shape, rng)"""
     parameters: Mapping[str, Any]
-    """parameters of the world and the monitor that differ from the defaults"""
+    """parameters of the world and the monitor that were given, by hand or by the preset"""
 
 
 def request(
@@ -46,13 +45,20 @@ def request(
         preset: ``paper``, or ``released`` for the options of the authors' released code.
     """
     changes = agents.preset(preset)
-    factory = agents.registry.factory(agent)
-    scopes: dict[str, Scope] = {}
-    if not isinstance(world, MonMDP):
-        if monitor is None:
-            raise MonMDPError("which monitor?")
-        scopes = catalogue.scopes(world, monitor)
     what = f"agent {agent!r}"
+    factory, start = _factory(agent)
+    scopes: dict[str, Scope] = {}
+    if isinstance(world, MonMDP):
+        if changes["world"] or changes["monitor"]:
+            options = " ".join(f"{key}={value}" for key, value in changes["agent"].items())
+            raise MonMDPError(
+                f"preset {preset!r} also changes world and monitor; this problem is finished. "
+                f"For the agent alone write {options}"
+            )
+    elif monitor is None:
+        raise MonMDPError("which monitor?")
+    else:
+        scopes = catalogue.scopes(world, monitor)
     ours = isinstance(factory, type) and issubclass(factory, AgentConfig)
     scope = scope_of(factory, what)
     if not ours:  # the first two parameters are given by `train`
@@ -60,8 +66,9 @@ def request(
         scope = Scope(scope.what, own, scope.open_ended)
     chosen = assign(params or {}, scopes | {"agent": scope})
 
+    given: dict[str, Any] = {}
     if isinstance(world, MonMDP):
-        monmdp, given = world, {}
+        monmdp = world
     else:
         by_world = {k: v for k, v in changes["world"].items() if k in scopes["world"].parameters}
         by_monitor = changes["monitor"].get(str(monitor), {})
@@ -74,13 +81,27 @@ def request(
     if not ours:
         return Request(monmdp, partial(factory, **chosen["agent"]), given)
     by_agent = {k: v for k, v in changes["agent"].items() if k in scope.parameters}
-    start = {}
     if agent in agents.KINDS:
-        start = agents.paper_config(agent, str(world), str(monitor)).hyper_parameters()
-    config = call(factory, what, start | by_agent | chosen["agent"])
-    return Request(monmdp, agents.registry.checked(config, what), given)
+        config = agents.paper_config(agent, monmdp.mdp.name, monmdp.monitor.name)
+        start = config.hyper_parameters()
+    made = call(factory, what, start | by_agent | chosen["agent"])
+    return Request(monmdp, agents.registry.checked(made, what), given)
 
 
-def default_steps(world: str | os.PathLike[str]) -> int:
+def _factory(agent: str) -> tuple[Callable[..., Any], dict[str, Any]]:
+    """Return what makes an agent or its configuration, and what it starts from."""
+    if ":" not in agent:
+        return agents.registry.factory(agent), {}
+    found = import_object(agent, "agent")
+    if isinstance(found, AgentConfig):
+        return type(found), found.hyper_parameters()
+    if not callable(found):
+        raise MonMDPError(
+            f"{agent} is no agent: a configuration, or a class or function of (shape, rng) expected"
+        )
+    return found, {}
+
+
+def default_steps(monmdp: MonMDP) -> int:
     """Return the paper's budget: 50,000 steps for Bottleneck, 20,000 for all others."""
-    return 50_000 if str(world) == "bottleneck" else 20_000
+    return 50_000 if monmdp.mdp.name == "bottleneck" else 20_000

@@ -11,7 +11,7 @@ from typing import Any
 
 from monmdp.agents.base import AgentConfig
 from monmdp.errors import MonMDPError
-from monmdp.experiment.training import Progress, Run, Task, carry_out
+from monmdp.experiment.training import Progress, PythonAgent, Run, Task, carry_out
 from monmdp.files import write_whole
 from monmdp.model.mdp import whole_number
 
@@ -50,11 +50,16 @@ def train_seeds(
     if not seeds:
         raise MonMDPError("at least one seed is needed")
     jobs = whole_number(jobs, "jobs", at_least=1)
+    if isinstance(task.agent, PythonAgent) and not isinstance(task.agent, type):
+        raise MonMDPError(
+            f"one object cannot learn for several seeds: give what makes it, "
+            f"{type(task.agent).__name__} itself"
+        )
     folder = None if out is None else open_folder(out, task.settings)
     runs: dict[int, Run] = {}
     for seed in seeds:
         if folder is not None and run_file(folder, seed).exists():
-            runs[seed] = Run.load(run_file(folder, seed))
+            runs[seed] = _loaded(folder, seed, task.settings)
             if progress is not None:
                 progress(seed, task.steps)
     left = [seed for seed in dict.fromkeys(seeds) if seed not in runs]
@@ -63,6 +68,25 @@ def train_seeds(
         if folder is not None:
             run.save(run_file(folder, run.seed))
     return [runs[seed] for seed in seeds]
+
+
+def _loaded(folder: Path, seed: int, settings: Mapping[str, Any]) -> Run:
+    """Read a run and demand that it is the one that would be done."""
+    try:
+        run = Run.load(run_file(folder, seed))
+    except MonMDPError as error:
+        raise MonMDPError(f"{error}; delete it, and it will be done again") from None
+    if run.seed != seed or run.settings != _as_read(settings):
+        raise MonMDPError(
+            f"{run_file(folder, seed)}: a run with another seed or other settings; delete it, and "
+            "it will be done again"
+        )
+    return run
+
+
+def _as_read(settings: Mapping[str, Any]) -> Any:
+    """Return the settings as they come back from a file."""
+    return json.loads(json.dumps(settings))
 
 
 def _finished(
@@ -80,6 +104,7 @@ def _finished(
         n_jobs=min(jobs, len(seeds)),
         backend="threading" if threads else "loky",
         return_as="generator_unordered",
+        max_nbytes=None,  # memory-mapped arrays are read-only, another type to compile
     )
     listener = progress if threads else None  # another process cannot call it
     for run in parallel(delayed(carry_out)(task, seed, _told(listener, seed)) for seed in seeds):
@@ -96,7 +121,7 @@ def open_folder(path: str | os.PathLike[str], settings: Mapping[str, Any]) -> Pa
     """Make the folder, or find it with the same settings; runs of different kinds do not mix."""
     folder = Path(path)
     note = folder / "settings.json"
-    wanted = json.loads(json.dumps(settings))
+    wanted = _as_read(settings)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         found = json.loads(note.read_text()) if note.exists() else None
@@ -105,7 +130,8 @@ def open_folder(path: str | os.PathLike[str], settings: Mapping[str, Any]) -> Pa
     except json.JSONDecodeError:
         raise MonMDPError(f"{note} is damaged; choose another folder") from None
     if found is None:
-        if any(folder.iterdir()):
+        others = [path for path in folder.iterdir() if path.suffix != ".part" and path != note]
+        if others and not note.exists():  # unless somebody has begun the same work meanwhile
             raise MonMDPError(
                 f"{folder} is not empty and holds no runs of ours; choose another folder"
             )
@@ -113,7 +139,9 @@ def open_folder(path: str | os.PathLike[str], settings: Mapping[str, Any]) -> Pa
         write_whole(note, lambda file: file.write(text.encode()))
     elif found != wanted:
         differing = "; ".join(_differences(found, wanted))
-        raise MonMDPError(f"{folder} holds runs with other settings ({differing}); choose another")
+        raise MonMDPError(
+            f"{folder} holds runs with other settings ({differing}); choose another folder"
+        )
     return folder
 
 

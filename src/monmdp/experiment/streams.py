@@ -27,12 +27,11 @@ def fingerprint(monmdp: MonMDP) -> str:
     """Return a hash of everything that makes a difference to a run on this Mon-MDP."""
     mdp, monitor = monmdp.mdp, monmdp.monitor
     digest = hashlib.sha256()
-    scalars = (monmdp.shape, mdp.r_min, mdp.r_max, mdp.time_limit)
-    digest.update(repr([tuple(monmdp.shape), *scalars[1:]]).encode())
+    digest.update(repr((*monmdp.shape, mdp.r_min, mdp.r_max, mdp.time_limit)).encode())
     for array in (
         mdp.first, mdp.successor, mdp.probability, mdp.reward, mdp.terminates, mdp.hidden,
-        mdp.start, monitor.start, monitor.transition, monitor.reward, monitor.show,
-        monmdp.pair_class, monmdp.outcome_class,
+        mdp.start, mdp.goal, mdp.bottom, monitor.start, monitor.transition, monitor.reward,
+        monitor.show, monmdp.pair_class, monmdp.outcome_class,
     ):  # fmt: skip
         digest.update(np.ascontiguousarray(array).tobytes())
     return digest.hexdigest()[:16]

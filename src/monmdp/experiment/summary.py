@@ -101,14 +101,18 @@ def draw_runs(runs: Mapping[str, Sequence[Run]], solution: Solution) -> Figure:
         smoothed = smooth(np.array([run.curve["episode_return"] for run in of_seeds]))
         curves[name] = (smoothed.mean(axis=0), half_width(smoothed))
     any_runs = next(iter(runs.values()))
-    problem, settings = solution.monmdp, any_runs[0].settings
+    settings = any_runs[0].settings
+    given = "".join(
+        f", {key.partition('.')[2]}={value}"
+        for key, value in settings.get("problem_parameters", {}).items()
+    )
     drawn = f", {settings['episodes']} episodes a point" if settings["episodes"] else ""
     band = "; band: 95 % interval of the mean, ±1.96 sd/√n" if len(any_runs) > 1 else ""
     return learning_curves(
         any_runs[0].step,
         curves,
         minimax=solution.episode_return,
-        title=f"{problem.mdp.name} / {problem.monitor.name}",
-        note=f"mean over n = {len(any_runs)} seeds{band}\n{settings['evaluation']} evaluation"
+        title=f"{settings['world']} / {settings['monitor']}{given}",
+        note=f"mean over n = {len(any_runs)} seeds{band}; {settings['evaluation']} evaluation"
         f"{drawn}; every seed smoothed by an exponential moving average (0.9 old, 0.1 new)",
     )

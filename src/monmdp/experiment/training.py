@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
+import inspect
+import operator
 import os
-from collections.abc import Callable, Iterable, Mapping
+import sys
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Protocol, runtime_checkable
@@ -152,20 +158,34 @@ def prepare(
     episodes: int = EPISODES,
     snapshots: int | Iterable[int] = 0,
     gamma: float | None = None,
+    made_with: Mapping[str, Any] | None = None,
 ) -> Task:
-    """Check everything that `train` is given, before any work starts."""
+    """Check everything that `train` is given, before any work starts.
+
+    `made_with` are the parameters of world and monitor, for the record.
+    """
     mdp, monitor = checked_problem(monmdp).mdp, monmdp.monitor
+    own_gamma: Any = 0.99
+    code = None
     if isinstance(agent, str):
-        agent = agents.config(agent)
+        agent = agents.paper_config(agent, mdp.name, monitor.name)
+    if isinstance(agent, type) and issubclass(agent, AgentConfig):
+        agent = agent()
     if isinstance(agent, AgentConfig):
         agent.check_model(monmdp)
-        parameters, name = agent.hyper_parameters(), agent.name
+        parameters, own_gamma = agent.hyper_parameters(), agent.gamma
+        ours = agents.KINDS.get(agent.name) is type(agent)
+        name = agent.name if ours else _name_of(type(agent))
+        code = None if ours else _code_of(type(agent))
     elif isinstance(agent, type) or (callable(agent) and not isinstance(agent, PythonAgent)):
         factory = agent.func if isinstance(agent, partial) else agent
         parameters = dict(agent.keywords) if isinstance(agent, partial) else {}
-        name = _name_of(factory)
+        name, code = _name_of(factory), _code_of(factory)
+        own_gamma = parameters.get("gamma", own_gamma)
+        _check_factory(agent, name)
     elif isinstance(agent, PythonAgent):
-        parameters, name = {}, _name_of(type(agent))
+        parameters, name, code = {}, _name_of(type(agent)), _code_of(type(agent))
+        own_gamma = getattr(agent, "gamma", own_gamma)
     else:
         raise MonMDPError(
             f"an agent is a name, a configuration, a function that makes one, or an object with "
@@ -174,10 +194,12 @@ def prepare(
     steps = whole_number(steps, "steps", at_least=1)
     every = whole_number(every, "every", at_least=1)
     eval_episodes = checked_evaluation(evaluation, episodes)
-    gamma = checked_gamma(getattr(agent, "gamma", 0.99) if gamma is None else gamma)
+    gamma = checked_gamma(own_gamma if gamma is None else gamma)
     limit = checked_limit(monmdp)
-    if isinstance(snapshots, int | np.integer):
+    if not isinstance(snapshots, Iterable):
         n = whole_number(snapshots, "snapshots", at_least=0)
+        if n > steps:
+            raise MonMDPError(f"snapshots: {n} of {steps} steps; at most one a step")
         at = tuple(round(steps * (i + 1) / n) for i in range(n))
     else:
         at = tuple(sorted({whole_number(t, "snapshots", at_least=0) for t in snapshots}))
@@ -191,9 +213,11 @@ def prepare(
         "world": mdp.name,
         "monitor": monitor.name,
         "problem": fingerprint(monmdp),
+        "problem_parameters": {k: _plain(v) for k, v in (made_with or {}).items()},
         "time_limit": limit,
         "agent": name,
-        "parameters": parameters,
+        "parameters": {key: _plain(value) for key, value in parameters.items()},
+        "code": code,
         "steps": steps,
         "every": every,
         "evaluation": evaluation,
@@ -203,7 +227,7 @@ def prepare(
     }
     return Task(
         monmdp=monmdp,
-        agent=agent,
+        agent=agent,  # type: ignore[arg-type]
         steps=steps,
         every=every,
         evaluation=evaluation,
@@ -261,6 +285,7 @@ def train(
 
 def carry_out(task: Task, seed: int, progress: Progress | None = None) -> Run:
     """Do a task for one seed."""
+    seed = whole_number(seed, "seed", at_least=0)
     monmdp, seeds = task.monmdp, streams(task.monmdp, seed)
     env_rng, agent_rng, eval_rng = (np.random.default_rng(s) for s in seeds)
     state: Any
@@ -297,10 +322,11 @@ def carry_out(task: Task, seed: int, progress: Progress | None = None) -> Run:
     for stop in sorted(pauses):
         now = slice(done, -(-stop // task.every))
         done = now.stop
-        go(
-            task.tables, state, clock, stop, task.settings["time_limit"], task.every, policies,
-            counters[now], seen, env_rng, agent_rng,
-        )  # fmt: skip
+        with _agent_named(task, seed):
+            go(
+                task.tables, state, clock, stop, task.settings["time_limit"], task.every, policies,
+                counters[now], seen, env_rng, agent_rng,
+            )  # fmt: skip
         evaluate(
             task.tables, task.chances, policies[: now.stop - now.start], task.gamma,
             task.settings["time_limit"], task.eval_episodes, eval_rng, scores[now],
@@ -315,7 +341,7 @@ def carry_out(task: Task, seed: int, progress: Progress | None = None) -> Run:
     columns = dict(zip(SCORES, scores.T.copy(), strict=True))
     columns |= dict(zip(COUNTERS, counters.T.astype(np.float64), strict=True))
     columns["rewards_seen"] /= task.n_observable if task.n_observable else np.nan
-    origin = {key: task.settings[key] for key in ("world", "monitor", "agent", "steps")}
+    origin = {key: task.settings[key] for key in ("world", "monitor", "agent", "steps", "gamma")}
     return Run(
         settings=task.settings,
         seed=seed,
@@ -325,6 +351,21 @@ def carry_out(task: Task, seed: int, progress: Progress | None = None) -> Run:
         snapshot_steps=np.array(task.snapshot_steps, dtype=np.int64),
         snapshots={name: np.stack([s[name] for s in kept]) for name in (kept[0] if kept else ())},
     )
+
+
+@contextmanager
+def _agent_named(task: Task, seed: int) -> Iterator[None]:
+    """Say which agent and seed it was that raised, and where in its file."""
+    try:
+        yield
+    except Exception as error:
+        if isinstance(error, MonMDPError) or isinstance(task.agent, AgentConfig):
+            raise
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        raise MonMDPError(
+            f"{task.settings['agent']} raised {type(error).__name__}: {error} "
+            f"({last.filename}, line {last.lineno}; seed {seed})"
+        ) from error
 
 
 def _snapshot(task: Task, state: Any) -> dict[str, Any]:
@@ -350,14 +391,15 @@ class _Shell:
 
 
 def _begin_episode(agent: _Shell, rng: np.random.Generator) -> bool:
-    return agent.agent.begin_episode() is True
+    observes = agent.agent.begin_episode()
+    return isinstance(observes, bool | np.bool_) and bool(observes)
 
 
 def _act(agent: _Shell, s: int, rng: np.random.Generator) -> int:
     _, _, n_ae, n_am = agent.shape
     chosen = agent.agent.act(agent.observation(s))
     try:
-        ae, am = int(chosen["env"]), int(chosen["mon"])
+        ae, am = operator.index(chosen["env"]), operator.index(chosen["mon"])
     except (TypeError, KeyError, ValueError, IndexError):
         raise MonMDPError(f'an action is {{"env": aᵉ, "mon": aᵐ}}, got {chosen!r}') from None
     if not (0 <= ae < n_ae and 0 <= am < n_am):
@@ -394,6 +436,35 @@ def _test_policy(agent: _Shell, policy: FloatArray) -> None:
 
 
 implement(_Shell, begin_episode=_begin_episode, act=_act, update=_update, test_policy=_test_policy)
+
+
+def _check_factory(factory: Callable[..., Any], name: str) -> None:
+    """Demand that a factory can be called with (shape, rng)."""
+    try:
+        inspect.signature(factory).bind(None, None)
+    except TypeError as error:
+        raise MonMDPError(
+            f"{name} cannot be called with (shape, rng), {error}; shape is (|Sᵉ|, |Sᵐ|, |Aᵉ|, "
+            "|Aᵐ|), rng the agent's random stream"
+        ) from None
+    except ValueError:  # no signature to look at
+        return
+
+
+def _plain(value: Any) -> Any:
+    """A parameter as JSON can hold it."""
+    if isinstance(value, np.generic):
+        return value.item()
+    return value if isinstance(value, bool | int | float | str | None) else repr(value)
+
+
+def _code_of(thing: Any) -> str | None:
+    """A hash of the module that defines an agent: runs of an edited agent are other runs."""
+    try:
+        source = inspect.getsource(sys.modules[thing.__module__])
+    except (OSError, TypeError, AttributeError, KeyError):  # typed in at a prompt, say
+        return None
+    return hashlib.sha256(source.encode()).hexdigest()[:16]
 
 
 def _name_of(thing: Any) -> str:

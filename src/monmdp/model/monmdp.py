@@ -249,6 +249,8 @@ class MonMDP(FrozenArrays):
         """Read what `save` wrote; validated anew."""
         meta, data = read_archive(path, "a file written by MonMDP.save")
         written_as = meta.get("format")
+        if str(written_as).startswith("monmdp-run"):
+            raise MonMDPError(f"{path}: this is a run, not a problem; `evaluate` reads it")
         if written_as != FORMAT:
             raise MonMDPError(f"{path}: format {written_as!r}, this version reads {FORMAT!r}")
         try:
