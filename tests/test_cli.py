@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -326,21 +327,34 @@ def test_train_refuses_before_any_work(monmdp, tmp_path, words, message):
     assert not (tmp_path / "runs").exists()
 
 
-def test_a_killed_training_keeps_what_is_done(tmp_path):
+@pytest.mark.parametrize(
+    ("how", "jobs", "agent"),
+    [
+        (signal.SIGINT, "1", "monitored-mbie-eb"),
+        (signal.SIGTERM, "2", "monitored-mbie-eb"),
+        (signal.SIGTERM, "2", "wanderer:Wanderer"),
+    ],
+)
+def test_a_killed_training_keeps_what_is_done(tmp_path, how, jobs, agent):
     """Interrupted from outside, the same command finishes only what is missing."""
+    (tmp_path / "wanderer.py").write_text(
+        (cli.Path(__file__).parent.parent / "examples" / "wanderer.py").read_text()
+    )
     command = [sys.executable, "-m", "monmdp", "train", "empty", "n-experts", "--seeds", "40"]
-    command += ["--jobs", "1", "--out", str(tmp_path / "runs")]
+    command += ["--jobs", jobs, "--out", str(tmp_path / "runs"), "--agent", agent]
+    command += ["--steps", "20000" if agent == "monitored-mbie-eb" else "4000"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     until = time.time() + 60
     while not (tmp_path / "runs" / "seed-0001.npz").exists() and time.time() < until:
         time.sleep(0.02)
-    process.send_signal(subprocess.signal.SIGINT)
+    process.send_signal(how)
     _, err = process.communicate(timeout=60)
     done = sorted(p.name for p in (tmp_path / "runs").glob("*"))
     assert process.returncode == 130
     assert "the same command goes on" in err
     assert "Traceback" not in err
-    assert done[:2] == ["seed-0000.npz", "seed-0001.npz"]
+    assert 2 <= len(done) < 40
+    assert "seed-0001.npz" in done
     assert not [name for name in done if name.endswith(".part")]
 
 

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import io
 import json
+import signal
 import sys
+import textwrap
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -119,7 +121,9 @@ def list_names(as_json: AsJson = False) -> None:
         for name, entry in entries.items():
             print(f"  {name:<18} {entry['about']}")
             if entry["parameters"] != before:
-                print(f"  {'':<18}   {'  '.join(entry['parameters'])}")
+                indent = " " * 23
+                text = "  ".join(entry["parameters"])
+                print(textwrap.fill(text, 100, initial_indent=indent, subsequent_indent=indent))
             before = entry["parameters"]
         print()
     print("A world can also be a map file (path/to/map.txt), module:object, or gymnasium:ENV-ID;")
@@ -288,7 +292,7 @@ def train(
     there = sum(run_file(folder, seed).exists() for seed in range(n_seeds))
     begin = time.perf_counter()
     try:
-        with _progress_bar(n_seeds, n_steps, shown=not as_json) as tell:
+        with _stoppable(), _progress_bar(n_seeds, n_steps, shown=not as_json) as tell:
             runs = experiment.train_seeds(
                 task, range(n_seeds), jobs=n_jobs, out=folder, progress=tell
             )
@@ -483,6 +487,20 @@ def _print_what_if(solution: Solution, answers: list[WhatIf]) -> None:
     if len(answers) > 20:
         print(f"  … and {len(answers) - 20} more (all of them with --json)")
     print(f"  {'all at once':<16} {_number(gain_of_all(solution)):>10}")
+
+
+@contextmanager
+def _stoppable() -> Iterator[None]:
+    """Take a polite request to end, a cluster's for example, like Ctrl-C."""
+
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 @contextmanager
