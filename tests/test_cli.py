@@ -331,6 +331,7 @@ def test_train_refuses_before_any_work(monmdp, tmp_path, words, message):
     ("how", "jobs", "agent"),
     [
         (signal.SIGINT, "1", "monitored-mbie-eb"),
+        (signal.SIGINT, "2", "monitored-mbie-eb"),
         (signal.SIGTERM, "2", "monitored-mbie-eb"),
         (signal.SIGTERM, "2", "wanderer:Wanderer"),
     ],
@@ -350,7 +351,7 @@ def test_a_killed_training_keeps_what_is_done(tmp_path, how, jobs, agent):
     process.send_signal(how)
     _, err = process.communicate(timeout=60)
     done = sorted(p.name for p in (tmp_path / "runs").glob("*"))
-    assert process.returncode == 130
+    assert process.returncode == 130, err
     assert "the same command goes on" in err
     assert "Traceback" not in err
     assert 2 <= len(done) < 40

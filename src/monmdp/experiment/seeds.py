@@ -5,13 +5,17 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import threading
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from concurrent.futures import CancelledError, ThreadPoolExecutor, as_completed
+from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from monmdp.agents.base import AgentConfig
 from monmdp.errors import MonMDPError
-from monmdp.experiment.training import Progress, PythonAgent, Run, Task, carry_out
+from monmdp.experiment.training import PythonAgent, Run, Task, carry_out
 from monmdp.files import write_whole
 from monmdp.model.mdp import whole_number
 
@@ -63,10 +67,11 @@ def train_seeds(
             if progress is not None:
                 progress(seed, task.steps)
     left = [seed for seed in dict.fromkeys(seeds) if seed not in runs]
-    for run in _finished(task, left, jobs, progress):
-        runs[run.seed] = run
-        if folder is not None:
-            run.save(run_file(folder, run.seed))
+    with closing(_finished(task, left, jobs, progress)) as finished:
+        for run in finished:
+            runs[run.seed] = run
+            if folder is not None:
+                run.save(run_file(folder, run.seed))
     return [runs[seed] for seed in seeds]
 
 
@@ -91,30 +96,58 @@ def _as_read(settings: Mapping[str, Any]) -> Any:
 
 def _finished(
     task: Task, seeds: Sequence[int], jobs: int, progress: SeedProgress | None
-) -> Iterator[Run]:
+) -> Generator[Run, None, None]:
     """Yield runs as they are done."""
-    if jobs == 1 or len(seeds) <= 1:
+    jobs = min(jobs, len(seeds))
+    if jobs <= 1:
         for seed in seeds:
-            yield carry_out(task, seed, _told(progress, seed))
-        return
+            yield carry_out(task, seed, None if progress is None else partial(progress, seed))
+    elif isinstance(task.agent, AgentConfig):
+        yield from _in_threads(task, seeds, jobs, progress)
+    else:
+        yield from _in_processes(task, seeds, jobs, progress)
+
+
+def _in_threads(
+    task: Task, seeds: Sequence[int], jobs: int, progress: SeedProgress | None
+) -> Generator[Run, None, None]:
+    """For compiled agents: compiled code does not hold the interpreter's lock."""
+    stop = threading.Event()
+
+    def work(seed: int) -> Run:
+        def told(steps: int) -> None:
+            if stop.is_set():
+                raise CancelledError
+            if progress is not None:
+                progress(seed, steps)
+
+        return carry_out(task, seed, told)
+
+    with ThreadPoolExecutor(jobs) as pool:
+        futures = [pool.submit(work, seed) for seed in seeds]
+        try:
+            for future in as_completed(futures):
+                yield future.result()
+        finally:  # whatever ended it: nothing may run on behind our back
+            stop.set()
+            pool.shutdown(cancel_futures=True)
+
+
+def _in_processes(
+    task: Task, seeds: Sequence[int], jobs: int, progress: SeedProgress | None
+) -> Generator[Run, None, None]:
+    """For agents in plain Python; progress is told of whole seeds only."""
     from joblib import Parallel, delayed
 
-    threads = isinstance(task.agent, AgentConfig)  # compiled code does not hold the lock
     parallel = Parallel(
-        n_jobs=min(jobs, len(seeds)),
-        backend="threading" if threads else "loky",
+        n_jobs=jobs,
         return_as="generator_unordered",
         max_nbytes=None,  # memory-mapped arrays are read-only, another type to compile
     )
-    listener = progress if threads else None  # another process cannot call it
-    for run in parallel(delayed(carry_out)(task, seed, _told(listener, seed)) for seed in seeds):
-        if progress is not None and not threads:
+    for run in parallel(delayed(carry_out)(task, seed) for seed in seeds):
+        if progress is not None:
             progress(run.seed, task.steps)
         yield run
-
-
-def _told(progress: SeedProgress | None, seed: int) -> Progress | None:
-    return None if progress is None else lambda steps: progress(seed, steps)
 
 
 def open_folder(path: str | os.PathLike[str], settings: Mapping[str, Any]) -> Path:
