@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -165,46 +165,19 @@ def prepare(
     `made_with` are the parameters of world and monitor, for the record.
     """
     mdp, monitor = checked_problem(monmdp).mdp, monmdp.monitor
-    own_gamma: Any = 0.99
-    code = None
     if isinstance(agent, str):
         agent = agents.paper_config(agent, mdp.name, monitor.name)
     if isinstance(agent, type) and issubclass(agent, AgentConfig):
         agent = agent()
     if isinstance(agent, AgentConfig):
         agent.check_model(monmdp)
-        parameters, own_gamma = agent.hyper_parameters(), agent.gamma
-        ours = agents.KINDS.get(agent.name) is type(agent)
-        name = agent.name if ours else _name_of(type(agent))
-        code = None if ours else _code_of(type(agent))
-    elif isinstance(agent, type) or (callable(agent) and not isinstance(agent, PythonAgent)):
-        factory = agent.func if isinstance(agent, partial) else agent
-        parameters = dict(agent.keywords) if isinstance(agent, partial) else {}
-        name, code = _name_of(factory), _code_of(factory)
-        own_gamma = parameters.get("gamma", own_gamma)
-        _check_factory(agent, name)
-    elif isinstance(agent, PythonAgent):
-        parameters, name, code = {}, _name_of(type(agent)), _code_of(type(agent))
-        own_gamma = getattr(agent, "gamma", own_gamma)
-    else:
-        raise MonMDPError(
-            f"an agent is a name, a configuration, a function that makes one, or an object with "
-            f"begin_episode, act, update and test_policy; got {agent!r}"
-        )
+    who = _identity(agent)
     steps = whole_number(steps, "steps", at_least=1)
     every = whole_number(every, "every", at_least=1)
     eval_episodes = checked_evaluation(evaluation, episodes)
-    gamma = checked_gamma(own_gamma if gamma is None else gamma)
+    gamma = checked_gamma(who.gamma if gamma is None else gamma)
     limit = checked_limit(monmdp)
-    if not isinstance(snapshots, Iterable):
-        n = whole_number(snapshots, "snapshots", at_least=0)
-        if n > steps:
-            raise MonMDPError(f"snapshots: {n} of {steps} steps; at most one a step")
-        at = tuple(round(steps * (i + 1) / n) for i in range(n))
-    else:
-        at = tuple(sorted({whole_number(t, "snapshots", at_least=0) for t in snapshots}))
-        if at and at[-1] > steps:
-            raise MonMDPError(f"snapshots: step {at[-1]} is after the last one, {steps}")
+    at = _snapshot_steps(snapshots, steps)
     if at and not isinstance(agent, AgentConfig):
         raise MonMDPError("snapshots are taken of the agents of this package only")
     seen = observability(monmdp)
@@ -215,9 +188,9 @@ def prepare(
         "problem": fingerprint(monmdp),
         "problem_parameters": {k: _plain(v) for k, v in (made_with or {}).items()},
         "time_limit": limit,
-        "agent": name,
-        "parameters": {key: _plain(value) for key, value in parameters.items()},
-        "code": code,
+        "agent": who.name,
+        "parameters": {key: _plain(value) for key, value in who.parameters.items()},
+        "code": who.code,
         "steps": steps,
         "every": every,
         "evaluation": evaluation,
@@ -239,6 +212,51 @@ def prepare(
         chances=chances(monmdp, seen),
         n_observable=reached - int(seen.never_observable.sum()),
     )
+
+
+class _Identity(NamedTuple):
+    """Who an agent is, for the record."""
+
+    name: str
+    parameters: Mapping[str, Any]
+    code: str | None
+    """a hash of its module, for agents that are not of this package"""
+    gamma: Any = 0.99
+
+
+def _identity(agent: Any) -> _Identity:
+    """Return who an agent is, or say what would be one."""
+    if isinstance(agent, AgentConfig):
+        parameters = agent.hyper_parameters()
+        if agents.KINDS.get(agent.name) is type(agent):
+            return _Identity(agent.name, parameters, None, agent.gamma)
+        return _Identity(_name_of(type(agent)), parameters, _code_of(type(agent)), agent.gamma)
+    if isinstance(agent, PythonAgent) and not isinstance(agent, type):
+        kind = type(agent)
+        return _Identity(_name_of(kind), {}, _code_of(kind), getattr(agent, "gamma", 0.99))
+    if callable(agent):
+        factory = agent.func if isinstance(agent, partial) else agent
+        parameters = dict(agent.keywords) if isinstance(agent, partial) else {}
+        _check_factory(agent, _name_of(factory))
+        gamma = parameters.get("gamma", 0.99)
+        return _Identity(_name_of(factory), parameters, _code_of(factory), gamma)
+    raise MonMDPError(
+        f"an agent is a name, a configuration, a function that makes one, or an object with "
+        f"begin_episode, act, update and test_policy; got {agent!r}"
+    )
+
+
+def _snapshot_steps(snapshots: int | Iterable[int], steps: int) -> tuple[int, ...]:
+    """Return the steps after which to keep a snapshot: so many, evenly spaced, or those given."""
+    if not isinstance(snapshots, Iterable):
+        n = whole_number(snapshots, "snapshots", at_least=0)
+        if n > steps:
+            raise MonMDPError(f"snapshots: {n} of {steps} steps; at most one a step")
+        return tuple(round(steps * (i + 1) / n) for i in range(n))
+    at = tuple(sorted({whole_number(t, "snapshots", at_least=0) for t in snapshots}))
+    if at and at[-1] > steps:
+        raise MonMDPError(f"snapshots: step {at[-1]} is after the last one, {steps}")
+    return at
 
 
 def train(
