@@ -226,7 +226,7 @@ def export(
         "problem.npz"
     ),
 ) -> None:
-    """Write a problem into one .npz file for solve, show and check."""
+    """Write a problem into one .npz file, which the other commands read."""
     problem, _ = _problem(world, words)
     problem.save(out)
     print(f"{out}: {problem.n_states} joint states, {problem.n_actions} joint actions")
