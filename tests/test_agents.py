@@ -277,6 +277,19 @@ def test_slots_grow_without_losing_anything_or_its_order(moves):
 # ---- stepwise on environments that are not ours -------------------------------------------------
 
 
+def walk(agent, env, steps, seed):
+    """Let an agent act and learn, as the README says."""
+    over = True
+    for t in range(steps):
+        if over:
+            agent.begin_episode()
+            observation, _ = env.reset(seed=seed) if t == 0 else env.reset()
+        action = agent.act(observation)
+        following, _, terminated, truncated, info = env.step(action)
+        agent.update(Transition.from_step(observation, action, following, terminated, info))
+        observation, over = following, terminated or truncated
+
+
 class Foreign(gymnasium.Env):
     """Somebody's environment: it speaks the contract and has no model to look into."""
 
@@ -298,15 +311,7 @@ def test_a_foreign_environment_gives_the_same_agent(monitor):
     streams = experiment.streams(problem, 3)
     env = Foreign(problem)
     agent = agents.make("monitored-mbie-eb", env, seed=streams.agent, r_min=-10)
-    observation, over = None, True
-    for t in range(600):
-        if over:
-            agent.begin_episode()
-            observation, _ = env.reset(seed=streams.environment) if t == 0 else env.reset()
-        action = agent.act(observation)
-        following, _, terminated, truncated, info = env.step(action)
-        agent.update(Transition.from_step(observation, action, following, terminated, info))
-        observation, over = following, terminated or truncated
+    walk(agent, env, 600, streams.environment)
     compiled, _ = compiled_state(problem, MonitoredMBIEEB(), 600, 3)
     for field, values in compiled.items():
         np.testing.assert_array_equal(values, getattr(agent.state, field), err_msg=field)
@@ -346,15 +351,8 @@ class Slippery(gymnasium.Wrapper):
 @pytest.mark.parametrize("name", AGENTS)
 def test_more_successors_than_the_model_has_find_room(name):
     env = Slippery(MonMDPEnv(monmdp.make("empty", "button")))
-    agent, over = agents.make(name, env), True
-    for t in range(600):
-        if over:
-            agent.begin_episode()
-            observation, _ = env.reset(seed=0) if t == 0 else env.reset()
-        action = agent.act(observation)
-        following, _, terminated, truncated, info = env.step(action)
-        agent.update(Transition.from_step(observation, action, following, terminated, info))
-        observation, over = following, terminated or truncated
+    agent = agents.make(name, env)
+    walk(agent, env, 600, seed=0)
     slots = agent.state.successors
     for pair in np.flatnonzero(slots.used):
         mine = slice(slots.first[pair], slots.first[pair] + slots.used[pair])
@@ -385,16 +383,8 @@ def test_rewards_that_are_never_shown_make_no_difference():
     other = problem.with_mdp(mdp.with_outcome_rewards(reward))
     states = []
     for p in (problem, other):
-        agent, env = agents.make("monitored-mbie-eb", p, log_base=1.5, seed=1), MonMDPEnv(p)
-        over = True
-        for t in range(400):
-            if over:
-                agent.begin_episode()
-                observation, _ = env.reset(seed=2) if t == 0 else env.reset()
-            action = agent.act(observation)
-            following, _, terminated, truncated, info = env.step(action)
-            agent.update(Transition.from_step(observation, action, following, terminated, info))
-            observation, over = following, terminated or truncated
+        agent = agents.make("monitored-mbie-eb", p, log_base=1.5, seed=1)
+        walk(agent, MonMDPEnv(p), 400, seed=2)
         states.append(agent.state)
     bottom = np.repeat(problem.mdp.bottom, 2)
     assert states[0].n[bottom].sum() > 0  # ⊥ was visited
@@ -488,6 +478,15 @@ def test_the_known_monitor_is_refused_where_it_would_know_the_reward(tmp_path):
                     agents.make("known-monitor", p)
             else:
                 agents.make("known-monitor", p)
+
+
+def test_names_stand_for_the_papers_settings_step_by_step_too():
+    swim = monmdp.make("river-swim", "full")
+    agent = agents.make("monitored-mbie-eb", swim, beta=0.1)
+    assert (agent.config.q_opt_init, agent.config.beta) == (30, 0.1)
+    assert agents.make(MonitoredMBIEEB(), swim).config.q_opt_init == 1
+    foreign = agents.make("monitored-mbie-eb", Foreign(swim), r_min=0)
+    assert foreign.config == MonitoredMBIEEB()
 
 
 # ---- memory, verbs ------------------------------------------------------------------------------

@@ -26,6 +26,7 @@ from monmdp.experiment.training import carry_out, prepare
 from monmdp.model.monmdp import Shape
 
 AGENTS = list(agents.registry)
+A_TABLE, A_TUPLE = np.array([1.0, 2.0]), (1,)
 
 
 class Wanderer:
@@ -738,6 +739,18 @@ def test_edited_code_has_another_name(monkeypatch):
             assert digest(kinds[0]) not in names
             names.add(digest(kinds[0]))
     assert digest(kinds[0]) in names
+
+
+def test_arrays_and_tuples_that_code_refers_to_count(monkeypatch):
+    def looks_up(s):
+        return A_TABLE[s] + A_TUPLE[0]
+
+    names = {digest(function=looks_up)}
+    for name, value in (("A_TABLE", np.array([1.0, 3.0])), ("A_TUPLE", (2,))):
+        with monkeypatch.context() as patch:
+            patch.setitem(globals(), name, value)
+            names.add(digest(function=looks_up))
+    assert len(names) == 3
 
 
 def test_names_are_the_same_in_every_process_whatever_else_is_loaded():

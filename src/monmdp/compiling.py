@@ -25,6 +25,8 @@ from functools import cache
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, TypeVar
 
+import numpy as np
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 _compilable: list[Callable[..., Any]] = []
@@ -55,9 +57,12 @@ def implement(kind: type, **functions: Callable[..., Any]) -> None:
         _implementations[name, kind] = function
 
 
-def implementation(name: str, kind: type) -> Callable[..., Any] | None:
+def implementation(name: str, kind: type) -> Callable[..., Any]:
     """Return the implementation of a verb for a kind of state."""
-    return _implementations.get((name, kind))
+    try:
+        return _implementations[name, kind]
+    except KeyError:
+        raise TypeError(f"{kind.__name__} has no implementation of {name}") from None
 
 
 def compiled(function: Callable[..., Any], kind: type | None = None) -> Callable[..., Any]:
@@ -123,14 +128,17 @@ def _digest(function: Callable[..., Any], kind: type | None) -> str:
         visited = to_visit.pop()
         digest.update(repr(_content(visited.__code__)).encode())
         for name, value in _globals_of(visited):
-            if isinstance(value, bool | int | float | str):
+            if isinstance(value, np.ndarray):
+                digest.update(f"{name}={value.dtype}{value.shape}".encode() + value.tobytes())
+            elif isinstance(value, bool | int | float | str | tuple):
                 digest.update(f"{name}={value!r}".encode())
-            called = value
-            if kind is not None and value in _verbs:
-                called = _implementations.get((value.__name__, kind), value)
-            if (called is not value or value in _compilable) and called not in reached:
-                reached.add(called)
-                to_visit.append(called)
+            elif isinstance(value, FunctionType):
+                called: Callable[..., Any] = value
+                if kind is not None and value in _verbs:
+                    called = _implementations.get((value.__name__, kind), value)
+                if (called is not value or value in _compilable) and called not in reached:
+                    reached.add(called)
+                    to_visit.append(called)
     return digest.hexdigest()[:16]
 
 

@@ -26,6 +26,7 @@ from monmdp.experiment import streams, train
 from monmdp.experiment.training import AgentFactory
 from monmdp.model import MDP, Monitor, MonMDP, join
 from monmdp.model.arrays import ROW_SUM_TOLERANCE, BoolArray
+from monmdp.planning import biased_pairs, observability
 
 __all__ = ["CheckError", "check_agent", "check_monitor", "check_monmdp", "check_world"]
 
@@ -119,8 +120,6 @@ def check_monmdp(monmdp: MonMDP, *, steps: int = 300, seed: int = 0) -> list[str
     successors, rewards and endings that can happen, and truthful observation: what is shown is the
     true reward, and only what may be shown is.
     """
-    from monmdp.planning import biased_pairs, observability
-
     if not isinstance(monmdp, MonMDP):
         raise CheckError("problem", [f"a MonMDP expected, got {type(monmdp).__name__}"])
     notes = check_world(monmdp.mdp) + check_monitor(monmdp.monitor)
@@ -151,8 +150,6 @@ def check_monmdp(monmdp: MonMDP, *, steps: int = 300, seed: int = 0) -> list[str
 
 
 def _check_steps(monmdp: MonMDP, steps: int, seed: int) -> list[str]:
-    from monmdp.envs import MonMDPEnv
-
     problems: list[str] = []
     mdp, monitor = monmdp.mdp, monmdp.monitor
     env = MonMDPEnv(monmdp, fill=-12345.0, expose_env_reward=True)
@@ -204,7 +201,7 @@ def check_agent(
     """
     problems: list[str] = []
     if isinstance(agent, str):
-        agent = agents.config(agent)
+        agent = agents.paper_config(agent, monmdp.mdp.name, monmdp.monitor.name)
     keep = [steps] if isinstance(agent, AgentConfig) else []
     try:
         runs = [

@@ -10,7 +10,7 @@ from monmdp.agents.base import AgentConfig, Transition
 from monmdp.agents.known_monitor import KnownMonitor
 from monmdp.agents.monitored_mbie_eb import MonitoredMBIEEB
 from monmdp.agents.settings import KINDS, PRESETS, paper_config, preset
-from monmdp.agents.stepwise import Agent
+from monmdp.agents.stepwise import Agent, model_and_shape
 from monmdp.errors import MonMDPError
 from monmdp.model import MonMDP
 from monmdp.naming import Registry, call
@@ -56,12 +56,15 @@ def make(
     """Make an agent that acts and learns step by step on a Gymnasium environment.
 
     Args:
-        agent: a registered name or a configuration.
+        agent: a registered name, which stands for the paper's settings, or a configuration.
         environment: a `MonMDP`, or an environment with spaces ``Dict(env=Discrete, mon=Discrete)``.
         seed: of the agent's random stream.
         r_min: the least environment reward there can be; needed for environments not of ours.
-        **params: hyper-parameters that differ from the defaults.
+        **params: hyper-parameters that differ.
     """
     if not isinstance(agent, str | AgentConfig):
         raise MonMDPError(f"an agent is a name or a configuration, got {agent!r}")
+    model, _ = model_and_shape(environment)
+    if model is not None and agent in KINDS:
+        agent = paper_config(str(agent), model.mdp.name, model.monitor.name)
     return Agent(config(agent, **params), environment, seed=seed, r_min=r_min)

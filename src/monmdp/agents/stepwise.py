@@ -6,7 +6,6 @@ seeds the trajectories, counts and action values are identical.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Mapping
 from typing import Any
 
@@ -45,7 +44,7 @@ class Agent:
             r_min: the least environment reward there can be; needed where the environment does
                 not know it.
         """
-        model, self.shape = _model_and_shape(environment)
+        model, self.shape = model_and_shape(environment)
         if r_min is None:
             if model is None:
                 raise MonMDPError(
@@ -64,19 +63,16 @@ class Agent:
 
     def act(self, observation: Mapping[str, int]) -> dict[str, int]:
         """Choose an action ``{"env": aᵉ, "mon": aᵐ}``."""
-        a = verbs.act(self.state, self._joint_state(observation), self.rng)
-        ae, am = divmod(a, self.shape.n_monitor_actions)
-        return {"env": ae, "mon": am}
+        s = self.shape.joint_state(observation)
+        return self.shape.action(verbs.act(self.state, s, self.rng))
 
     def update(self, transition: Transition) -> None:
         """Learn from one step."""
         if not isinstance(transition, Transition):
             raise MonMDPError(f"a Transition expected, got {transition!r}")
-        s = self._joint_state(transition.observation)
-        next_s = self._joint_state(transition.next_observation)
-        _, _, n_ae, n_am = self.shape
-        ae, am = _parts(transition.action, "action", n_ae, n_am)
-        a = ae * n_am + am
+        s = self.shape.joint_state(transition.observation)
+        a = self.shape.joint_action(transition.action)
+        next_s = self.shape.joint_state(transition.next_observation)
         shown = transition.reward is not None
         self.state = self.config.with_room(self.state, s, a, next_s)
         reward = number(transition.reward, "reward") if shown else 0.0
@@ -93,31 +89,13 @@ class Agent:
         verbs.test_policy(self.state, policy)
         return policy
 
-    def _joint_state(self, observation: Any) -> int:
-        n_se, n_sm, _, _ = self.shape
-        se, sm = _parts(observation, "observation", n_se, n_sm)
-        return se * n_sm + sm
-
 
 def _plan(agent: Any, rng: Any) -> bool:
     """`begin_episode`, compiled: the one verb that takes long."""
     return verbs.begin_episode(agent, rng)
 
 
-def _parts(value: Any, what: str, n_env: int, n_mon: int) -> tuple[int, int]:
-    try:
-        env, mon = operator.index(value["env"]), operator.index(value["mon"])
-    except (TypeError, KeyError, IndexError, ValueError):
-        message = f'{what}: {{"env": i, "mon": j}} expected, got {value!r}'
-        raise MonMDPError(message) from None
-    if not (0 <= env < n_env and 0 <= mon < n_mon):
-        raise MonMDPError(
-            f"{what} {value!r} is outside the spaces: env 0 to {n_env - 1}, mon 0 to {n_mon - 1}"
-        )
-    return env, mon
-
-
-def _model_and_shape(environment: Any) -> tuple[MonMDP | None, Shape]:
+def model_and_shape(environment: Any) -> tuple[MonMDP | None, Shape]:
     """Return the model, if there is one, and the sizes of the spaces."""
     if isinstance(environment, MonMDP):
         return environment, environment.shape

@@ -12,26 +12,16 @@ from typing import Any
 from monmdp.compiling import implementation, verb
 
 
-def _missing(agent: Any, name: str) -> TypeError:
-    return TypeError(f"{type(agent).__name__} has no implementation of {name}")
-
-
 @verb
 def begin_episode(agent: Any, rng: Any) -> bool:
     """Plan the next episode; return whether it is one that explores in order to observe."""
-    chosen = implementation("begin_episode", type(agent))
-    if chosen is None:
-        raise _missing(agent, "begin_episode")
-    return bool(chosen(agent, rng))
+    return bool(implementation("begin_episode", type(agent))(agent, rng))
 
 
 @verb
 def act(agent: Any, s: int, rng: Any) -> int:
     """Choose a joint action in the joint state s."""
-    chosen = implementation("act", type(agent))
-    if chosen is None:
-        raise _missing(agent, "act")
-    return int(chosen(agent, s, rng))
+    return int(implementation("act", type(agent))(agent, s, rng))
 
 
 @verb
@@ -46,16 +36,12 @@ def update(
     terminated: bool,
 ) -> None:
     """Learn from one step. `reward` is rᵉ if it was shown and 0 otherwise, so nothing can leak."""
-    chosen = implementation("update", type(agent))
-    if chosen is None:
-        raise _missing(agent, "update")
-    chosen(agent, s, a, shown, reward, monitor_reward, next_s, terminated)
+    implementation("update", type(agent))(
+        agent, s, a, shown, reward, monitor_reward, next_s, terminated
+    )
 
 
 @verb
 def test_policy(agent: Any, policy: Any) -> None:
     """Write the policy that would be used now if learning were over into policy[s, a]."""
-    chosen = implementation("test_policy", type(agent))
-    if chosen is None:
-        raise _missing(agent, "test_policy")
-    chosen(agent, policy)
+    implementation("test_policy", type(agent))(agent, policy)

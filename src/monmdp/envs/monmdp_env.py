@@ -19,7 +19,6 @@ truncates itself at the world's time limit.
 
 from __future__ import annotations
 
-import operator
 from typing import Any, ClassVar
 
 import gymnasium
@@ -87,7 +86,7 @@ class MonMDPEnv(gymnasium.Env[Observation, Observation]):
             {"env": spaces.Discrete(mdp.n_actions), "mon": spaces.Discrete(mon.n_actions)}
         )  # type: ignore[assignment]
         self._tables = self.monmdp.tables
-        self._sizes = (mdp.n_actions, mon.n_actions)
+        self._shape = self.monmdp.shape
         self._limit = mdp.time_limit
         self._state = (0, 0)
         self._steps = 0
@@ -120,7 +119,7 @@ class MonMDPEnv(gymnasium.Env[Observation, Observation]):
 
     def step(self, action: Observation) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
         """Take a joint action ``{"env": aᵉ, "mon": aᵐ}``."""
-        ae, am = self._checked(action)
+        ae, am = divmod(self._shape.joint_action(action), self._shape.n_monitor_actions)
         if self._over:
             raise gymnasium.error.ResetNeeded("the episode is over, or never began: call reset()")
         se, sm = self._state
@@ -162,18 +161,6 @@ class MonMDPEnv(gymnasium.Env[Observation, Observation]):
 
     def _observation(self) -> Observation:
         return {"env": self._state[0], "mon": self._state[1]}
-
-    def _checked(self, action: Any) -> tuple[int, int]:
-        try:
-            ae, am = operator.index(action["env"]), operator.index(action["mon"])
-        except (TypeError, KeyError, IndexError, ValueError):
-            raise MonMDPError(f'an action is {{"env": aᵉ, "mon": aᵐ}}, got {action!r}') from None
-        if not (0 <= ae < self._sizes[0] and 0 <= am < self._sizes[1]):
-            raise MonMDPError(
-                f"action {action!r} is outside the spaces: "
-                f"env 0 to {self._sizes[0] - 1}, mon 0 to {self._sizes[1] - 1}"
-            )
-        return ae, am
 
     def _describe(self, ae: int, am: int, rm: float, shown: float | None) -> str:
         mdp, monitor = self.monmdp.mdp, self.monmdp.monitor

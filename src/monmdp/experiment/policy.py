@@ -13,7 +13,7 @@ from monmdp.errors import MonMDPError, nearest
 from monmdp.experiment.evaluation import SCORES, chances, checked_limit, evaluate, own_tables
 from monmdp.files import read_archive, write_archive
 from monmdp.model import MonMDP
-from monmdp.model.arrays import FloatArray, FrozenArrays, frozen
+from monmdp.model.arrays import FloatArray, FrozenArrays, frozen, no_distribution
 from monmdp.model.mdp import whole_number
 from monmdp.model.monmdp import Shape
 from monmdp.planning.factors import checked_problem
@@ -38,22 +38,15 @@ class Policy(FrozenArrays):
         shape = Shape(*(whole_number(n, "shape", at_least=1) for n in self.shape))
         n_se, n_sm, n_ae, n_am = shape
         pi = frozen(self.probability, np.float64, (n_se * n_sm, n_ae * n_am), "policy [s, a]")
-        wrong = ~(np.abs(pi.sum(axis=1) - 1) <= 1e-9) | (pi < 0).any(axis=1)
-        if wrong.any():
-            s = int(np.argmax(wrong))
+        s = no_distribution(pi)
+        if s is not None:
             raise MonMDPError(f"policy: no distribution in joint state {s}: {pi[s].tolist()}")
         self._set(shape=shape, probability=pi, origin=dict(self.origin))
 
     def act(self, observation: Mapping[str, int], rng: np.random.Generator) -> dict[str, int]:
         """Draw an action ``{"env": aᵉ, "mon": aᵐ}``."""
-        n_se, n_sm, _, _ = self.shape
-        se, sm = int(observation["env"]), int(observation["mon"])
-        if not (0 <= se < n_se and 0 <= sm < n_sm):
-            raise MonMDPError(f"observation {dict(observation)!r}: the policy is for {self.shape}")
-        s = se * n_sm + sm
-        a = int(rng.choice(self.probability.shape[1], p=self.probability[s]))
-        ae, am = divmod(a, self.shape.n_monitor_actions)
-        return {"env": ae, "mon": am}
+        s = self.shape.joint_state(observation)
+        return self.shape.action(rng.choice(self.probability.shape[1], p=self.probability[s]))
 
     def evaluate(
         self,

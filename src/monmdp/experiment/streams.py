@@ -24,7 +24,14 @@ class Streams(NamedTuple):
 
 
 def fingerprint(monmdp: MonMDP) -> str:
-    """Return a hash of everything that makes a difference to a run on this Mon-MDP."""
+    """Return a hash of everything that makes a difference to a run; made once for a Mon-MDP."""
+    kept: str | None = monmdp.__dict__.get("_fingerprint")
+    if kept is None:
+        kept = monmdp.__dict__["_fingerprint"] = _fingerprint(monmdp)
+    return kept
+
+
+def _fingerprint(monmdp: MonMDP) -> str:
     mdp, monitor = monmdp.mdp, monmdp.monitor
     digest = hashlib.sha256()
     digest.update(repr((*monmdp.shape, mdp.r_min, mdp.r_max, mdp.time_limit)).encode())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import inspect
-import operator
 import os
 import sys
 import traceback
@@ -119,13 +118,16 @@ class Run:
             settings=meta["settings"],
             seed=meta["seed"],
             step=step,
-            curve={k.removeprefix("curve_"): v for k, v in arrays.items() if k[:6] == "curve_"},
+            curve=_beginning(arrays, "curve_"),
             policy=Policy(Shape(*meta["shape"]), arrays["policy"], meta["origin"]),
             snapshot_steps=snapshot_steps,
-            snapshots={
-                k.removeprefix("snapshot_"): v for k, v in arrays.items() if k[:9] == "snapshot_"
-            },
+            snapshots=_beginning(arrays, "snapshot_"),
         )
+
+
+def _beginning(arrays: Mapping[str, Any], prefix: str) -> dict[str, Any]:
+    """The arrays whose names begin with a prefix, without it."""
+    return {k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,7 +138,6 @@ class Task:
     agent: AgentConfig | AgentFactory | PythonAgent
     steps: int
     every: int
-    evaluation: EvaluationKind
     eval_episodes: int
     """drawn at a checkpoint; 0 when the evaluation is exact"""
     gamma: float
@@ -203,7 +204,6 @@ def prepare(
         agent=agent,  # type: ignore[arg-type]
         steps=steps,
         every=every,
-        evaluation=evaluation,
         eval_episodes=eval_episodes,
         gamma=gamma,
         snapshot_steps=at,
@@ -399,14 +399,6 @@ class _Shell:
         self.agent = agent
         self.shape = shape
 
-    def observation(self, s: int) -> dict[str, int]:
-        se, sm = divmod(int(s), self.shape.n_monitor_states)
-        return {"env": se, "mon": sm}
-
-    def action(self, a: int) -> dict[str, int]:
-        ae, am = divmod(int(a), self.shape.n_monitor_actions)
-        return {"env": ae, "mon": am}
-
 
 def _begin_episode(agent: _Shell, rng: np.random.Generator) -> bool:
     observes = agent.agent.begin_episode()
@@ -414,17 +406,7 @@ def _begin_episode(agent: _Shell, rng: np.random.Generator) -> bool:
 
 
 def _act(agent: _Shell, s: int, rng: np.random.Generator) -> int:
-    _, _, n_ae, n_am = agent.shape
-    chosen = agent.agent.act(agent.observation(s))
-    try:
-        ae, am = operator.index(chosen["env"]), operator.index(chosen["mon"])
-    except (TypeError, KeyError, ValueError, IndexError):
-        raise MonMDPError(f'an action is {{"env": aᵉ, "mon": aᵐ}}, got {chosen!r}') from None
-    if not (0 <= ae < n_ae and 0 <= am < n_am):
-        raise MonMDPError(
-            f"action {chosen!r} is outside the spaces: env 0 to {n_ae - 1}, mon 0 to {n_am - 1}"
-        )
-    return ae * n_am + am
+    return agent.shape.joint_action(agent.agent.act(agent.shape.observation(s)))
 
 
 def _update(
@@ -439,11 +421,11 @@ def _update(
 ) -> None:
     agent.agent.update(
         Transition(
-            agent.observation(s),
-            agent.action(a),
+            agent.shape.observation(s),
+            agent.shape.action(a),
             float(reward) if shown else None,
             float(monitor_reward),
-            agent.observation(next_s),
+            agent.shape.observation(next_s),
             bool(terminated),
         )
     )

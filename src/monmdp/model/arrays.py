@@ -100,6 +100,12 @@ def check_distribution(rows: FloatArray, what: str, place: Place) -> None:
         )
 
 
+def no_distribution(rows: FloatArray) -> int | None:
+    """Return the first row that is no probability distribution, None if all are."""
+    wrong = ~(np.abs(rows.sum(axis=1) - 1) <= ROW_SUM_TOLERANCE) | (rows < 0).any(axis=1)
+    return int(np.argmax(wrong)) if wrong.any() else None
+
+
 def cumulative(rows: FloatArray) -> FloatArray:
     """Return cumulative sums along the last axis that end in exactly 1 from the last support on.
 

@@ -11,6 +11,7 @@ want matrices: `transition_matrix`, `mean_reward`, `observability`.
 
 from __future__ import annotations
 
+import operator
 import os
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -56,6 +57,39 @@ class Shape(NamedTuple):
         """Write it as people count."""
         se, sm, ae, am = self
         return f"{se} x {sm} states, {ae} x {am} actions"
+
+    def observation(self, s: int) -> dict[str, int]:
+        """``{"env": sᵉ, "mon": sᵐ}`` of a joint state."""
+        se, sm = divmod(int(s), self.n_monitor_states)
+        return {"env": se, "mon": sm}
+
+    def action(self, a: int) -> dict[str, int]:
+        """``{"env": aᵉ, "mon": aᵐ}`` of a joint action."""
+        ae, am = divmod(int(a), self.n_monitor_actions)
+        return {"env": ae, "mon": am}
+
+    def joint_state(self, observation: Any) -> int:
+        """Index of ``{"env": sᵉ, "mon": sᵐ}``, or an error that says what is wrong with it."""
+        sizes = self.n_env_states, self.n_monitor_states
+        return self._joint(observation, "observation", "s", *sizes)
+
+    def joint_action(self, action: Any) -> int:
+        """Index of ``{"env": aᵉ, "mon": aᵐ}``, or an error that says what is wrong with it."""
+        sizes = self.n_env_actions, self.n_monitor_actions
+        return self._joint(action, "action", "a", *sizes)
+
+    def _joint(self, value: Any, what: str, symbol: str, n_env: int, n_mon: int) -> int:
+        try:
+            env, mon = operator.index(value["env"]), operator.index(value["mon"])
+        except (TypeError, KeyError, IndexError, ValueError):
+            form = f'{{"env": {symbol}ᵉ, "mon": {symbol}ᵐ}}'
+            raise MonMDPError(f"an {what} is {form}, got {value!r}") from None
+        if not (0 <= env < n_env and 0 <= mon < n_mon):
+            raise MonMDPError(
+                f"{what} {value!r} is outside the spaces: env 0 to {n_env - 1}, "
+                f"mon 0 to {n_mon - 1} ({self})"
+            )
+        return env * n_mon + mon
 
 
 @dataclass(frozen=True, eq=False, repr=False)

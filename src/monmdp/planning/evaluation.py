@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from monmdp.errors import MonMDPError
-from monmdp.model.arrays import FloatArray, as_array, first_index
+from monmdp.model.arrays import FloatArray, as_array, no_distribution
 from monmdp.model.mdp import whole_number
 from monmdp.model.monmdp import MonMDP
 from monmdp.planning import backup, kernels
@@ -123,9 +123,8 @@ def checked_policy(monmdp: MonMDP, policy: ArrayLike) -> FloatArray:
     if pi.shape != shape:
         raise MonMDPError(f"policy: shape [s, a] = {shape} expected, got {pi.shape}")
     pi = pi.astype(np.float64)
-    wrong = ~(np.abs(pi.sum(axis=1) - 1) <= 1e-9) | (pi < 0).any(axis=1)
-    if wrong.any():
-        (s,) = first_index(wrong)
+    s = no_distribution(pi)
+    if s is not None:
         se, sm = divmod(s, monmdp.monitor.n_states)
         raise MonMDPError(
             f"policy: the probabilities in joint state {s} (state "
