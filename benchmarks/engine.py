@@ -77,6 +77,23 @@ def start_times(agent: str) -> tuple[float, float]:
     return times[0], min(times[1:])
 
 
+def megabytes(value) -> float:
+    """Memory of the arrays in nested tuples."""
+    if isinstance(value, tuple):
+        return sum(megabytes(part) for part in value)
+    return getattr(value, "nbytes", 0) / 1e6
+
+
+def open_grid(side: int):
+    """An open grid with N-Experts: 100 joint pairs a cell."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "grid.txt")
+        rows = ["@" + "." * (side - 1), *["." * side] * (side - 2), "." * (side - 1) + "$"]
+        with open(path, "w") as file:
+            file.write("\n".join(rows) + "\n")
+        return make(path, "n-experts")
+
+
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -100,6 +117,14 @@ def main() -> None:
     for agent in agents.registry:
         cold, warm = start_times(agent)
         print(f"| {agent} | {cold:.1f} s | {warm:.2f} s |")
+    print()
+    print("| open grid, n-experts | joint pairs | agent's state | bytes a pair |")
+    print("|---|---|---|---|")
+    for side in (20, 40, 80):
+        problem = open_grid(side)
+        state = agents.config("monitored-mbie-eb").state(problem.shape, 0.0, problem)
+        pairs, size = problem.n_states * problem.n_actions, megabytes(state)
+        print(f"| {side} x {side} | {pairs:,} | {size:,.1f} MB | {1e6 * size / pairs:.0f} |")
 
 
 if __name__ == "__main__":
