@@ -24,11 +24,21 @@ class _Oracle:
     """What both algorithms share: the schedule, the growth, the sweeps and the greedy actions."""
 
     def __init__(
-        self, shape, r_min, gamma, q_opt_init, q_obs_init, log_base, growth, schedule, sweeps
+        self,
+        shape,
+        r_min,
+        gamma,
+        q_opt_init,
+        q_obs_init,
+        log_base,
+        growth,
+        schedule,
+        kappa_star,
+        sweeps,
     ):
         if growth not in ("paper", "log", "none"):
             raise ValueError(f"growth={growth!r}")
-        if schedule not in ("paper", "released"):
+        if schedule not in ("paper", "released", "constant"):
             raise ValueError(f"schedule={schedule!r}")
         self.n_se, self.n_sm, self.n_ae, self.n_am = (int(n) for n in shape)
         self.r_min = r_min
@@ -38,6 +48,7 @@ class _Oracle:
         self.log_base = log_base
         self.growth = growth
         self.schedule = schedule
+        self.kappa_star = kappa_star
         self.sweeps = sweeps
         pairs = (self.n_se * self.n_sm, self.n_ae * self.n_am)
         self.q_opt = np.full(pairs, float(q_opt_init))
@@ -77,6 +88,9 @@ class _Oracle:
 
     def observes(self):
         """Whether episode k, with κ observe episodes before it, is an observe episode."""
+        # constant: observe iff κ ≤ κ*
+        if self.schedule == "constant":
+            return self.kappa <= self.kappa_star
         # released: observe iff log_b(k − 1 + 10⁻⁴) > κ
         if self.schedule == "released":
             return math.log(self.k - 1 + 1e-4) / math.log(self.log_base) > self.kappa
@@ -149,10 +163,20 @@ class MonitoredMBIEEBOracle(_Oracle):
         log_base=1.005,
         growth="paper",
         schedule="paper",
+        kappa_star=None,
         sweeps=50,
     ):
         super().__init__(
-            shape, r_min, gamma, q_opt_init, q_obs_init, log_base, growth, schedule, sweeps
+            shape,
+            r_min,
+            gamma,
+            q_opt_init,
+            q_obs_init,
+            log_base,
+            growth,
+            schedule,
+            kappa_star,
+            sweeps,
         )
         self.beta = beta
         self.beta_m = beta_m
@@ -259,10 +283,20 @@ class KnownMonitorOracle(_Oracle):
         log_base=1.005,
         growth="paper",
         schedule="paper",
+        kappa_star=None,
         sweeps=50,
     ):
         super().__init__(
-            shape, r_min, gamma, q_opt_init, q_obs_init, log_base, growth, schedule, sweeps
+            shape,
+            r_min,
+            gamma,
+            q_opt_init,
+            q_obs_init,
+            log_base,
+            growth,
+            schedule,
+            kappa_star,
+            sweeps,
         )
         self.monitor_step = monitor_step
         self.monitor_reward = monitor_reward

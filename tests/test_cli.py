@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from monmdp import cli
+from monmdp import agents, cli
 
 
 @pytest.fixture
@@ -41,7 +41,8 @@ def test_list(monmdp):
     assert "one_way=push|block" in out
     data = json.loads(monmdp("list", "--json")[1])
     assert len(data["worlds"]) == 10
-    assert len(data["monitors"]) == 8
+    assert len(data["monitors"]) == 11
+    assert len(data["agents"]) == 10
 
 
 def test_show(monmdp, tmp_path):
@@ -386,4 +387,4 @@ def test_evaluate(monmdp):
 def test_warmup(monmdp):
     code, out, _ = monmdp("warmup")
     assert code == 0
-    assert [line.split()[0] for line in out.splitlines()] == ["monitored-mbie-eb", "known-monitor"]
+    assert [line.split()[0] for line in out.splitlines()] == list(agents.registry)

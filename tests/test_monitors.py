@@ -1,4 +1,4 @@
-"""The eight monitors, table by table, and the simulated frequencies of every registry entry."""
+"""The monitors, table by table, and the simulated frequencies of every registry entry."""
 
 from __future__ import annotations
 
@@ -15,15 +15,16 @@ def shown(monitor, label=1):
     return monitor.show[label].tolist()
 
 
-def test_the_eight_monitors():
+def test_the_monitors():
     assert MONITORS == [
         "full", "semi-random", "full-random", "ask", "button",
-        "n-supporters", "n-experts", "level-up",
+        "n-supporters", "n-experts", "level-up", "limited-time", "battery", "switch",
     ]  # fmt: skip
     sizes = {name: (m.n_states, m.n_actions) for name in MONITORS for m in [monitors.make(name)]}
     assert sizes == {
         "full": (1, 1), "semi-random": (1, 1), "full-random": (1, 1), "ask": (1, 2),
         "button": (2, 1), "n-supporters": (4, 4), "n-experts": (4, 5), "level-up": (3, 4),
+        "limited-time": (2, 1), "battery": (11, 2), "switch": (2, 3),
     }  # fmt: skip
 
 
@@ -109,6 +110,38 @@ def test_level_up():
     assert np.allclose(uniform.monitor.start, 1 / 3)
 
 
+def test_limited_time_shows_until_it_stops_for_good():
+    m = monitors.make("limited-time", rho=0.7, stop=0.2)
+    assert m.states == ("ON", "OFF")
+    assert m.start.tolist() == [1, 0]
+    assert m.transition[0].tolist() == [[[0.8, 0.2]], [[0, 1]]]
+    assert shown(m) == [[0.7], [0]]
+    assert m.reward.tolist() == [[0], [0]]
+
+
+def test_a_battery_answers_so_many_times():
+    m = monitors.make("battery", n=2, rho=0.7, cost=-3)
+    assert m.states == ("CHARGE-0", "CHARGE-1", "CHARGE-2")
+    assert m.start.tolist() == [0, 0, 1]
+    assert m.transition[0, :, 0].tolist() == np.eye(3).tolist()  # NO-OP
+    assert m.transition[0, :, 1].tolist() == [[1, 0, 0], [1, 0, 0], [0, 1, 0]]  # ASK
+    assert shown(m) == [[0, 0], [0, 0.7], [0, 0.7]]
+    assert m.reward.tolist() == [[0, 0], [0, -3], [0, -3]]
+    assert monitors.make("battery").reward.min() == -0.2
+
+
+def test_a_switch_shows_while_on_and_may_turn_itself_off():
+    m = monitors.make("switch", reset=0.1, rho=0.7)
+    assert m.states == ("OFF", "ON")
+    assert m.actions == ("NO-OP", "TURN-ON", "TURN-OFF")
+    assert m.start.tolist() == [1, 0]
+    assert m.transition[0, 0].tolist() == [[1, 0], [0, 1], [1, 0]]
+    assert np.allclose(m.transition[0, 1], [[0.1, 0.9], [0.1, 0.9], [1, 0]])
+    assert shown(m) == [[0, 0, 0], [0.7, 0.7, 0.7]]
+    assert m.reward.tolist() == [[0, 0, 0], [-0.2, -0.2, -0.2]]
+    assert monitors.make("switch").transition[0, 1, 0].tolist() == [0, 1]
+
+
 @pytest.mark.parametrize(
     ("name", "params", "message"),
     [
@@ -122,6 +155,9 @@ def test_level_up():
         ("n-experts", {"n": -4}, "at least 1"),
         ("n-experts", {"n": 2.5}, "whole number"),
         ("level-up", {"start": "top"}, "start='top'"),
+        ("limited-time", {"stop": 1.2}, "stop is a probability"),
+        ("battery", {"n": 0}, "at least 1"),
+        ("switch", {"reset": -1}, "reset is a probability"),
         ("ask", {"roh": 0.5}, "has no parameter 'roh'; did you mean 'rho'"),
         ("asc", {}, "unknown monitor 'asc'; did you mean 'ask'"),
     ],

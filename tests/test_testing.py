@@ -129,7 +129,13 @@ def test_the_agents_pass(agent, world, monitor):
         with pytest.raises(CheckError, match="not offered"):
             check_agent(agent, make(world, monitor))
     else:
-        assert check_agent(agents.config(agent, log_base=2), make(world, monitor)) == []
+        observes = {"log_base": 2} if agent in ("monitored-mbie-eb", "known-monitor") else {}
+        assert check_agent(agents.config(agent, **observes), make(world, monitor)) == []
+
+
+@pytest.mark.parametrize("agent", ["directed-e2", "q-count"])
+def test_oracles_pass(agent):
+    assert check_agent(agents.config(agent, bottom="oracle"), make("hazard", "ask")) == []
 
 
 class Coin:

@@ -370,7 +370,8 @@ def warmup() -> None:
     for name in agents.registry:
         begin = time.perf_counter()
         experiment.train(problem, name, steps=100, evaluation="monte-carlo")
-        agents.make(name, problem).begin_episode()
+        config = agents.paper_config(name, problem.mdp.name, problem.monitor.name)
+        agents.make(config.for_training(100), problem).begin_episode()
         print(f"{name:<24} {time.perf_counter() - begin:.1f} s")
 
 

@@ -23,7 +23,7 @@ import threading
 from collections.abc import Callable
 from functools import cache
 from types import CodeType, FunctionType, ModuleType
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_type_hints
 
 import numpy as np
 
@@ -52,17 +52,25 @@ def verb(function: F) -> F:
 
 
 def implement(kind: type, **functions: Callable[..., Any]) -> None:
-    """Give a kind of state its implementations, by the names of the verbs."""
+    """Give a kind of state its implementations, by the names of the verbs.
+
+    Those of `object` serve every kind that has none of its own.
+    """
     for name, function in functions.items():
         _implementations[name, kind] = function
 
 
 def implementation(name: str, kind: type) -> Callable[..., Any]:
     """Return the implementation of a verb for a kind of state."""
-    try:
-        return _implementations[name, kind]
-    except KeyError:
-        raise TypeError(f"{kind.__name__} has no implementation of {name}") from None
+    found = _implementations.get((name, kind), _implementations.get((name, object)))
+    if found is None:
+        raise TypeError(f"{kind.__name__} has no implementation of {name}")
+    return found
+
+
+def implements(name: str, kind: type) -> bool:
+    """Return whether a kind of state has an implementation of its own."""
+    return (name, kind) in _implementations
 
 
 def compiled(function: Callable[..., Any], kind: type | None = None) -> Callable[..., Any]:
@@ -112,7 +120,7 @@ def _chooser(name: str) -> Callable[..., Any]:
 
     def choose(agent: Any, *_: Any) -> Callable[..., Any] | None:
         kind = getattr(agent, "instance_class", None)  # of a named tuple's numba type
-        return None if kind is None else _implementations.get((name, kind))
+        return None if kind is None else implementation(name, kind)
 
     return choose
 
@@ -121,8 +129,7 @@ def _digest(function: Callable[..., Any], kind: type | None) -> str:
     """Hash the code that a function can reach, the constants in it, and the fields of the state."""
     digest = hashlib.sha256()
     if kind is not None:
-        fields = getattr(kind, "__annotations__", {})
-        digest.update(f"{kind.__module__}.{kind.__qualname__} {fields}".encode())
+        digest.update(repr(_structure(kind)).encode())
     reached, to_visit = {function}, [function]
     while to_visit:
         visited = to_visit.pop()
@@ -135,11 +142,24 @@ def _digest(function: Callable[..., Any], kind: type | None) -> str:
             elif isinstance(value, FunctionType):
                 called: Callable[..., Any] = value
                 if kind is not None and value in _verbs:
-                    called = _implementations.get((value.__name__, kind), value)
+                    called = implementation(value.__name__, kind)
                 if (called is not value or value in _compilable) and called not in reached:
                     reached.add(called)
                     to_visit.append(called)
     return digest.hexdigest()[:16]
+
+
+def _structure(kind: type) -> tuple[Any, ...]:
+    """The fields of a named tuple in their order, and of the named tuples in it."""
+    try:
+        hints = get_type_hints(kind)
+    except NameError:  # a type that is imported for type checkers only
+        hints = dict(getattr(kind, "__annotations__", {}))
+    fields: list[Any] = []
+    for name in getattr(kind, "_fields", ()):
+        of: Any = hints.get(name)
+        fields.append((name, _structure(of) if hasattr(of, "_fields") else repr(of)))
+    return kind.__module__, kind.__qualname__, fields
 
 
 def _globals_of(function: Callable[..., Any]) -> list[tuple[str, Any]]:

@@ -221,21 +221,24 @@ def check_agent(
         if not same:
             problems.append(what)
     if isinstance(agent, AgentConfig):
-        state = _stepwise_state(agent, monmdp, steps, seed)
+        stepwise = _stepwise_snapshot(agent.for_training(steps), monmdp, steps, seed)
         problems += [
             f"{name} differs between compiled and stepwise training"
             for name, values in first.snapshots.items()
-            if not np.array_equal(values[0], getattr(state, name))
+            if not np.array_equal(values[0], stepwise[name])
         ]
     if problems:
         raise CheckError("agent", problems)
     return []
 
 
-def _stepwise_state(config: AgentConfig, monmdp: MonMDP, steps: int, seed: int) -> Any:
-    """State of an agent after so many steps in the Gymnasium environment."""
-    roles = streams(monmdp, seed)
-    agent, env = agents.make(config, monmdp, seed=roles.agent), MonMDPEnv(monmdp)
+def _stepwise_snapshot(
+    config: AgentConfig, monmdp: MonMDP, steps: int, seed: int
+) -> dict[str, Any]:
+    """What an agent has learnt after so many steps in the Gymnasium environment."""
+    roles, told = streams(monmdp, seed), config.sees_hidden_rewards
+    agent = agents.make(config, monmdp, seed=roles.agent)
+    env = MonMDPEnv(monmdp, expose_env_reward=told)
     observation, over = env.reset(seed=roles.environment)[0], False
     agent.begin_episode()
     for _ in range(steps):
@@ -244,9 +247,11 @@ def _stepwise_state(config: AgentConfig, monmdp: MonMDP, steps: int, seed: int) 
             observation, _ = env.reset()
         action = agent.act(observation)
         following, _, terminated, truncated, info = env.step(action)
+        if told:
+            agent.reveal(info["env_reward"])
         agent.update(Transition.from_step(observation, action, following, terminated, info))
         observation, over = following, terminated or truncated
-    return agent.state
+    return config.snapshot(agent.state)
 
 
 def _reachable_states(mdp: MDP) -> BoolArray:

@@ -6,7 +6,10 @@ from typing import Any
 
 import gymnasium
 
+from monmdp.agents.ablations import MBIEEB, PessimisticMBIEEB
 from monmdp.agents.base import AgentConfig, Transition
+from monmdp.agents.baselines import UCB, EpsilonGreedy, Intrinsic, Optimistic, QCount
+from monmdp.agents.directed_e2 import DirectedE2
 from monmdp.agents.known_monitor import KnownMonitor
 from monmdp.agents.monitored_mbie_eb import MonitoredMBIEEB
 from monmdp.agents.settings import KINDS, PRESETS, paper_config, preset
@@ -17,11 +20,19 @@ from monmdp.naming import Registry, call
 
 __all__ = [
     "KINDS",
+    "MBIEEB",
     "PRESETS",
+    "UCB",
     "Agent",
     "AgentConfig",
+    "DirectedE2",
+    "EpsilonGreedy",
+    "Intrinsic",
     "KnownMonitor",
     "MonitoredMBIEEB",
+    "Optimistic",
+    "PessimisticMBIEEB",
+    "QCount",
     "Transition",
     "config",
     "make",

@@ -63,6 +63,9 @@ class AgentConfig:
     snapshot_fields: ClassVar[tuple[str, ...]] = ()
     """what of its state a snapshot keeps: counts and action values"""
 
+    slow_verbs: ClassVar[tuple[str, ...]] = ()
+    """what of it takes so long that it is compiled for stepwise agents, too"""
+
     gamma: float = 0.99
     """γ, the discount"""
 
@@ -77,6 +80,11 @@ class AgentConfig:
             object.__setattr__(self, field.name, value)
         object.__setattr__(self, "gamma", checked_gamma(self.gamma))
         self.check()
+
+    @property
+    def sees_hidden_rewards(self) -> bool:
+        """Whether it is an oracle, handed rewards that were not shown, through `verbs.reveal`."""
+        return False
 
     def check(self) -> None:
         """Refuse values that make no sense for this agent."""
@@ -95,6 +103,15 @@ class AgentConfig:
         reaches only the agents that are said to need it.
         """
         raise NotImplementedError
+
+    def for_training(self, steps: int) -> Self:
+        """Return the configuration for a training of so many steps, if that makes a difference."""
+        del steps
+        return self
+
+    def snapshot(self, state: Any) -> dict[str, Any]:
+        """Return copies of counts and action values."""
+        return {name: getattr(state, name).copy() for name in self.snapshot_fields}
 
     def with_room(self, state: Any, s: int, a: int, next_s: int) -> Any:
         """Return a state with room for one more step; without a model, tables grow on the way."""

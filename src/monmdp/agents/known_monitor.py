@@ -22,14 +22,13 @@ import numpy as np
 
 from monmdp.agents.base import tried_with
 from monmdp.agents.observe_or_optimize import (
-    GROWTH,
     SCHEDULE,
     ObserveOrOptimize,
     act,
-    growth_of,
     observes,
     test_policy,
 )
+from monmdp.agents.planner import GROWTH, growth_of
 from monmdp.agents.successors import Successors, count_successor, no_successors, with_room
 from monmdp.agents.value_iteration import LOW
 from monmdp.compiling import compilable, implement
@@ -74,9 +73,10 @@ class KnownMonitor(ObserveOrOptimize):
                 gamma=self.gamma,
                 beta=self.beta,
                 beta_e=self.beta_e,
-                log_base=self.log_base,
                 growth=GROWTH[self.growth],
                 schedule=SCHEDULE[self.schedule],
+                log_base=self.log_base,
+                kappa_star=0.0 if self.kappa_star is None else self.kappa_star,
                 sweeps=self.sweeps,
                 r_min=r_min,
             ),
@@ -111,9 +111,10 @@ class Parameters(NamedTuple):
     gamma: float
     beta: float
     beta_e: float
-    log_base: float
     growth: int
     schedule: int
+    log_base: float
+    kappa_star: float
     sweeps: int
     r_min: float
 
@@ -160,7 +161,7 @@ def begin_episode(agent: State, rng: np.random.Generator) -> bool:
     """Choose between observing and optimizing, and plan; return whether it observes."""
     p, episodes = agent.parameters, agent.episodes
     episodes[0] += 1
-    observe = observes(episodes[0], episodes[1], p.log_base, p.schedule)
+    observe = observes(episodes[0], episodes[1], p.schedule, p.log_base, p.kappa_star)
     _models(agent)
     _value_iteration(agent, True, agent.r_opt, agent.q_opt)
     if observe:

@@ -23,19 +23,18 @@ import numpy as np
 
 from monmdp.agents.base import at_least_zero, tried_with
 from monmdp.agents.observe_or_optimize import (
-    GROWTH,
     SCHEDULE,
     ObserveOrOptimize,
     act,
-    growth_of,
     observes,
     test_policy,
 )
+from monmdp.agents.planner import GROWTH, growth_of
 from monmdp.agents.successors import Successors, count_successor, no_successors, with_room
 from monmdp.agents.value_iteration import value_iteration
 from monmdp.compiling import compilable, implement
 from monmdp.model import MonMDP
-from monmdp.model.arrays import FloatArray, IntArray
+from monmdp.model.arrays import BoolArray, FloatArray, IntArray
 from monmdp.model.monmdp import Shape
 
 
@@ -60,43 +59,26 @@ class MonitoredMBIEEB(ObserveOrOptimize):
 
     def state(self, shape: Shape, r_min: float, model: MonMDP | None = None) -> State:
         """Return the state of an agent that has seen nothing yet."""
-        n_se, n_sm, n_ae, n_am = shape
-        joint, env, mon = (n_se * n_sm, n_ae * n_am), (n_se, n_ae), (n_sm, n_am)
-        _, capacity = tried_with(shape, model)
-        return State(
-            parameters=Parameters(
-                gamma=self.gamma,
-                beta=self.beta,
-                beta_m=self.beta_m,
-                beta_e=self.beta_e,
-                beta_obs=self.beta_obs,
-                beta_kl=self.beta_kl,
-                log_base=self.log_base,
-                growth=GROWTH[self.growth],
-                schedule=SCHEDULE[self.schedule],
-                sweeps=self.sweeps,
-                r_min=r_min,
-            ),
-            episodes=np.zeros(3, dtype=np.int64),
-            n=np.zeros(joint, dtype=np.int64),
-            n_state=np.zeros(joint[0], dtype=np.int64),
-            n_env=np.zeros(env, dtype=np.int64),
-            n_env_state=np.zeros(n_se, dtype=np.int64),
-            env_sum=np.zeros(env),
-            n_mon=np.zeros(mon, dtype=np.int64),
-            n_mon_state=np.zeros(n_sm, dtype=np.int64),
-            mon_sum=np.zeros(mon),
-            successors=no_successors(capacity),
-            r_opt=np.zeros(joint),
-            r_obs=np.zeros(joint),
-            q_opt=np.full(joint, self.q_opt_init),
-            q_obs=np.full(joint, self.q_obs_init),
+        parameters = Parameters(
+            gamma=self.gamma,
+            beta=self.beta,
+            beta_m=self.beta_m,
+            beta_e=self.beta_e,
+            beta_obs=self.beta_obs,
+            beta_kl=self.beta_kl,
+            growth=GROWTH[self.growth],
+            schedule=SCHEDULE[self.schedule],
+            log_base=self.log_base,
+            kappa_star=0.0 if self.kappa_star is None else self.kappa_star,
+            sweeps=self.sweeps,
+            r_min=r_min,
+            pin_unseen=False,
         )
+        return new_state(parameters, self.q_opt_init, self.q_obs_init, shape, model)
 
     def with_room(self, state: State, s: int, a: int, next_s: int) -> State:
         """Return a state with room for one more successor."""
-        pair = s * state.q_opt.shape[1] + a
-        return state._replace(successors=with_room(state.successors, pair, next_s))
+        return with_room_for(state, s, a, next_s)
 
 
 class Parameters(NamedTuple):
@@ -108,11 +90,14 @@ class Parameters(NamedTuple):
     beta_e: float
     beta_obs: float
     beta_kl: float
-    log_base: float
     growth: int
     schedule: int
+    log_base: float
+    kappa_star: float
     sweeps: int
     r_min: float
+    pin_unseen: bool
+    """keep Q_opt at its initial value while a reward was never shown, instead of R_min (MBIE-EB)"""
 
 
 class State(NamedTuple):
@@ -139,6 +124,8 @@ class State(NamedTuple):
     """[sᵐ, aᵐ] sum of the monitor's rewards"""
     successors: Successors
     """of joint pairs: P̄"""
+    tried: BoolArray
+    """[s, a] whether the values are learnt by now, not pinned"""
     r_opt: FloatArray
     """[s, a] R_opt before the running episode, of pairs that were tried"""
     r_obs: FloatArray
@@ -149,16 +136,53 @@ class State(NamedTuple):
     """[s, a]"""
 
 
+def new_state(
+    parameters: Parameters,
+    q_opt_init: float,
+    q_obs_init: float,
+    shape: Shape,
+    model: MonMDP | None,
+) -> State:
+    """Return the state of an agent that has seen nothing yet."""
+    n_se, n_sm, n_ae, n_am = shape
+    joint, env, mon = (n_se * n_sm, n_ae * n_am), (n_se, n_ae), (n_sm, n_am)
+    _, capacity = tried_with(shape, model)
+    return State(
+        parameters=parameters,
+        episodes=np.zeros(3, dtype=np.int64),
+        n=np.zeros(joint, dtype=np.int64),
+        n_state=np.zeros(joint[0], dtype=np.int64),
+        n_env=np.zeros(env, dtype=np.int64),
+        n_env_state=np.zeros(n_se, dtype=np.int64),
+        env_sum=np.zeros(env),
+        n_mon=np.zeros(mon, dtype=np.int64),
+        n_mon_state=np.zeros(n_sm, dtype=np.int64),
+        mon_sum=np.zeros(mon),
+        successors=no_successors(capacity),
+        tried=np.zeros(joint, dtype=np.bool_),
+        r_opt=np.zeros(joint),
+        r_obs=np.zeros(joint),
+        q_opt=np.full(joint, q_opt_init),
+        q_obs=np.full(joint, q_obs_init),
+    )
+
+
+def with_room_for(state: State, s: int, a: int, next_s: int) -> State:
+    """Return a state with room for one more successor."""
+    pair = s * state.q_opt.shape[1] + a
+    return state._replace(successors=with_room(state.successors, pair, next_s))
+
+
 def begin_episode(agent: State, rng: np.random.Generator) -> bool:
     """Choose between observing and optimizing, and plan; return whether it observes."""
     p, episodes = agent.parameters, agent.episodes
     episodes[0] += 1
-    observe = observes(episodes[0], episodes[1], p.log_base, p.schedule)
+    observe = observes(episodes[0], episodes[1], p.schedule, p.log_base, p.kappa_star)
     _models(agent)
-    slots = agent.successors
-    value_iteration(slots, True, agent.r_opt, p.gamma, p.sweeps, agent.q_opt)
+    slots, tried = agent.successors, agent.tried
+    value_iteration(slots, tried, True, agent.r_opt, p.gamma, p.sweeps, agent.q_opt)
     if observe:
-        value_iteration(slots, False, agent.r_obs, p.gamma, p.sweeps, agent.q_obs)
+        value_iteration(slots, tried, False, agent.r_obs, p.gamma, p.sweeps, agent.q_obs)
         episodes[1] += 1
     episodes[2] = observe
     return observe
@@ -196,6 +220,7 @@ def _models(agent: Any) -> None:
                 n = agent.n[s, a]
                 if n > 0:
                     se, sm, ae, am = s // n_sm, s % n_sm, a // n_am, a % n_am
+                    agent.tried[s, a] = agent.n_env[se, ae] > 0 or not p.pin_unseen
                     bonus = math.sqrt(g / n)  # √(g(N(s))/N(s,a))
                     agent.r_opt[s, a] = of_env[se, ae] + of_mon[sm, am] + p.beta * bonus
                     agent.r_obs[s, a] = p.beta_obs * bonus

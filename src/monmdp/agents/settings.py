@@ -4,31 +4,42 @@ from __future__ import annotations
 
 from typing import Any
 
+from monmdp.agents.ablations import MBIEEB, PessimisticMBIEEB
 from monmdp.agents.base import AgentConfig
+from monmdp.agents.baselines import UCB, Baseline, EpsilonGreedy, Intrinsic, Optimistic, QCount
+from monmdp.agents.directed_e2 import DirectedE2
 from monmdp.agents.known_monitor import KnownMonitor
 from monmdp.agents.monitored_mbie_eb import MonitoredMBIEEB
+from monmdp.agents.observe_or_optimize import ObserveOrOptimize
+from monmdp.agents.q_learning import QLearning
 from monmdp.errors import MonMDPError, nearest
 
-_BOTH, _ONE = ("monitored-mbie-eb", "known-monitor"), ("monitored-mbie-eb",)
 _GRIDS = (
     "empty", "hazard", "loop", "river-swim", "one-way", "corridor", "two-room-3x5", "two-room-2x11",
 )  # fmt: skip
 _SIX = ("full", "semi-random", "ask", "button", "n-supporters", "level-up")
 _OTHER_SIX = ("full-random", "ask", "n-supporters", "n-experts", "level-up", "button")
+_OURS, _KNOWN, _RIVAL = "monitored-mbie-eb", "known-monitor", "directed-e2"
 
 FIGURES: dict[int, tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]] = {
-    4: (_BOTH, ("river-swim", "bottleneck"), ("full", "button")),
-    5: (_ONE, ("bottleneck",), ("button",)),
-    6: (_ONE, _GRIDS, _SIX),
-    9: (_ONE, ("bottleneck",), _OTHER_SIX),
-    10: (_ONE, ("bottleneck",), _OTHER_SIX),
-    11: (_BOTH, ("bottleneck",), _OTHER_SIX),
-    12: (_ONE, ("bottleneck",), _OTHER_SIX),
-    13: (_ONE, ("bottleneck",), _OTHER_SIX),
+    4: ((_OURS, _KNOWN, _RIVAL), ("river-swim", "bottleneck"), ("full", "button")),
+    5: ((_OURS, _RIVAL), ("bottleneck",), ("button",)),
+    6: ((_OURS, _RIVAL), _GRIDS, _SIX),
+    9: ((_OURS, _RIVAL), ("bottleneck",), _OTHER_SIX),
+    10: ((_OURS, _RIVAL), ("bottleneck",), _OTHER_SIX),
+    11: ((_OURS, _KNOWN, _RIVAL), ("bottleneck",), _OTHER_SIX),
+    12: ((_OURS, "mbie-eb"), ("bottleneck",), _OTHER_SIX),
+    13: ((_OURS, "pessimistic-mbie-eb"), ("bottleneck",), _OTHER_SIX),
 }
 """figure -> the agents, worlds and monitors that are in it"""
 
-KINDS: dict[str, type[AgentConfig]] = {kind.name: kind for kind in (MonitoredMBIEEB, KnownMonitor)}
+KINDS: dict[str, type[AgentConfig]] = {
+    kind.name: kind
+    for kind in (
+        MonitoredMBIEEB, KnownMonitor, MBIEEB, PessimisticMBIEEB, DirectedE2, EpsilonGreedy,
+        Optimistic, UCB, Intrinsic, QCount,
+    )
+}  # fmt: skip
 """the agents of this package by name"""
 
 
@@ -38,8 +49,9 @@ def paper_config(agent: str, world: str, monitor: str, figure: int | None = None
     Args:
         agent: the agent's name.
         world: the world's name; worlds that are not the paper's get the values of its grid worlds.
-        monitor: the monitor's name; the settings of these agents are the same for all of them.
-        figure: number of a figure; then agent, world and monitor must be in it.
+        monitor: the monitor's name; only the learning rate of Q-learning depends on it.
+        figure: number of a figure; then agent, world and monitor must be in it. Directed-E² starts
+            from r₀ = -10 in figures 9 to 11, and from U[-0.1, 0.1] in all others and without one.
     """
     if agent not in KINDS:
         raise MonMDPError(f"unknown agent {agent!r}{nearest(agent, KINDS)}")
@@ -47,14 +59,32 @@ def paper_config(agent: str, world: str, monitor: str, figure: int | None = None
         if figure not in FIGURES:
             known = ", ".join(str(number) for number in FIGURES)
             raise MonMDPError(f"figure {figure!r} has no learning curves; those that do: {known}")
-        for kind, name, known_names in zip(
+        for what, name, known_names in zip(
             ("agent", "world", "monitor"), (agent, world, monitor), FIGURES[figure], strict=True
         ):
             if name not in known_names:
                 raise MonMDPError(
-                    f"{kind} {name!r} is not in figure {figure}; there are {', '.join(known_names)}"
+                    f"{what} {name!r} is not in figure {figure}; there are {', '.join(known_names)}"
                 )
-    return KINDS[agent](**({"q_opt_init": 30.0} if world == "river-swim" else {}))
+    kind, swims = KINDS[agent], world == "river-swim"
+    values: dict[str, Any] = {}
+    if issubclass(kind, ObserveOrOptimize) and swims:
+        values["q_opt_init"] = 30.0
+    if issubclass(kind, QLearning):
+        values |= _learning_rate(world, monitor)
+    if issubclass(kind, Baseline) and kind is not EpsilonGreedy and swims:
+        values["q_init"] = 50.0
+    if kind is DirectedE2 and figure in (9, 10, 11):
+        values["r0"] = -10.0
+    return kind(**values)
+
+
+def _learning_rate(world: str, monitor: str) -> dict[str, float]:
+    """α, and what it falls to."""
+    if world == "river-swim":
+        return {"alpha": 0.5, "alpha_end": 0.05}
+    alpha = {"alpha": 0.5 if world in ("hazard", "two-room-3x5") else 1.0}
+    return alpha | ({"alpha_end": 0.1} if monitor in ("n-supporters", "n-experts") else {})
 
 
 PRESETS: dict[str, dict[str, dict[str, Any]]] = {

@@ -6,7 +6,7 @@ seeds the trajectories, counts and action values are identical.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import gymnasium
@@ -56,20 +56,39 @@ class Agent:
         self.rng = np.random.default_rng(whole_number(seed, "seed", at_least=0))
         known = model if config.needs_model else None
         self.state: Any = config.state(self.shape, self.r_min, known)
+        self._revealed = False
 
     def begin_episode(self) -> bool:
         """Plan the next episode; return whether it explores in order to observe."""
-        return bool(compiled(_plan, type(self.state))(self.state, self.rng))
+        return bool(self._run("begin_episode", _begin_episode)(self.state, self.rng))
+
+    def _run(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Return a verb, compiled if it is one that takes long."""
+        slow = name in self.config.slow_verbs
+        return compiled(function, type(self.state)) if slow else function
 
     def act(self, observation: Mapping[str, int]) -> dict[str, int]:
         """Choose an action ``{"env": aᵉ, "mon": aᵐ}``."""
         s = self.shape.joint_state(observation)
         return self.shape.action(verbs.act(self.state, s, self.rng))
 
+    def reveal(self, reward: float) -> None:
+        """Tell an oracle rᵉ, shown or not, before `update`; no other agent may be told.
+
+        Our environments give it with ``expose_env_reward=True``, as ``info["env_reward"]``.
+        """
+        if not self.config.sees_hidden_rewards:
+            raise MonMDPError(f"agent {self.config.name!r} must not be told hidden rewards")
+        verbs.reveal(self.state, number(reward, "reward"))
+        self._revealed = True
+
     def update(self, transition: Transition) -> None:
         """Learn from one step."""
         if not isinstance(transition, Transition):
             raise MonMDPError(f"a Transition expected, got {transition!r}")
+        if self.config.sees_hidden_rewards and not self._revealed:
+            raise MonMDPError("an oracle must be told the true reward first: reveal(reward)")
+        self._revealed = False
         s = self.shape.joint_state(transition.observation)
         a = self.shape.joint_action(transition.action)
         next_s = self.shape.joint_state(transition.next_observation)
@@ -80,7 +99,8 @@ class Agent:
             raise MonMDPError(f"reward {reward:g} is below r_min = {self.r_min:g}")
         rm = number(transition.monitor_reward, "monitor_reward")
         ended = bool(transition.terminated)
-        verbs.update(self.state, s, a, shown, reward, rm, next_s, ended)
+        learn = self._run("update", _update)
+        learn(self.state, s, a, shown, reward, rm, next_s, ended)
 
     def test_policy(self) -> FloatArray:
         """[s, a] the policy that would be used now if learning were over."""
@@ -90,9 +110,24 @@ class Agent:
         return policy
 
 
-def _plan(agent: Any, rng: Any) -> bool:
-    """`begin_episode`, compiled: the one verb that takes long."""
+# Verbs as functions that can be compiled on their own.
+
+
+def _begin_episode(agent: Any, rng: Any) -> bool:
     return verbs.begin_episode(agent, rng)
+
+
+def _update(
+    agent: Any,
+    s: int,
+    a: int,
+    shown: bool,
+    reward: float,
+    monitor_reward: float,
+    next_s: int,
+    terminated: bool,
+) -> None:
+    verbs.update(agent, s, a, shown, reward, monitor_reward, next_s, terminated)
 
 
 def model_and_shape(environment: Any) -> tuple[MonMDP | None, Shape]:

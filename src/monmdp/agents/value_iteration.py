@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from monmdp.compiling import compilable
-from monmdp.model.arrays import FloatArray
+from monmdp.model.arrays import BoolArray, FloatArray
 
 LOW = -1e300
 """below any value; sums with it stay finite"""
@@ -27,11 +27,18 @@ LOW = -1e300
 
 @compilable
 def value_iteration(
-    slots: Any, endings: bool, reward: FloatArray, gamma: float, sweeps: int, q: FloatArray
+    slots: Any,
+    tried: BoolArray,
+    endings: bool,
+    reward: FloatArray,
+    gamma: float,
+    sweeps: int,
+    q: FloatArray,
 ) -> None:
     """Sweep `sweeps` times, or until a sweep changes nothing; q[s, a] is where it starts.
 
-    With `endings`, visits that ended the episode have no future; else it goes on where they landed.
+    Pairs that are not in tried[s, a] keep the value that they are pinned at. With `endings`, visits
+    that ended the episode have no future; else it goes on where they landed.
     """
     weight = slots.go_on if endings else slots.land
     first, used, successor, may_end = slots.first, slots.used, slots.state, slots.may_end
@@ -47,7 +54,7 @@ def value_iteration(
         for a in range(n_actions):
             v[s] = max(v[s], q[s, a])
             bound[s, a] = LOW
-            if used[s * n_actions + a] == 0:
+            if not tried[s, a]:
                 pin[s] = max(pin[s], q[s, a])
         size = max(size, abs(v[s]))
     drift, sweep = 0.0, 0
@@ -67,7 +74,7 @@ def value_iteration(
                 top = LOW
                 for a in range(n_actions):
                     sa = s * n_actions + a
-                    if used[sa] > 0 and (whole or bound[s, a] + slack >= value):
+                    if tried[s, a] and (whole or bound[s, a] + slack >= value):
                         x = reward[s, a]
                         for j in range(first[sa], first[sa] + used[sa]):
                             x += weight[j] * v[successor[j]]

@@ -1,7 +1,7 @@
 """What every agent can do, as verbs on its state.
 
 The state of a compiled agent is a named tuple of arrays. A kind of agent is the class of that tuple
-and four functions with these names and arguments; the training loop and the stepwise agent call
+and functions with these names and arguments; the training loop and the stepwise agent call
 nothing else. Joint states and actions are indices s = sᵉ·|Sᵐ| + sᵐ and a = aᵉ·|Aᵐ| + aᵐ.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from monmdp.compiling import implementation, verb
+from monmdp.compiling import implement, implementation, verb
 
 
 @verb
@@ -45,3 +45,20 @@ def update(
 def test_policy(agent: Any, policy: Any) -> None:
     """Write the policy that would be used now if learning were over into policy[s, a]."""
     implementation("test_policy", type(agent))(agent, policy)
+
+
+@verb
+def reveal(agent: Any, reward: float) -> None:
+    """Hand over rᵉ, shown or not, before `update`: the one door for hidden rewards.
+
+    Only oracles have it, agents that serve as an upper reference and whose configuration says so
+    (`sees_hidden_rewards`); for all others nothing happens.
+    """
+    implementation("reveal", type(agent))(agent, reward)
+
+
+def _keep_secret(agent: Any, reward: float) -> None:
+    """Hand over nothing."""
+
+
+implement(object, reveal=_keep_secret)

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from monmdp.agents.verbs import act, begin_episode, test_policy, update
+from monmdp.agents.verbs import act, begin_episode, reveal, test_policy, update
 from monmdp.model.arrays import BoolArray, FloatArray, IntArray
 from monmdp.model.dynamics import Tables, reset, step
 
@@ -68,7 +68,8 @@ def run(
         if shown and not seen[pair]:
             seen[pair] = True
             clock[6] += 1
-        # A reward that was not shown does not reach the agent.
+        # A reward that was not shown does not reach the agent, unless it is an oracle.
+        reveal(agent, re)
         update(agent, s, a, shown, re if shown else 0.0, rm, se * n_sm + sm, ended)
         t += 1
         h += 1

@@ -18,7 +18,7 @@ import numpy as np
 from monmdp import agents
 from monmdp.agents.base import AgentConfig, Transition
 from monmdp.agents.verbs import test_policy
-from monmdp.compiling import compiled, implement
+from monmdp.compiling import compiled, implement, implements
 from monmdp.errors import MonMDPError
 from monmdp.experiment.evaluation import (
     SCORES,
@@ -172,8 +172,10 @@ def prepare(
         agent = agent()
     if isinstance(agent, AgentConfig):
         agent.check_model(monmdp)
-    who = _identity(agent)
     steps = whole_number(steps, "steps", at_least=1)
+    if isinstance(agent, AgentConfig):
+        agent = agent.for_training(steps)
+    who = _identity(agent)
     every = whole_number(every, "every", at_least=1)
     eval_episodes = checked_evaluation(evaluation, episodes)
     gamma = checked_gamma(who.gamma if gamma is None else gamma)
@@ -309,6 +311,11 @@ def carry_out(task: Task, seed: int, progress: Progress | None = None) -> Run:
     state: Any
     if isinstance(task.agent, AgentConfig):
         state = task.agent.state(monmdp.shape, monmdp.mdp.r_min, monmdp)
+        if implements("reveal", type(state)) and not task.agent.sees_hidden_rewards:
+            raise MonMDPError(
+                f"{task.settings['agent']} takes hidden rewards and does not say so: its "
+                "configuration must have sees_hidden_rewards"
+            )
         go = compiled(run, type(state))
     else:
         made = task.agent
@@ -389,7 +396,7 @@ def _agent_named(task: Task, seed: int) -> Iterator[None]:
 def _snapshot(task: Task, state: Any) -> dict[str, Any]:
     """Copies of what the agent's configuration wants kept."""
     assert isinstance(task.agent, AgentConfig)
-    return {name: getattr(state, name).copy() for name in task.agent.snapshot_fields}
+    return task.agent.snapshot(state)
 
 
 class _Shell:

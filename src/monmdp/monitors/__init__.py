@@ -13,7 +13,7 @@ from typing import Any
 
 from monmdp.errors import MonMDPError
 from monmdp.model.monitor import Monitor
-from monmdp.monitors import paper
+from monmdp.monitors import earlier, paper
 from monmdp.naming import Registry, call
 
 __all__ = ["factory", "make", "registry"]
@@ -27,6 +27,9 @@ registry.register("button", paper.button)
 registry.register("n-supporters", paper.n_supporters)
 registry.register("n-experts", paper.n_experts)
 registry.register("level-up", paper.level_up)
+registry.register("limited-time", earlier.limited_time)
+registry.register("battery", earlier.battery)
+registry.register("switch", earlier.switch)
 
 
 def factory(name: str) -> Callable[..., Monitor]:
