@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import sys
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
-from monmdp import Monitor, MonMDP, join, monitors, worlds
+from monmdp import Monitor, MonMDP, cli, join, monitors, worlds
 
 settings.register_profile(
     "default", deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow]
@@ -26,6 +27,24 @@ def _no_stray_files(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "120")
     os.environ.pop("MPLBACKEND", None)
+
+
+@pytest.fixture
+def command(capsys, monkeypatch):
+    """Run the command line in this process; returns (exit code, stdout, stderr)."""
+
+    def run(*words):
+        monkeypatch.setattr(sys, "argv", ["monmdp", *map(str, words)])
+        try:
+            cli.main()
+            code = 0
+        except SystemExit as stop:
+            code = int(stop.code or 0)
+        out, err = capsys.readouterr()
+        assert "Traceback" not in err
+        return code, out, err
+
+    return run
 
 
 def by_hand(monmdp: MonMDP) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -8,28 +8,16 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
-from monmdp import agents, cli
+from monmdp import agents
 
 
 @pytest.fixture
-def monmdp(capsys, monkeypatch):
-    """Run the command line in this process; returns (exit code, stdout, stderr)."""
-
-    def run(*words):
-        monkeypatch.setattr(sys, "argv", ["monmdp", *words])
-        try:
-            cli.main()
-            code = 0
-        except SystemExit as stop:
-            code = int(stop.code or 0)
-        out, err = capsys.readouterr()
-        assert "Traceback" not in err
-        return code, out, err
-
-    return run
+def monmdp(command):
+    return command
 
 
 def test_list(monmdp):
@@ -291,7 +279,7 @@ def test_train_on_a_problem_file_and_with_an_agent_of_ones_own(monmdp, tmp_path)
     assert code == 0
     assert "loop / button   monitored-mbie-eb" in out
     (tmp_path / "mine.py").write_text(
-        (cli.Path(__file__).parent.parent / "examples" / "wanderer.py").read_text()
+        (Path(__file__).parent.parent / "examples" / "wanderer.py").read_text()
     )
     code, out, _ = monmdp(
         "train", "loop", "ask", "restlessness=0.5", "--agent", "mine:Wanderer", "--steps", "300",
@@ -340,7 +328,7 @@ def test_train_refuses_before_any_work(monmdp, tmp_path, words, message):
 def test_a_killed_training_keeps_what_is_done(tmp_path, how, jobs, agent):
     """Interrupted from outside, the same command finishes only what is missing."""
     (tmp_path / "wanderer.py").write_text(
-        (cli.Path(__file__).parent.parent / "examples" / "wanderer.py").read_text()
+        (Path(__file__).parent.parent / "examples" / "wanderer.py").read_text()
     )
     command = [sys.executable, "-m", "monmdp", "train", "empty", "n-experts", "--seeds", "40"]
     command += ["--jobs", jobs, "--out", str(tmp_path / "runs"), "--agent", agent]

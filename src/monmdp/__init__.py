@@ -15,7 +15,17 @@ from typing import TYPE_CHECKING, Any
 from monmdp.registration import register
 
 if TYPE_CHECKING:
-    from monmdp import agents, drawing, envs, experiment, monitors, planning, testing, worlds
+    from monmdp import (
+        agents,
+        drawing,
+        envs,
+        experiment,
+        monitors,
+        planning,
+        testing,
+        theory,
+        worlds,
+    )
     from monmdp.catalogue import make
     from monmdp.errors import MonMDPError
     from monmdp.experiment import Policy, train
@@ -41,6 +51,7 @@ __all__ = [
     "planning",
     "solve",
     "testing",
+    "theory",
     "train",
     "worlds",
 ]
@@ -49,7 +60,8 @@ register()  # so that gymnasium.make("monmdp/Bottleneck-v0") works after `import
 
 # Everything else loads when it is first asked for: compiled code and drawing take their time.
 _MODULES = (
-    "agents", "drawing", "envs", "experiment", "monitors", "planning", "testing", "worlds",
+    "agents", "drawing", "envs", "experiment", "monitors", "planning", "testing", "theory",
+    "worlds",
 )  # fmt: skip
 _MODULE_OF = {
     "MDP": "model",

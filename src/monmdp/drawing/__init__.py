@@ -5,7 +5,7 @@ Matplotlib is loaded only when a picture is asked for, no window is opened and n
 Matplotlib is touched.
 """
 
-from monmdp.drawing.curves import learning_curves
+from monmdp.drawing.curves import learning_curves, power_law
 from monmdp.drawing.picture import draw_world, frame, gallery, save
 from monmdp.drawing.text import grid_text, policy_text, sparkline, world_text
 
@@ -16,6 +16,7 @@ __all__ = [
     "grid_text",
     "learning_curves",
     "policy_text",
+    "power_law",
     "save",
     "sparkline",
     "world_text",

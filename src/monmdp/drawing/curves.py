@@ -1,10 +1,9 @@
-"""Learning curves as pictures: functions from arrays to a figure."""
+"""Learning curves and laws as pictures: functions from arrays to a figure."""
 
 from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping
-from itertools import cycle
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,6 +16,10 @@ if TYPE_CHECKING:
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 """can be told apart by colour-blind people"""
+LINES = ("-", ":", "-.")
+"""when the colours are used up"""
+MANY = 4
+"""more curves than this have their names beside the picture, not in it"""
 
 
 def learning_curves(
@@ -36,17 +39,25 @@ def learning_curves(
         title: above the picture.
         note: below it; says what is averaged and what the band is.
     """
-    figure = new_figure(7.0, 4.2)
-    axes = figure.add_axes((0.11, 0.2, 0.86, 0.7))
-    for colour, (name, (mean, half)) in zip(cycle(COLOURS), curves.items(), strict=False):
+    many = len(curves) > MANY
+    figure = new_figure(9.0 if many else 7.0, 4.2)
+    axes = figure.add_axes((0.09, 0.2, 0.66, 0.7) if many else (0.11, 0.2, 0.86, 0.7))
+    for i, (name, (mean, half)) in enumerate(curves.items()):
+        colour, line = COLOURS[i % len(COLOURS)], LINES[i // len(COLOURS) % len(LINES)]
         axes.fill_between(step, mean - half, mean + half, color=colour, alpha=0.2, linewidth=0)
-        axes.plot(step, mean, color=colour, linewidth=1.8, label=name)
+        axes.plot(step, mean, color=colour, linestyle=line, linewidth=1.8, label=name)
     axes.axhline(minimax, color="black", linestyle="--", linewidth=1.2, label="minimax-optimal")
     # The first steps may be far below all that follows: start the axis where the curve arrives.
     means = np.concatenate([mean for mean, _ in curves.values()])
     low, high = float(np.quantile(means, 0.02)), max(float(means.max()), minimax)
     margin = 0.08 * max(high - low, 1e-3)
     axes.set_ylim(low - margin, high + margin)
+    unit = max(1.0, abs(minimax))
+    if high - low > 20 * unit:  # some fail by far: show them, and the differences among the others
+        axes.set_yscale("symlog", linthresh=unit)
+        axes.set_ylim(low - 0.1 * abs(low), high + 0.5 * unit)
+        axes.yaxis.set_major_formatter(lambda y, _: f"{y:,g}")
+        note += f"; linear within ±{unit:.3g}, logarithmic beyond"
     if means.min() < low - margin:
         note += f"; the first points, down to {means.min():.3g}, are below the axis"
     axes.set_xlim(0, max(int(step[-1]), 1))
@@ -55,6 +66,56 @@ def learning_curves(
     axes.set_ylabel("discounted test return")
     axes.xaxis.set_major_formatter(lambda x, _: f"{x:,.0f}")
     axes.spines[["top", "right"]].set_visible(False)
+    place = {"loc": "center left", "bbox_to_anchor": (1.02, 0.5)} if many else {"loc": "best"}
+    axes.legend(frameon=False, fontsize=9, **place)
+    left, width = (0.09, 135) if many else (0.11, 110)
+    figure.text(left, 0.02, textwrap.fill(note, width), fontsize=7.5, color="0.35")
+    return figure
+
+
+def power_law(
+    x: FloatArray,
+    y: FloatArray,
+    half: FloatArray,
+    *,
+    exponent: float,
+    label: str,
+    x_label: str,
+    y_label: str,
+    title: str,
+    note: str,
+) -> Figure:
+    """Draw points with intervals on logarithmic axes, and the line y ∝ x^exponent through them.
+
+    Args:
+        x: [i] where the points are.
+        y: [i] means.
+        half: [i] half widths of their intervals.
+        exponent: slope of the line.
+        label: what the line is.
+        x_label: below the axis.
+        y_label: beside it.
+        title: above the picture.
+        note: below it; says what is averaged and what the bars are.
+    """
+    figure = new_figure(5.6, 4.2)
+    axes = figure.add_axes((0.19, 0.22, 0.77, 0.68))
+    height = np.exp(np.mean(np.log(y) - exponent * np.log(x)))
+    ends = np.array([x.min(), x.max()])
+    axes.plot(ends, height * ends**exponent, color="black", linestyle="--", label=label)
+    axes.errorbar(x, y, yerr=half, fmt="o", color=COLOURS[0], capsize=3, label="measured")
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_xticks(x, [f"{value:g}" for value in x])
+    axes.minorticks_off()
+    scale = 10.0 ** np.arange(np.floor(np.log10(y.min())), np.ceil(np.log10(y.max())) + 1)
+    ticks = np.outer(scale, [1, 2, 5]).ravel()
+    ticks = ticks[(ticks >= 0.9 * y.min()) & (ticks <= 1.1 * y.max())]
+    axes.set_yticks(ticks, [f"{value:,g}" for value in ticks])
+    axes.set_title(title, fontsize=11, loc="left")
+    axes.set_xlabel(x_label)
+    axes.set_ylabel(y_label)
+    axes.spines[["top", "right"]].set_visible(False)
     axes.legend(loc="best", frameon=False, fontsize=9)
-    figure.text(0.11, 0.02, textwrap.fill(note, 110), fontsize=7.5, color="0.35")
+    figure.text(0.1, 0.02, textwrap.fill(note, 88), fontsize=7.5, color="0.35")
     return figure

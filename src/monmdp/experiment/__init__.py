@@ -1,5 +1,6 @@
 """Training: the loop, evaluation, runs over seeds, and policies."""
 
+from monmdp.experiment.comparison import Comparison, compare
 from monmdp.experiment.policy import Policy
 from monmdp.experiment.request import Request, request
 from monmdp.experiment.seeds import train_seeds
@@ -8,6 +9,7 @@ from monmdp.experiment.summary import Summary, draw_runs, steps_to_minimax, summ
 from monmdp.experiment.training import PythonAgent, Run, Task, prepare, train
 
 __all__ = [
+    "Comparison",
     "Policy",
     "PythonAgent",
     "Request",
@@ -15,6 +17,7 @@ __all__ = [
     "Streams",
     "Summary",
     "Task",
+    "compare",
     "draw_runs",
     "fingerprint",
     "prepare",

@@ -11,7 +11,7 @@ from monmdp import agents, catalogue
 from monmdp.agents.base import AgentConfig
 from monmdp.errors import MonMDPError
 from monmdp.model import MonMDP
-from monmdp.naming import Scope, assign, call, import_object, scope_of
+from monmdp.naming import Scope, assign, call, import_object, parse_assignments, scope_of
 
 DEFAULT_AGENT = "monitored-mbie-eb"
 
@@ -86,6 +86,31 @@ def request(
         start = config.hyper_parameters()
     made = call(factory, what, start | by_agent | chosen["agent"])
     return Request(monmdp, agents.registry.checked(made, what), given)
+
+
+def parse_agents(text: str) -> dict[str, tuple[str, dict[str, str]]]:
+    """Read ``a,key=value,key=value,b``: label -> (agent, its parameters).
+
+    What has a ``=`` belongs to the agent before it. The label is the agent with its parameters, so
+    that one agent can be there several times.
+    """
+    chosen: list[tuple[str, list[str]]] = []
+    for word in filter(None, (word.strip() for word in text.split(","))):
+        if "=" not in word:
+            chosen.append((word, []))
+        elif chosen:
+            chosen[-1][1].append(word)
+        else:
+            raise MonMDPError(f"{word!r} stands before any agent; write agent,{word}")
+    if not chosen:
+        raise MonMDPError("which agents? Write their names with commas between them")
+    result: dict[str, tuple[str, dict[str, str]]] = {}
+    for agent, words in chosen:
+        label = " ".join([agent, *words])
+        if label in result:
+            raise MonMDPError(f"{label!r} is there twice")
+        result[label] = agent, parse_assignments(words)
+    return result
 
 
 def _factory(agent: str) -> tuple[Callable[..., Any], dict[str, Any]]:

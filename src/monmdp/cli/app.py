@@ -1,0 +1,102 @@
+"""The app, what its commands have in common, and ``--version``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from monmdp.errors import MonMDPError
+
+if TYPE_CHECKING:
+    from monmdp.model import MonMDP
+
+app = typer.Typer(
+    name="monmdp",
+    help="Monitored MDPs: reinforcement learning when the reward is only sometimes visible.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+World = Annotated[
+    str,
+    typer.Argument(
+        help="A world's name, a map file, module:object, gymnasium:FrozenLake-v1, a .npz problem.",
+        show_default=False,
+    ),
+]
+Words = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="MONITOR [KEY=VALUE]...",
+        help="A monitor's name or module:object, then parameters such as rho=0.05.",
+        show_default=False,
+    ),
+]
+Assignments = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="[KEY=VALUE]...", help="Parameters of the world.", show_default=False),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
+
+
+@app.callback(invoke_without_command=True)
+def _options(
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> None:
+    if version:
+        import monmdp
+
+        print(f"monmdp {monmdp.__version__}")
+        raise typer.Exit
+
+
+def load(path: str) -> MonMDP:
+    """Read a .npz problem."""
+    from monmdp.model import MonMDP
+
+    return MonMDP.load(path)
+
+
+def is_problem(world: str) -> bool:
+    """Return whether a world is given as a file of a finished problem."""
+    return world.endswith(".npz")
+
+
+def make_problem(world: str, words: list[str] | None) -> tuple[MonMDP, dict[str, str]]:
+    """Make the problem named by WORLD MONITOR [key=value ...] or by a .npz file."""
+    from monmdp import make
+
+    found, monitor, params = problem_or_names(world, words)
+    if monitor is None:
+        if params:
+            raise MonMDPError(f"{world} is a finished problem; it takes no {next(iter(params))!r}")
+        return found, {}  # type: ignore[return-value]
+    return make(world, monitor, **params), params
+
+
+def problem_or_names(
+    world: str, words: list[str] | None
+) -> tuple[MonMDP | str, str | None, dict[str, str]]:
+    """Return a .npz file's problem and None, or the names of world and monitor; and parameters."""
+    from monmdp import monitors, worlds
+    from monmdp.naming import parse_assignments
+
+    words = list(words or [])
+    if is_problem(world):
+        if words and "=" not in words[0]:
+            raise MonMDPError(f"{world} is a finished problem; it takes no {words[0]!r}")
+        return load(world), None, parse_assignments(words)
+    worlds.factory(world)  # an unknown world is reported before a missing monitor
+    if not words or "=" in words[0]:
+        where = " (it comes before the parameters)" if words else ""
+        raise MonMDPError(f"which monitor?{where} one of {', '.join(monitors.registry)}")
+    return world, words[0], parse_assignments(words[1:])
+
+
+def short(value: float) -> str:
+    """Return a number with six digits."""
+    return f"{value:.6g}"

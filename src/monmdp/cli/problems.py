@@ -1,0 +1,239 @@
+"""Commands on problems: list, show, solve, check, export."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from monmdp.cli.app import (
+    AsJson,
+    Assignments,
+    Words,
+    World,
+    app,
+    is_problem,
+    load,
+    make_problem,
+    short,
+)
+from monmdp.errors import MonMDPError
+
+if TYPE_CHECKING:
+    from monmdp.planning import Solution, WhatIf
+
+
+@app.command("list")
+def list_names(as_json: AsJson = False) -> None:
+    """List worlds, monitors and agents with their parameters and defaults."""
+    from monmdp import agents, monitors, worlds
+    from monmdp.naming import Registry, scope_of
+
+    registries: dict[str, Registry[Any]] = {
+        "worlds": worlds.registry,
+        "monitors": monitors.registry,
+        "agents": agents.registry,
+    }
+    sections = {
+        kind: {
+            name: {
+                "parameters": [
+                    str(p) for p in scope_of(registry.factory(name), name).parameters.values()
+                ],
+                "about": _first_line(registry.factory(name)),
+            }
+            for name in registry
+        }
+        for kind, registry in registries.items()
+    }
+    for name, entry in sections["worlds"].items():
+        mdp = worlds.make(name)
+        entry["about"] = f"{mdp.n_states} states, {mdp.n_actions} actions"
+    if as_json:
+        print(json.dumps(sections, indent=2))
+        return
+    for kind, entries in sections.items():
+        print(f"{kind}:")
+        before: Sequence[str] = []
+        for name, entry in entries.items():
+            print(f"  {name:<18} {entry['about']}")
+            if entry["parameters"] != before:
+                indent = " " * 23
+                text = "  ".join(entry["parameters"])
+                print(textwrap.fill(text, 100, initial_indent=indent, subsequent_indent=indent))
+            before = entry["parameters"]
+        print()
+    print("A world can also be a map file (path/to/map.txt), module:object, or gymnasium:ENV-ID;")
+    print(
+        "a monitor or an agent can also be module:object. Parameters are written key=value; where"
+    )
+    print("a key is ambiguous, world.key=value, monitor.key=value or agent.key=value.")
+
+
+@app.command()
+def show(
+    world: World,
+    assignments: Assignments = None,
+    png: Annotated[Path | None, typer.Option(help="Write a picture to this file.")] = None,
+) -> None:
+    """Draw a world in the terminal, or as a picture with --png."""
+    from monmdp import drawing, worlds
+    from monmdp.naming import parse_assignments
+
+    params = parse_assignments(assignments or [])
+    if is_problem(world):
+        if params:
+            raise MonMDPError(f"{world} is a finished problem; it takes no parameters")
+        mdp = load(world).mdp
+    else:
+        mdp = worlds.make(world, **_unprefixed(params))
+    print(drawing.world_text(mdp))
+    if png is not None:
+        drawing.save(drawing.draw_world(mdp, title=mdp.name), png)
+        print(f"picture: {png}")
+
+
+@app.command()
+def solve(
+    world: World,
+    words: Words = None,
+    gamma: Annotated[float, typer.Option(help="Discount, in [0, 1).")] = 0.99,
+    what_if: Annotated[
+        bool,
+        typer.Option(
+            "--what-if", help="For each never-observable pair: what would seeing it gain?"
+        ),
+    ] = False,
+    pair: Annotated[
+        list[str] | None,
+        typer.Option(help="With --what-if: only this pair, STATE:ACTION; may be repeated."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Solve exactly: what can be seen, the minimax-optimal policy, what not seeing costs."""
+    from monmdp import planning
+    from monmdp.planning.policy_iteration import checked_gamma
+
+    checked_gamma(gamma)
+    problem, params = make_problem(world, words)
+    pairs = [problem.mdp.parse_pair(text, "--pair") for text in pair or []]
+    if pairs and not what_if:
+        raise MonMDPError("--pair goes with --what-if")
+    solution = planning.solve(problem, gamma)
+    answers = planning.what_if(solution, pairs or None) if what_if else []
+    if as_json:
+        result = solution.to_dict() | {"parameters": params}
+        if what_if:
+            result["gain_of_all"] = planning.gain_of_all(solution)
+            result["what_if"] = [answer.to_dict(problem.mdp) for answer in answers]
+        print(json.dumps(result, indent=2))
+        return
+    from monmdp import drawing
+
+    _print_solution(solution, params)
+    print()
+    print(drawing.policy_text(problem, solution.minimax.policy))
+    if what_if:
+        _print_what_if(solution, answers)
+
+
+@app.command()
+def check(world: World, words: Words = None, as_json: AsJson = False) -> None:
+    """Check a problem: probabilities, bounds, reachability, truthful and fair observation."""
+    from monmdp.testing import CheckError, check_monmdp
+
+    problem, _ = make_problem(world, words)
+    try:
+        notes = check_monmdp(problem)
+    except CheckError as failure:
+        raise MonMDPError(str(failure)) from None
+    if as_json:
+        print(json.dumps({"passed": True, "notes": notes}, indent=2))
+        return
+    print(f"{problem.mdp.name} / {problem.monitor.name}: passed")
+    for note in notes:
+        print(f"  note: {note}")
+
+
+@app.command()
+def export(
+    world: World,
+    words: Words = None,
+    out: Annotated[Path, typer.Option("--out", "-o", help="The .npz file to write.")] = Path(
+        "problem.npz"
+    ),
+) -> None:
+    """Write a problem into one .npz file, which the other commands read."""
+    problem, _ = make_problem(world, words)
+    problem.save(out)
+    print(f"{out}: {problem.n_states} joint states, {problem.n_actions} joint actions")
+
+
+def _unprefixed(params: dict[str, str]) -> dict[str, str]:
+    """Accept world.key=value where there is only a world."""
+    return {key.removeprefix("world."): value for key, value in params.items()}
+
+
+def _first_line(factory: Any) -> str:
+    while hasattr(factory, "func"):
+        factory = factory.func
+    return (factory.__doc__ or "").strip().splitlines()[0].replace("`", "")
+
+
+def _print_solution(solution: Solution, params: dict[str, str]) -> None:
+    problem = solution.monmdp
+    mdp, monitor, seen = problem.mdp, problem.monitor, solution.seen
+    given = "".join(f"  {key}={value}" for key, value in params.items())
+    print(f"{mdp.name} / {monitor.name}{given}")
+    print(
+        f"{mdp.n_states} x {monitor.n_states} states, "
+        f"{mdp.n_actions} x {monitor.n_actions} actions, gamma {solution.gamma:g}"
+    )
+    print()
+    never = seen.never_observable_pairs
+    reachable = int(seen.reachable.any(axis=1).sum()) * mdp.n_actions
+    if seen.solvable:
+        print("solvable                 yes: every reward can be seen")
+    else:
+        print(f"solvable                 no: {len(never)} of {reachable} pairs can never be seen")
+    rho = "none: nothing is ever shown" if seen.rho is None else f"{seen.rho:g}"
+    print(f"rho                      {rho}  (smallest non-zero chance to see a reward)")
+    print(f"minimax value            {short(solution.value)}  (from the start, for ever)")
+    limit = "no time limit" if mdp.time_limit is None else f"cut at {mdp.time_limit} steps"
+    print(f"episode return           {short(solution.episode_return)}  ({limit})")
+    print(f"optimal value            {short(solution.optimal_value)}  (if all were known)")
+    print(f"price of unobservability {short(solution.price)}")
+    if not solution.minimax.converged:
+        print(f"NOT CONVERGED: values may be off by {solution.minimax.error_bound:.2g}")
+    if len(never):
+        print()
+        print("never observable:")
+        by_state: dict[int, list[str]] = {}
+        for s, a in never:
+            by_state.setdefault(int(s), []).append(mdp.action_labels[a])
+        for i, (s, actions) in enumerate(by_state.items()):
+            if i == 20:
+                print(f"  … and {len(by_state) - 20} more states (all of them with --json)")
+                break
+            print(f"  {mdp.state_labels[s]:<8} {' '.join(actions)}")
+
+
+def _print_what_if(solution: Solution, answers: list[WhatIf]) -> None:
+    from monmdp.planning import gain_of_all
+
+    mdp = solution.monmdp.mdp
+    print()
+    print("what if a pair could be seen: gain of the minimax value")
+    if not answers:
+        print("  every pair can be seen already")
+        return
+    for answer in answers[:20]:
+        label = f"{mdp.state_labels[answer.state]} {mdp.action_labels[answer.action]}"
+        print(f"  {label:<16} {short(answer.gain):>10}   (it pays {answer.mean_reward:g})")
+    if len(answers) > 20:
+        print(f"  … and {len(answers) - 20} more (all of them with --json)")
+    print(f"  {'all at once':<16} {short(gain_of_all(solution)):>10}")

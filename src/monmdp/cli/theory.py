@@ -1,0 +1,173 @@
+"""Commands on theory: theory, bandit."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from monmdp.cli.app import AsJson, Words, World, app, make_problem
+from monmdp.errors import MonMDPError
+
+if TYPE_CHECKING:
+    from monmdp.model import MonMDP
+    from monmdp.theory import Bounds
+
+
+@app.command()
+def theory(
+    world: World,
+    words: Words = None,
+    eps: Annotated[float, typer.Option(help="ε: how far from minimax-optimal is enough.")] = 0.1,
+    delta: Annotated[float, typer.Option(help="δ: chance that the promise fails.")] = 0.1,
+    gamma: Annotated[float, typer.Option(help="Discount, in [0, 1).")] = 0.99,
+    constants: Annotated[str, typer.Option(help="sound, or paper: as printed there.")] = "sound",
+    horizon: Annotated[
+        int | None,
+        typer.Option(help="H, the longest episode.", show_default="the world's time limit"),
+    ] = None,
+    c1: Annotated[float, typer.Option(help="c₁ of the lower bound, which is not known.")] = 1.0,
+    c2: Annotated[float, typer.Option(help="c₂ of the lower bound, which is not known.")] = 1.0,
+    as_json: AsJson = False,
+) -> None:
+    """Print what the paper's theorem promises for a problem, and with which constants."""
+    from monmdp.theory import bounds
+
+    problem, params = make_problem(world, words)
+    found = bounds(
+        problem,
+        eps,
+        delta,
+        gamma,
+        constants=constants,  # type: ignore[arg-type]
+        horizon=horizon,
+    )
+    least, why_not = _lower_bound(problem, found, c1, c2)
+    if as_json:
+        names = {"world": problem.mdp.name, "monitor": problem.monitor.name, "parameters": params}
+        lower = {"lower_bound": least, "c1": c1, "c2": c2}
+        print(json.dumps(names | found.to_dict() | lower, indent=2))
+        return
+    _print_bounds(problem, found, params)
+    k = problem.mdp.n_actions
+    print()
+    print(f"lower bound (bandits with k = {k} arms, rewards shown with chance ρ)")
+    if least is None:
+        print(f"  not applicable: {why_not}")
+    else:
+        print(f"  E[T-1] ≥ c₁ k/(ρε²) ln(c₂/δ) = {least:.3g} pulls, with c₁ = {c1:g}, c₂ = {c2:g}")
+    print()
+    print("run the theorem's agent:")
+    print(f"  {_command(world, words, found)}")
+
+
+def _lower_bound(problem: MonMDP, found: Bounds, c1: float, c2: float) -> tuple[float | None, str]:
+    """The lower bound for a bandit with the actions of the world as arms, or why there is none."""
+    from monmdp.theory import lower_bound
+
+    if found.rho is None:
+        return None, "no reward is ever shown"
+    try:
+        k = problem.mdp.n_actions
+        return lower_bound(k, found.rho, found.epsilon, found.delta, c1, c2), ""
+    except MonMDPError as error:
+        return None, str(error)
+
+
+def _print_bounds(problem: MonMDP, found: Bounds, params: Mapping[str, str]) -> None:
+    """The constants, each with what it means."""
+    mdp, paid = problem.mdp, problem.monitor.reward
+    given = "".join(f"  {key}={value}" for key, value in params.items())
+    rho = "none, nothing is ever shown" if found.rho is None else f"{found.rho:g}"
+    print(f"{mdp.name} / {problem.monitor.name}{given}")
+    print(
+        f"|S| {found.n_states}, |A| {found.n_actions}, gamma {found.gamma:g}, rho {rho}, "
+        f"H {found.horizon}, rᵉ in [{mdp.r_min:g}, {mdp.r_max:g}], "
+        f"rᵐ in [{paid.min():g}, {paid.max():g}]"
+    )
+    print(
+        f"with chance {1 - found.delta:g} the agent is {found.epsilon:g}-optimal in M_↓ on all "
+        f"steps but about {found.bad_steps:.3g}  ({found.constants} constants)"
+    )
+    print()
+    rows = (
+        ("m1", found.m1, f"visits that make a pair known for observing, to τ₁ = {found.tau1:.3g}"),
+        ("m2", found.m2, f"visits that make a pair known for optimizing, to τ₂ = {found.tau2:.3g}"),
+        ("m3 = κ*", float(found.m3), "episodes that observe, all of them first"),
+        ("β", found.beta, "bonus for p, over √N(s,a)"),
+        ("βᵐ", found.beta_m, "bonus for rᵐ, over √N(sᵐ,aᵐ)"),
+        ("βᵉ", found.beta_e, "bonus for rᵉ, over √N(sᵉ,aᵉ)"),
+        ("β_obs", found.beta_obs, "bonus for p while observing, over √N(s,a)"),
+        ("β_KL", found.beta_kl, "confidence of KL-UCB that an unseen reward can be seen"),
+        ("Q_opt-init", found.q_opt_init, "R/(1-γ), no less than any value"),
+        ("Q_obs-init", found.q_obs_init, "1/(1-γ)"),
+        ("bad steps", found.bad_steps, "H [m₃ + |S||A| m₂/(ε₂(1-γ))], up to logarithms"),
+    )
+    for symbol, value, meaning in rows:
+        print(f"{symbol:<11} {value:>10.4g}   {meaning}")
+
+
+def _command(world: str, words: list[str] | None, found: Bounds) -> str:
+    """How to train the theorem's agent on the same problem."""
+    from monmdp.agents import MonitoredMBIEEB
+    from monmdp.theory import theorem_agent
+
+    usual = MonitoredMBIEEB().hyper_parameters()
+    chosen = theorem_agent(found).hyper_parameters()
+    changed = [f"agent.{key}={value}" for key, value in chosen.items() if value != usual[key]]
+    return " ".join(["monmdp train", world, *(words or []), *changed])
+
+
+@app.command()
+def bandit(
+    rhos: Annotated[
+        str, typer.Option(help="Chances to see a reward, with commas between them.")
+    ] = "1,0.5,0.2,0.1,0.05",
+    arms: Annotated[int, typer.Option(help="k, how many arms.")] = 4,
+    eps: Annotated[float, typer.Option(help="ε: how far below the best an arm may be.")] = 0.1,
+    delta: Annotated[float, typer.Option(help="δ: chance to be wrong.")] = 0.004,
+    runs: Annotated[int, typer.Option(help="Runs for each chance.")] = 100,
+    seed: Annotated[int, typer.Option(help="Of all randomness.")] = 0,
+    png: Annotated[Path | None, typer.Option(help="Write a picture to this file.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show the 1/ρ law: pulls that it takes to find a good arm when rewards are often hidden."""
+    from monmdp import drawing
+    from monmdp.theory import bandit_law
+
+    law = bandit_law(_numbers(rhos), k=arms, epsilon=eps, delta=delta, runs=runs, seed=seed)
+    if as_json:
+        print(json.dumps(law.to_dict(), indent=2))
+    else:
+        print(
+            f"{law.k} arms, one better by ε = {law.epsilon:g}; δ = {law.delta:g}; {runs} runs each"
+        )
+        print()
+        print("rho      pulls until sure  shown  right arm")
+        for i, rho in enumerate(law.rho):
+            mean, half = law.pulls[i].mean(), 1.96 * law.pulls[i].std(ddof=1) / math.sqrt(runs)
+            print(
+                f"{rho:<8g} {mean:>9,.0f} ± {half:<6,.0f}{law.shown[i].mean():>7,.0f}"
+                f"  {100 * law.correct[i]:.4g} %"
+            )
+        print()
+        low, high = law.interval
+        print(f"pulls ∝ ρ^-b with b = {law.exponent:.3f}, 95 % interval {low:.3f} to {high:.3f}")
+    if png is not None:
+        drawing.save(law.draw(), png)
+        if not as_json:
+            print(f"picture: {png}")
+
+
+def _numbers(text: str) -> list[float]:
+    """Read numbers with commas between them."""
+    try:
+        return [float(word) for word in text.split(",")]
+    except ValueError:
+        raise MonMDPError(
+            f"--rhos: numbers with commas between them expected, got {text!r}"
+        ) from None

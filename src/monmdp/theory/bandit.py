@@ -1,0 +1,194 @@
+"""The 1/ρ law on bandits: what it costs to find a good arm when rewards are rarely shown.
+
+The lower bound says: an (ε, δ)-correct policy on k Bernoulli arms, each reward shown with chance ρ,
+needs E[T - 1] ≥ c₁ k/(ρ ε²) ln(c₂/δ) pulls on some bandit, because E[shown pulls] = ρ E[T - 1].
+Here a policy that is (ε, δ)-correct, successive elimination, plays on a hard bandit (one arm better
+than all others by ε), and the exponent b of E[T - 1] ∝ ρ^-b is fitted.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from monmdp.compiling import compiled
+from monmdp.errors import MonMDPError
+from monmdp.model.arrays import FloatArray, IntArray
+from monmdp.model.mdp import number, whole_number
+from monmdp.theory.constants import inside_unit, lower_bound
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+RHOS = (1.0, 0.5, 0.2, 0.1, 0.05)
+RESAMPLES = 2000
+"""bootstrap resamples behind the interval of the exponent"""
+
+
+def eliminate(
+    mean: FloatArray, rho: float, epsilon: float, delta: float, rng: np.random.Generator
+) -> tuple[int, int, int]:
+    """Find an ε-best arm by successive elimination; return it, the pulls, and those shown.
+
+    Every arm still in play is pulled in turn. After n shown rewards the mean of an arm is known to
+    √(ln(4kn²/δ)/(2n)), for all arms and n at once with chance 1 - δ. Arms that are certainly worse
+    than another leave; the end is when one is left, or all in play are known to ε/2.
+    """
+    k = len(mean)
+    shown, total, guess = np.zeros(k), np.zeros(k), np.zeros(k)
+    radius, playing = np.full(k, np.inf), np.ones(k, dtype=np.bool_)
+    pulls = 0
+    while True:
+        for arm in range(k):
+            if playing[arm]:
+                pulls += 1
+                reward = 1.0 if rng.random() < mean[arm] else 0.0
+                if rng.random() < rho:
+                    shown[arm] += 1.0
+                    total[arm] += reward
+                    n = shown[arm]
+                    guess[arm] = total[arm] / n
+                    radius[arm] = math.sqrt(math.log(4.0 * k * n * n / delta) / (2.0 * n))
+        floor = -np.inf
+        for arm in range(k):
+            if playing[arm]:
+                floor = max(floor, guess[arm] - radius[arm])
+        best, left, widest = -1, 0, 0.0
+        for arm in range(k):
+            playing[arm] = playing[arm] and guess[arm] + radius[arm] >= floor
+            if playing[arm]:
+                left += 1
+                widest = max(widest, radius[arm])
+                if best < 0 or guess[arm] > guess[best]:
+                    best = arm
+        if left == 1 or widest <= epsilon / 2.0:
+            return best, pulls, int(shown.sum())
+
+
+@dataclass(frozen=True, eq=False)
+class BanditLaw:
+    """How the number of pulls grows as rewards are shown more rarely."""
+
+    k: int
+    epsilon: float
+    delta: float
+    rho: FloatArray
+    """[i] the chances to see a reward"""
+    pulls: IntArray = field(repr=False)
+    """[i, run] T - 1, pulls until the policy was sure"""
+    shown: IntArray = field(repr=False)
+    """[i, run] those whose reward was shown"""
+    correct: FloatArray
+    """[i] share of runs that ended with an arm less than ε below the best; at least 1 - δ"""
+    exponent: float
+    """b in E[T - 1] ∝ ρ^-b, by least squares on logarithms"""
+    interval: tuple[float, float]
+    """its 95 % interval, from resampling the runs"""
+
+    @property
+    def lower_bounds(self) -> FloatArray:
+        """[i] the lower bound with c₁ = c₂ = 1: its shape, not its height."""
+        return np.array([lower_bound(self.k, r, self.epsilon, self.delta) for r in self.rho])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the numbers as plain Python objects, for JSON."""
+        return {
+            "k": self.k,
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "runs": self.pulls.shape[1],
+            "rho": self.rho.tolist(),
+            "mean_pulls": self.pulls.mean(axis=1).tolist(),
+            "mean_shown": self.shown.mean(axis=1).tolist(),
+            "correct": self.correct.tolist(),
+            "exponent": self.exponent,
+            "interval": list(self.interval),
+        }
+
+    def draw(self) -> Figure:
+        """Draw the mean number of pulls against ρ, with the fitted law."""
+        from monmdp.drawing import power_law
+
+        mean = self.pulls.mean(axis=1)
+        half = 1.96 * self.pulls.std(axis=1, ddof=1) / np.sqrt(self.pulls.shape[1])
+        low, high = self.interval
+        return power_law(
+            self.rho,
+            mean,
+            half,
+            exponent=-self.exponent,
+            label=f"fit: T ∝ ρ^-{self.exponent:.3f}  (95 %: {low:.3f} to {high:.3f})",
+            x_label="ρ, chance that a reward is shown",
+            y_label="pulls until an ε-best arm is found",
+            title=f"{self.k} arms, ε = {self.epsilon:g}, δ = {self.delta:g}",
+            note=f"mean over n = {self.pulls.shape[1]} runs; bars: 95 % interval, ±1.96 sd/√n; "
+            "exponent by least squares on logarithms of means, interval by bootstrap over runs",
+        )
+
+
+def bandit_law(
+    rhos: Sequence[float] = RHOS,
+    *,
+    k: int = 4,
+    epsilon: float = 0.1,
+    delta: float = 0.004,
+    runs: int = 100,
+    seed: int = 0,
+) -> BanditLaw:
+    """Play bandits for several ρ and fit how the number of pulls grows.
+
+    Args:
+        rhos: the chances to see a reward, at least two.
+        k: how many arms; the first has mean ½ + ε, all others ½.
+        epsilon: ε, how far below the best an arm may be; in (0, 1/8).
+        delta: δ, the chance to be wrong.
+        runs: how many runs for each ρ.
+        seed: of all randomness.
+    """
+    chances = np.array([number(r, "rho") for r in rhos])
+    if len(np.unique(chances)) < 2 or not ((chances > 0) & (chances <= 1)).all():
+        raise MonMDPError(f"rhos: two or more different values in (0, 1] expected, got {rhos!r}")
+    k, runs = whole_number(k, "k", at_least=2), whole_number(runs, "runs", at_least=2)
+    seed, delta = whole_number(seed, "seed", at_least=0), inside_unit(delta, "delta")
+    if not 0 < number(epsilon, "epsilon") < 1 / 8:
+        raise MonMDPError(f"epsilon must lie in (0, 1/8), got {epsilon:g}")
+    mean = np.full(k, 0.5)
+    mean[0] += epsilon
+    play = compiled(eliminate)
+    results = np.array(
+        [
+            [
+                play(mean, float(rho), epsilon, delta, np.random.default_rng([seed, i, run]))
+                for run in range(runs)
+            ]
+            for i, rho in enumerate(chances)
+        ]
+    )
+    arm, pulls, shown = (results[:, :, column] for column in range(3))
+    rng = np.random.default_rng([seed, len(chances)])
+    chosen = rng.integers(runs, size=(RESAMPLES, len(chances), runs))
+    resampled = np.take_along_axis(pulls[None], chosen, axis=2).mean(axis=2)
+    low, high = np.quantile(_exponent(chances, resampled), [0.025, 0.975])
+    return BanditLaw(
+        k=k,
+        epsilon=epsilon,
+        delta=delta,
+        rho=chances,
+        pulls=pulls,
+        shown=shown,
+        correct=(arm == 0).mean(axis=1),
+        exponent=float(_exponent(chances, pulls.mean(axis=1))),
+        interval=(float(low), float(high)),
+    )
+
+
+def _exponent(rho: FloatArray, pulls: FloatArray) -> FloatArray:
+    """B of pulls[…, i] ∝ rho[i]^-b: the slope of ln pulls on -ln ρ."""
+    x = -np.log(rho)
+    x = x - x.mean()
+    slope: FloatArray = np.log(pulls) @ x / (x @ x)
+    return slope

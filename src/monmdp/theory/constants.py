@@ -1,0 +1,274 @@
+"""The constants of the theorem, with the slips of its proof mended (docs/theory.md derives them).
+
+For |S| joint states, |A| joint actions, discount γ, accuracy ε, failure probability δ, ρ the
+smallest chance to see a reward, and episodes of at most H steps. With ε₁ = ε₂ = ε/2,
+L_S = ln(2^|S| - 2) and N = |S||A|:
+
+    τ₁ = ε₁(1-γ)²/2             closeness that the model for observing needs
+    τ₂ = ε₂(1-γ)²/(2(1+γR))     closeness that the model for optimizing needs; 6 in place of
+                                2(1+γR) for rewards in [-1, 1]
+    m₁ = 8 [L_S + ln(2N m₁/δ₁)] / τ₁²
+    m₂ = max of 8 [L_S + ln(3N m₂/δ₂)] / τ₂²                      transitions
+                8 (wᵐ/2)² ln(6N m₂/δ₂) / τ₂²                      monitor reward
+                16 (wᵉ/2)² ln(6N m₂/δ₂) / (ρ τ₂²)                 environment reward
+    m₃ = ⌈N m₁ / (ε₁(1-γ))⌉ = κ*
+    bad steps ≤ H [m₃ + N m₂ / (ε₂(1-γ))]
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, get_args
+
+from monmdp.errors import MonMDPError, nearest
+from monmdp.model import MonMDP
+from monmdp.model.mdp import number, whole_number
+from monmdp.planning.observability import observability
+from monmdp.planning.policy_iteration import checked_gamma
+
+Constants = Literal["sound", "paper"]
+
+
+@dataclass(frozen=True)
+class Rewards:
+    """What the theorem has to know of the rewards."""
+
+    env_width: float = 2.0
+    """wᵉ, the largest rᵉ minus the least"""
+    monitor_width: float = 2.0
+    """wᵐ, the largest rᵐ minus the least"""
+    largest: float = 2.0
+    """R = max |rᵉ| + max |rᵐ|"""
+
+    @classmethod
+    def of(cls, monmdp: MonMDP) -> Rewards:
+        """Read them off a Mon-MDP."""
+        low, high, paid = monmdp.mdp.r_min, monmdp.mdp.r_max, monmdp.monitor.reward
+        return cls(
+            env_width=high - low,
+            monitor_width=float(paid.max() - paid.min()),
+            largest=max(abs(low), abs(high)) + float(abs(paid).max()),
+        )
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """The constants of the theorem for one problem, accuracy and failure probability."""
+
+    n_states: int
+    n_actions: int
+    gamma: float
+    epsilon: float
+    delta: float
+    rho: float | None
+    """None: no reward can ever be seen"""
+    horizon: int
+    constants: Constants
+    tau1: float
+    """how close P̄ and the observability must come while observing"""
+    tau2: float
+    """how close P̄ and the rewards must come while optimizing"""
+    m1: float
+    """visits of a pair that make it known for observing"""
+    m2: float
+    """visits of a pair that make it known for optimizing"""
+    m3: int
+    """κ*, the episodes that observe"""
+    beta: float
+    beta_m: float
+    beta_e: float
+    beta_obs: float
+    beta_kl: float
+    q_opt_init: float
+    """R/(1 - γ)"""
+    q_obs_init: float
+    """1/(1 - γ)"""
+    bad_steps: float
+    """H [m₃ + |S||A| m₂/(ε₂(1 - γ))], the order of the number of steps on which the agent is not
+    ε-optimal"""
+
+    @property
+    def kappa_star(self) -> int:
+        """κ*, constant: how many episodes observe."""
+        return self.m3
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the numbers as plain Python objects, for JSON."""
+        return asdict(self)
+
+
+def bounds(
+    monmdp: MonMDP,
+    epsilon: float,
+    delta: float,
+    gamma: float = 0.99,
+    *,
+    constants: Constants = "sound",
+    horizon: int | None = None,
+) -> Bounds:
+    """Return the theorem's constants for a Mon-MDP, with its own rewards and ρ.
+
+    Args:
+        monmdp: the problem.
+        epsilon: ε, how far from minimax-optimal is good enough.
+        delta: δ, the chance that the promise fails.
+        gamma: γ, the discount.
+        constants: ``sound``, or ``paper`` for those printed in the paper.
+        horizon: H, the longest episode; by default the world's time limit.
+    """
+    horizon = monmdp.mdp.time_limit if horizon is None else horizon
+    if horizon is None:
+        raise MonMDPError(f"world {monmdp.mdp.name!r} has no time limit: give the horizon, H")
+    return sample_complexity(
+        monmdp.n_states,
+        monmdp.n_actions,
+        gamma,
+        epsilon,
+        delta,
+        observability(monmdp).rho,
+        horizon,
+        rewards=Rewards.of(monmdp),
+        constants=constants,
+    )
+
+
+def sample_complexity(
+    n_states: int,
+    n_actions: int,
+    gamma: float,
+    epsilon: float,
+    delta: float,
+    rho: float | None,
+    horizon: int,
+    *,
+    rewards: Rewards | None = None,
+    constants: Constants = "sound",
+) -> Bounds:
+    """Return the theorem's constants for given sizes.
+
+    Without `rewards`, all rewards lie in [-1, 1] as in the paper. ``rho=None`` is a Mon-MDP in
+    which no reward can ever be seen: then there is no environment reward to estimate.
+    """
+    size = whole_number(n_states, "n_states", at_least=1)
+    pairs = size * whole_number(n_actions, "n_actions", at_least=1)
+    horizon = whole_number(horizon, "horizon", at_least=1)
+    gamma, delta = checked_gamma(gamma), inside_unit(delta, "delta")
+    if rho is not None and not 0 < number(rho, "rho") <= 1:
+        raise MonMDPError(f"rho must lie in (0, 1], got {rho:g}")
+    if constants not in get_args(Constants):
+        raise MonMDPError(f"constants={constants!r}{nearest(constants, get_args(Constants))}")
+    paid = Rewards() if rewards is None else rewards
+    epsilon = _checked_epsilon(epsilon, paid, gamma)
+
+    eps1 = eps2 = epsilon / 2
+    tau1 = eps1 * (1 - gamma) ** 2 / 2
+    tau2 = eps2 * (1 - gamma) ** 2 / (6 if rewards is None else 2 * (1 + gamma * paid.largest))
+    delta1 = delta2 = delta / 4 if constants == "sound" else 6 * delta / 5
+    log_sets = _log_of_sets(size)
+
+    m1 = _larger_root(8 / tau1**2, log_sets + math.log(2 * pairs / delta1))
+    log_rewards = math.log(6 * pairs / delta2)
+    needed = [
+        _larger_root(8 / tau2**2, log_sets + math.log(3 * pairs / delta2)),
+        _larger_root(8 * (paid.monitor_width / 2) ** 2 / tau2**2, log_rewards),
+    ]
+    if rho is not None:
+        needed.append(_larger_root(16 * (paid.env_width / 2) ** 2 / (rho * tau2**2), log_rewards))
+    m2 = max(needed)
+    m3 = math.ceil(pairs * m1 / (eps1 * (1 - gamma)))
+
+    log_opt, log_obs = math.log(6 * pairs * m2 / delta2), math.log(4 * pairs * m1 / delta1)
+    root = math.sqrt(log_opt / 2)
+    return Bounds(
+        n_states=size,
+        n_actions=pairs // size,
+        gamma=gamma,
+        epsilon=epsilon,
+        delta=delta,
+        rho=rho,
+        horizon=horizon,
+        constants=constants,
+        tau1=tau1,
+        tau2=tau2,
+        m1=m1,
+        m2=m2,
+        m3=m3,
+        beta=gamma * (paid.env_width + paid.monitor_width) * root / (1 - gamma),
+        beta_m=paid.monitor_width * root,
+        beta_e=paid.env_width * root,
+        beta_obs=math.sqrt(log_obs / 2) / (1 - gamma),
+        beta_kl=log_obs,
+        q_opt_init=paid.largest / (1 - gamma),
+        q_obs_init=1 / (1 - gamma),
+        bad_steps=horizon * (m3 + pairs * m2 / (eps2 * (1 - gamma))),
+    )
+
+
+def lower_bound(
+    k: int, rho: float, epsilon: float, delta: float, c1: float = 1.0, c2: float = 1.0
+) -> float:
+    """Return c₁ k/(ρ ε²) ln(c₂/δ): no policy needs fewer pulls on every bandit with k arms.
+
+    That is E[T - 1] of an (ε, δ)-correct policy for some bandit whose rewards are shown with chance
+    ρ. The constants c₁ and c₂ exist and are not known; with 1 and 1 it is the shape of the bound.
+    """
+    k = whole_number(k, "k", at_least=2)
+    if not 0 < number(rho, "rho") <= 1:
+        raise MonMDPError(f"rho must lie in (0, 1], got {rho:g}")
+    if not 0 < number(epsilon, "epsilon") < 1 / 8:
+        raise MonMDPError(f"epsilon must lie in (0, 1/8), got {epsilon:g}")
+    if not 0 < number(delta, "delta") < math.exp(-4) / 4:
+        raise MonMDPError(f"delta must lie in (0, e⁻⁴/4 = {math.exp(-4) / 4:.4g}), got {delta:g}")
+    for name, value in (("c1", c1), ("c2", c2)):
+        if number(value, name) <= 0:
+            raise MonMDPError(f"{name} must be positive, got {value:g}")
+    return c1 * k / (rho * epsilon**2) * math.log(c2 / delta)
+
+
+def inside_unit(value: float, name: str) -> float:
+    """Return a probability that is neither 0 nor 1."""
+    value = number(value, name)
+    if not 0 < value < 1:
+        raise MonMDPError(f"{name} must lie in (0, 1), got {value:g}")
+    return value
+
+
+def _checked_epsilon(epsilon: float, paid: Rewards, gamma: float) -> float:
+    """Demand an accuracy that asks for something."""
+    epsilon = number(epsilon, "epsilon")
+    if epsilon <= 0:
+        raise MonMDPError(f"epsilon must be positive, got {epsilon:g}")
+    span = (paid.env_width + paid.monitor_width) / (1 - gamma)
+    if epsilon >= span:
+        raise MonMDPError(
+            f"epsilon = {epsilon:g} asks for nothing: no two policies differ by {span:g} or more"
+        )
+    return epsilon
+
+
+def _log_of_sets(n_states: int) -> float:
+    """Return L_S = ln(2^|S| - 2); for a single state, where there is nothing to learn, that of two.
+
+    The 1-norm of P̄ - p is twice the largest deviation on a set of states; so many sets count.
+    """
+    n = max(2, n_states)
+    return n * math.log(2) + math.log1p(-(2.0 ** (1 - n)))
+
+
+def _larger_root(scale: float, offset: float) -> float:
+    """Return the larger root of m = scale (offset + ln m), 1 where every m is large enough.
+
+    In y = m/scale: y - ln y = offset + ln scale, convex, so that Newton's method comes down to the
+    larger root from above without ever passing it.
+    """
+    if scale == 0:
+        return 1.0
+    level = offset + math.log(scale)
+    if level < 1:  # the least value of y - ln y
+        return 1.0
+    y, before = 2 * level, math.inf
+    while y < before:
+        before = y
+        y -= (y - math.log(y) - level) / (1 - 1 / y)
+    return max(1.0, scale * y)

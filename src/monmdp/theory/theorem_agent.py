@@ -1,0 +1,107 @@
+"""The agent that the theorem is about, and how often it is not ε-optimal."""
+
+from __future__ import annotations
+
+import math
+import sys
+from dataclasses import dataclass
+
+import numpy as np
+
+from monmdp.agents import Agent, MonitoredMBIEEB, Transition
+from monmdp.agents.greedy import greedy_policy
+from monmdp.envs import MonMDPEnv
+from monmdp.errors import MonMDPError
+from monmdp.experiment import streams
+from monmdp.model import MonMDP
+from monmdp.model.mdp import number, whole_number
+from monmdp.planning import evaluate, solve, worst_case
+from monmdp.theory.constants import Bounds
+
+
+def theorem_agent(bounds: Bounds) -> MonitoredMBIEEB:
+    """Return Monitored MBIE-EB as the theorem has it: κ* constant, g ≡ 1, models solved exactly.
+
+    Exactly is: by so many sweeps of value iteration that γ to that power is below the precision of
+    floating point numbers.
+    """
+    exact = math.log(sys.float_info.epsilon) / math.log(bounds.gamma) if bounds.gamma > 0 else 1
+    return MonitoredMBIEEB(
+        gamma=bounds.gamma,
+        q_opt_init=bounds.q_opt_init,
+        q_obs_init=bounds.q_obs_init,
+        beta=bounds.beta,
+        beta_m=bounds.beta_m,
+        beta_e=bounds.beta_e,
+        beta_obs=bounds.beta_obs,
+        beta_kl=bounds.beta_kl,
+        growth="none",
+        schedule="constant",
+        kappa_star=float(bounds.kappa_star),
+        sweeps=math.ceil(exact),
+    )
+
+
+@dataclass(frozen=True)
+class BadSteps:
+    """Steps on which the running policy was not ε-optimal in M_↓, by the kind of episode."""
+
+    observe_steps: int
+    observe_bad: int
+    optimize_steps: int
+    optimize_bad: int
+    last: int | None
+    """the last bad step; None if there was none"""
+
+    @property
+    def bad(self) -> int:
+        """All of them."""
+        return self.observe_bad + self.optimize_bad
+
+
+def count_bad_steps(
+    monmdp: MonMDP, agent: MonitoredMBIEEB, epsilon: float, steps: int, seed: int = 0
+) -> BadSteps:
+    """Train, and count the steps t with V_↓^π(S_t) < V*_↓(S_t) - ε.
+
+    π is the policy of the running episode: greedy on Q_obs while it observes, on Q_opt while it
+    optimizes.
+    """
+    if not isinstance(agent, MonitoredMBIEEB):
+        raise MonMDPError(f"Monitored MBIE-EB expected, got {agent!r}")
+    steps = whole_number(steps, "steps", at_least=1)
+    epsilon = number(epsilon, "epsilon")
+    roles, env = streams(monmdp, seed), MonMDPEnv(monmdp)
+    learner = Agent(agent, monmdp, seed=roles.agent)
+    worst = worst_case(monmdp)
+    least = solve(monmdp, agent.gamma).minimax.values - epsilon
+    policy = np.zeros((monmdp.n_states, monmdp.n_actions))
+    known: dict[bytes, np.ndarray] = {}
+    count = {True: [0, 0], False: [0, 0]}
+    last, over, observes, is_bad = None, True, False, least < 0
+    observation, _ = env.reset(seed=roles.environment)
+    for t in range(steps):
+        if over:
+            if t > 0:
+                observation, _ = env.reset()
+            observes = learner.begin_episode()
+            greedy_policy(learner.state.q_obs if observes else learner.state.q_opt, policy)
+            key = policy.tobytes()
+            if key not in known:
+                known[key] = evaluate(worst, policy, agent.gamma).values < least
+            is_bad = known[key]
+        bad = bool(is_bad[learner.shape.joint_state(observation)])
+        count[observes][0] += 1
+        count[observes][1] += bad
+        last = t if bad else last
+        action = learner.act(observation)
+        following, _, terminated, truncated, info = env.step(action)
+        learner.update(Transition.from_step(observation, action, following, terminated, info))
+        observation, over = following, terminated or truncated
+    return BadSteps(
+        observe_steps=count[True][0],
+        observe_bad=count[True][1],
+        optimize_steps=count[False][0],
+        optimize_bad=count[False][1],
+        last=last,
+    )
