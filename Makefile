@@ -45,6 +45,7 @@ bench: $(READY)
 # Heavy: every setting of the paper, 30 seeds; and a comparison with the released code.
 witness: $(READY)
 	$(BIN)/python benchmarks/reference.py
+	$(BIN)/python benchmarks/theory.py
 	$(BIN)/python benchmarks/convergence.py
 
 format: $(READY)

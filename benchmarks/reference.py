@@ -18,14 +18,18 @@ from scipy.stats import ks_2samp, mannwhitneyu
 
 from monmdp import experiment, planning
 
+OURS = "monitored-mbie-eb"
 REFERENCE = {
-    # world, monitor, parameters, steps: plateau reached at, seed by seed
-    ("bottleneck", "button", (), 50_000): (1700, 1800, 1900, 2000, 2000, 2100),
-    ("bottleneck", "button", (("rho", 0.05),), 50_000): (
+    # agent, world, monitor, parameters, steps: plateau reached at, seed by seed
+    (OURS, "bottleneck", "button", (), 50_000): (1700, 1800, 1900, 2000, 2000, 2100),
+    (OURS, "bottleneck", "button", (("rho", 0.05),), 50_000): (
         10400, 11300, 11300, 12300, 13700, 27400,
     ),
-    ("river-swim", "full", (), 20_000): (200, 400, 400, 400, 600, 600),
-    ("hazard", "ask", (), 20_000): (600, 700, 700, 700, 700, 700, 800),
+    (OURS, "river-swim", "full", (), 20_000): (200, 400, 400, 400, 600, 600),
+    (OURS, "hazard", "ask", (), 20_000): (600, 700, 700, 700, 700, 700, 800),
+    ("directed-e2", "bottleneck", "button", (("rho", 0.05), ("r0", -10)), 50_000): (
+        16900, 19400, 35500, 35800,
+    ),
 }  # fmt: skip
 LEVEL = 0.01
 
@@ -42,11 +46,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=30)
     args = parser.parse_args()
-    print("| world | monitor | released code: median (range, n) | ours | optimal | MW p | KS p |")
-    print("|---|---|---|---|---|---|---|")
+    heads = ("agent", "world", "monitor", "released code: median (range, n)", "ours", "optimal")
+    print("| " + " | ".join((*heads, "MW p", "KS p")) + " |")
+    print("|---|---|---|---|---|---|---|---|")
     failed = False
-    for (world, monitor, params, steps), theirs in REFERENCE.items():
-        asked = experiment.request(world, monitor, params=dict(params), preset="released")
+    for (agent, world, monitor, params, steps), theirs in REFERENCE.items():
+        asked = experiment.request(world, monitor, agent, dict(params), preset="released")
         task = experiment.prepare(asked.monmdp, asked.agent, steps)
         runs = experiment.train_seeds(task, range(args.seeds), jobs=2)
         ours = [plateau(run) for run in runs]
@@ -54,13 +59,11 @@ def main() -> None:
         optimal = sum(abs(run.curve["worst_case_return"][-1] - best) < 1e-6 for run in runs)
         p = mannwhitneyu(theirs, ours).pvalue, ks_2samp(theirs, ours).pvalue
         failed |= min(p) < LEVEL
-        columns = [
-            f"{np.median(x):,.0f} ({min(x):,} - {max(x):,}, {len(x)})" for x in (theirs, ours)
-        ]
-        rho = "".join(f" ρ={value}" for _, value in params)
+        times = [f"{np.median(x):,.0f} ({min(x):,} - {max(x):,}, {len(x)})" for x in (theirs, ours)]
+        given = "".join(f" {key}={value}" for key, value in params)
         print(
-            f"| {world} | {monitor}{rho} | {columns[0]} | {columns[1]} | {optimal}/{len(runs)} "
-            f"| {p[0]:.2f} | {p[1]:.2f} |"
+            f"| {agent} | {world} | {monitor}{given} | {times[0]} | {times[1]} "
+            f"| {optimal}/{len(runs)} | {p[0]:.2f} | {p[1]:.2f} |"
         )
     print("incompatible" if failed else f"all compatible at the level {LEVEL:g}")
     sys.exit(int(failed))

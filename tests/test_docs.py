@@ -42,7 +42,8 @@ SESSIONS = [
 def test_the_readme_shows_every_command():
     shown = {shlex.split(command)[1] for session in SESSIONS for command in session}
     assert shown == {
-        "list", "show", "solve", "check", "export", "train", "evaluate", "warmup",
+        "list", "show", "solve", "check", "export", "train", "compare", "evaluate", "theory",
+        "bandit", "warmup",
     }  # fmt: skip
 
 
@@ -73,7 +74,7 @@ def test_the_example_map_solves():
     assert solution.minimax.converged
 
 
-@pytest.mark.parametrize("name", ["", ".worlds", ".monitors", ".catalogue", ".envs", ".testing"])
+@pytest.mark.parametrize("name", ["", ".worlds", ".monitors", ".catalogue", ".envs", ".testing", ".theory"])
 def test_docstring_examples(name):
     result = doctest.testmod(importlib.import_module(f"monmdp{name}"))
     assert result.attempted > 0

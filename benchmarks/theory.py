@@ -1,0 +1,48 @@
+"""By how much does the theorem's agent stay within its bound, and does the 1/ρ law hold?
+
+The agent of the theorem (κ* constant, g ≡ 1, models solved exactly) on the one-decision world
+treasure-hunter with Ask, δ = 0.1, discount 0.1: small enough that the bound can be run to its end.
+It trains through all of its observe episodes and as many to optimize.
+
+    python benchmarks/theory.py [--runs 100]
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from monmdp import make, theory
+
+PROBLEMS = ((4.0, 1.0), (4.0, 0.5), (4.0, 0.1), (2.0, 0.5))
+"""ε and ρ"""
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=int, default=100)
+    args = parser.parse_args()
+    print(
+        "| ε | ρ | κ* | observe: bad of steps | optimize: bad of steps | last bad step "
+        "| bound | bound / bad |"
+    )
+    print("|---|---|---|---|---|---|---|---|")
+    for epsilon, rho in PROBLEMS:
+        problem = make("treasure-hunter", "ask", rho=rho, time_limit=1)
+        bounds = theory.bounds(problem, epsilon, 0.1, gamma=0.1)
+        agent = theory.theorem_agent(bounds)
+        found = theory.count_bad_steps(problem, agent, epsilon, 2 * bounds.m3)
+        print(
+            f"| {epsilon:g} | {rho:g} | {bounds.m3:,} "
+            f"| {found.observe_bad:,} of {found.observe_steps:,} "
+            f"| {found.optimize_bad:,} of {found.optimize_steps:,} | {found.last:,} "
+            f"| {bounds.bad_steps:,.0f} | {bounds.bad_steps / found.bad:,.0f} |"
+        )
+    law = theory.bandit_law(runs=args.runs)
+    low, high = law.interval
+    print()
+    print(f"pulls ∝ ρ^-b with b = {law.exponent:.3f}, 95 % interval {low:.3f} to {high:.3f}")
+
+
+if __name__ == "__main__":
+    main()
