@@ -74,7 +74,9 @@ def test_the_example_map_solves():
     assert solution.minimax.converged
 
 
-@pytest.mark.parametrize("name", ["", ".worlds", ".monitors", ".catalogue", ".envs", ".testing", ".theory"])
+@pytest.mark.parametrize(
+    "name", ["", ".worlds", ".monitors", ".catalogue", ".envs", ".testing", ".theory"]
+)
 def test_docstring_examples(name):
     result = doctest.testmod(importlib.import_module(f"monmdp{name}"))
     assert result.attempted > 0

@@ -4,7 +4,7 @@
 >>> from monmdp import theory
 >>> bounds = theory.bounds(monmdp.make("loop", "ask"), epsilon=0.1, delta=0.05)
 >>> f"{bounds.m1:.2e} {bounds.kappa_star:.2e}"
-'2.77e+13 4.99e+18'
+'6.09e+13 1.10e+19'
 """
 
 from monmdp.theory.bandit import BanditLaw, bandit_law, eliminate
