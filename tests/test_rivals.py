@@ -408,6 +408,13 @@ def test_an_agent_that_takes_hidden_rewards_must_say_so():
     assert not AgentConfig.sees_hidden_rewards.fget(None)
 
 
+def test_a_run_of_an_oracle_says_so(command):
+    words = ["train", "empty", "ask", "--agent", "optimistic", "--steps", 100, "--seeds", 1]
+    assert "told hidden rewards" not in command(*words)[1]
+    assert "told hidden rewards" in command(*words, "bottom=oracle")[1]
+    assert '"told_hidden_rewards": true' in command(*words, "bottom=oracle", "--json")[1]
+
+
 def test_an_oracle_learns_where_nothing_is_ever_shown():
     problem = monmdp.make("empty", "full-random", rho=0.0)
     for bottom, optimal in (("oracle", True), ("ignore", False), ("reward-model", False)):

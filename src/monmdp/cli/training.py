@@ -351,6 +351,8 @@ def _print_training(settings: Mapping[str, Any], summary: Summary, runs: Sequenc
     print(f"{settings['world']} / {settings['monitor']}{parameters}   {settings['agent']}")
     seeds = "1 seed" if summary.seeds == 1 else f"{summary.seeds} seeds"
     print(f"{seeds}, {settings['steps']:,} steps, {settings['evaluation']} evaluation")
+    if settings["told_hidden_rewards"]:
+        print("an oracle: it is told hidden rewards, as an upper reference")
     print()
     print(f"minimax episode return   {short(summary.episode_return_minimax)}")
     half = ""

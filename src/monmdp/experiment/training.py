@@ -194,6 +194,7 @@ def prepare(
         "agent": who.name,
         "parameters": {key: _plain(value) for key, value in who.parameters.items()},
         "code": who.code,
+        "told_hidden_rewards": isinstance(agent, AgentConfig) and agent.sees_hidden_rewards,
         "steps": steps,
         "every": every,
         "evaluation": evaluation,

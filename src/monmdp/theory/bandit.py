@@ -19,7 +19,7 @@ from monmdp.compiling import compiled
 from monmdp.errors import MonMDPError
 from monmdp.model.arrays import FloatArray, IntArray
 from monmdp.model.mdp import number, whole_number
-from monmdp.theory.constants import inside_unit, lower_bound
+from monmdp.theory.constants import inside_unit
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -88,11 +88,6 @@ class BanditLaw:
     """b in E[T - 1] ∝ ρ^-b, by least squares on logarithms"""
     interval: tuple[float, float]
     """its 95 % interval, from resampling the runs"""
-
-    @property
-    def lower_bounds(self) -> FloatArray:
-        """[i] the lower bound with c₁ = c₂ = 1: its shape, not its height."""
-        return np.array([lower_bound(self.k, r, self.epsilon, self.delta) for r in self.rho])
 
     def to_dict(self) -> dict[str, Any]:
         """Return the numbers as plain Python objects, for JSON."""

@@ -14,6 +14,7 @@ from monmdp.envs import MonMDPEnv
 from monmdp.errors import MonMDPError
 from monmdp.experiment import streams
 from monmdp.model import MonMDP
+from monmdp.model.arrays import BoolArray
 from monmdp.model.mdp import number, whole_number
 from monmdp.planning import evaluate, solve, worst_case
 from monmdp.theory.constants import Bounds
@@ -76,9 +77,9 @@ def count_bad_steps(
     worst = worst_case(monmdp)
     least = solve(monmdp, agent.gamma).minimax.values - epsilon
     policy = np.zeros((monmdp.n_states, monmdp.n_actions))
-    known: dict[bytes, np.ndarray] = {}
+    known: dict[bytes, BoolArray] = {}
     count = {True: [0, 0], False: [0, 0]}
-    last, over, observes, is_bad = None, True, False, least < 0
+    last, over, observes, is_bad = None, True, False, np.zeros(monmdp.n_states, dtype=np.bool_)
     observation, _ = env.reset(seed=roles.environment)
     for t in range(steps):
         if over:
