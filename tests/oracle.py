@@ -27,14 +27,15 @@ class _Oracle:
         self,
         shape,
         r_min,
-        gamma,
-        q_opt_init,
-        q_obs_init,
-        log_base,
-        growth,
-        schedule,
-        kappa_star,
-        sweeps,
+        *,
+        gamma=0.99,
+        q_opt_init=1.0,
+        q_obs_init=100.0,
+        log_base=1.005,
+        growth="paper",
+        schedule="paper",
+        kappa_star=None,
+        sweeps=50,
     ):
         if growth not in ("paper", "log", "none"):
             raise ValueError(f"growth={growth!r}")
@@ -152,32 +153,14 @@ class MonitoredMBIEEBOracle(_Oracle):
         shape,
         r_min,
         *,
-        gamma=0.99,
-        q_opt_init=1.0,
-        q_obs_init=100.0,
         beta=5e-4,
         beta_m=5e-4,
         beta_e=5e-4,
         beta_obs=5e-4,
         beta_kl=0.05,
-        log_base=1.005,
-        growth="paper",
-        schedule="paper",
-        kappa_star=None,
-        sweeps=50,
+        **shared,
     ):
-        super().__init__(
-            shape,
-            r_min,
-            gamma,
-            q_opt_init,
-            q_obs_init,
-            log_base,
-            growth,
-            schedule,
-            kappa_star,
-            sweeps,
-        )
+        super().__init__(shape, r_min, **shared)
         self.beta = beta
         self.beta_m = beta_m
         self.beta_e = beta_e
@@ -275,29 +258,11 @@ class KnownMonitorOracle(_Oracle):
         monitor_reward,
         shown_chance,
         *,
-        gamma=0.99,
-        q_opt_init=1.0,
-        q_obs_init=100.0,
         beta=5e-4,
         beta_e=5e-4,
-        log_base=1.005,
-        growth="paper",
-        schedule="paper",
-        kappa_star=None,
-        sweeps=50,
+        **shared,
     ):
-        super().__init__(
-            shape,
-            r_min,
-            gamma,
-            q_opt_init,
-            q_obs_init,
-            log_base,
-            growth,
-            schedule,
-            kappa_star,
-            sweeps,
-        )
+        super().__init__(shape, r_min, **shared)
         self.monitor_step = monitor_step
         self.monitor_reward = monitor_reward
         self.shown_chance = shown_chance

@@ -24,7 +24,7 @@ from monmdp.agents.q_learning import (
     Learner,
     QLearning,
     acts_at_random,
-    draw_reward_model,
+    begin_episode,
     learn,
     learning_rate,
     reveal,
@@ -109,12 +109,6 @@ class State(NamedTuple):
 
 class OracleState(State):
     """The same for an agent that is told hidden rewards."""
-
-
-def begin_episode(agent: State, rng: np.random.Generator) -> bool:
-    """Draw r₀ at the very beginning; no episode is there to observe."""
-    draw_reward_model(agent.learner, rng)
-    return False
 
 
 def act(agent: State, s: int, rng: np.random.Generator) -> int:

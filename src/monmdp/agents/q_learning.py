@@ -155,12 +155,14 @@ class Learner(NamedTuple):
 
 
 @compilable
-def draw_reward_model(learner: Any, rng: np.random.Generator) -> None:
-    """Draw r₀ before the first episode, if it is random."""
+def begin_episode(agent: Any, rng: np.random.Generator) -> bool:
+    """Draw r₀ before the first episode, if it is random; no episode is there to observe."""
+    learner = agent.learner
     if learner.parameters.random_r0 and learner.steps[0] == 0:
         for se in range(learner.reward_model.shape[0]):
             for ae in range(learner.reward_model.shape[1]):
                 learner.reward_model[se, ae] = R0 * (2.0 * rng.random() - 1.0)
+    return False
 
 
 @compilable
