@@ -11,7 +11,7 @@ help:
 	@echo "make test    the core tests"
 	@echo "make lint    ruff and codespell        make types   mypy, strict"
 	@echo "make check   test + lint + types       make bench   how fast planning and training are"
-	@echo "make witness which settings converge, and the comparison with the released code (10 min)"
+	@echo "make witness which settings converge, and witnesses of the paper (20 min)"
 	@echo "make format  let ruff rewrite          make lock    renew the development lock"
 
 # The environment: the locked, hashed packages, then monmdp itself in place.
@@ -46,6 +46,7 @@ bench: $(READY)
 witness: $(READY)
 	$(BIN)/python benchmarks/reference.py
 	$(BIN)/python benchmarks/theory.py
+	$(BIN)/python benchmarks/ablations.py
 	$(BIN)/python benchmarks/convergence.py
 
 format: $(READY)

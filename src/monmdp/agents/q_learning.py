@@ -30,7 +30,8 @@ from monmdp.model.monmdp import Shape
 
 Bottom = Literal["reward-model", "ignore", "constant", "oracle"]
 
-BOTTOM = {"reward-model": 0, "ignore": 1, "constant": 2, "oracle": 3}
+REWARD_MODEL, IGNORE, CONSTANT, ORACLE = range(4)
+BOTTOM = {"reward-model": REWARD_MODEL, "ignore": IGNORE, "constant": CONSTANT, "oracle": ORACLE}
 """what compiled code sees of a treatment of ⊥"""
 R0 = 0.1
 """r₀ is drawn from [-R0, R0] unless it is given"""
@@ -210,13 +211,13 @@ def learn(
             model[se, ae] = reward
         else:
             model[se, ae] += (reward - model[se, ae]) / learner.n_env[se, ae]
-    if p.bottom == 0:
+    if p.bottom == REWARD_MODEL:
         reward = model[se, ae]
-    elif p.bottom == 2 and not shown:
+    elif p.bottom == CONSTANT and not shown:
         reward = p.constant
-    elif p.bottom == 3:
+    elif p.bottom == ORACLE:
         reward = learner.hidden_reward[0]
-    if shown or p.bottom != 1:  # ignore: nothing to learn from
+    if shown or p.bottom != IGNORE:
         target = reward + reward_beside
         if not terminated:
             best = q[next_s, 0]
