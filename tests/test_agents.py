@@ -436,6 +436,8 @@ def test_wrong_settings_are_refused():
         agents.paper_config("known-monitor", "bottleneck", "ask", figure=6)
     with pytest.raises(MonMDPError, match="world 'river-swim' is not in figure 11"):
         agents.paper_config("known-monitor", "river-swim", "ask", figure=11)
+    with pytest.raises(MonMDPError, match="monitor 'button' is not in figure 4; there are full"):
+        agents.paper_config("monitored-mbie-eb", "river-swim", "button", figure=4)
     with pytest.raises(MonMDPError, match="monitor 'semi-random' is not in figure 9"):
         agents.paper_config("monitored-mbie-eb", "bottleneck", "semi-random", figure=9)
     with pytest.raises(MonMDPError, match="did you mean 'released'"):

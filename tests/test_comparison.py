@@ -30,6 +30,26 @@ def test_probability_of_improvement_counts_pairs_and_halves_ties(ours, theirs):
     assert chance + back == pytest.approx(1)
 
 
+def test_the_interval_resamples_seeds_jointly_and_takes_all_pairs_of_them():
+    rng = np.random.default_rng(5)
+    ours = rng.normal(size=12)
+    theirs = ours + rng.normal(scale=0.5, size=12) - 0.2  # the same seeds are alike
+    _, (low, high) = probability_of_improvement(ours, theirs, np.random.default_rng(7))
+    again, chances = np.random.default_rng(7), []
+    for rows in again.integers(12, size=(2000, 12)):
+        pairs = [(ours[i], theirs[j]) for i in rows for j in rows]
+        chances.append(np.mean([x > y for x, y in pairs]))
+    assert (low, high) == pytest.approx(tuple(np.quantile(chances, [0.025, 0.975])))
+
+
+def test_the_area_is_of_the_true_returns():
+    """LEFT in treasure-hunter pays 1, and in M_↓, where it cannot be seen, -10."""
+    run = monmdp.train(monmdp.make("treasure-hunter", "ask"), "mbie-eb", 300)
+    assert run.curve["worst_case_return"].mean() < -5
+    assert area(run) == pytest.approx(run.curve["episode_return"].mean())
+    assert area(run) > -5
+
+
 def test_the_interval_covers_what_it_should():
     """Of normal samples one sd apart: P(X > Y) = Φ(1/√2) = 0.76; 95 % intervals nearly always."""
     rng, hits = np.random.default_rng(1), 0
@@ -55,15 +75,20 @@ def test_a_comparison():
     assert table.reference == "monitored-mbie-eb"
     assert table.seeds == (0, 1, 2)
     assert [row.agent for row in table.rows] == list(runs)
-    row = table["optimistic"]
-    ours, theirs = ([area(r) for r in runs[n]] for n in ("monitored-mbie-eb", "optimistic"))
-    difference = np.array(ours) - theirs
+    row = table["mbie-eb"]
+    ours, theirs = (
+        np.array([run.curve["episode_return"].mean() for run in runs[name]])
+        for name in ("monitored-mbie-eb", "mbie-eb")
+    )
+    assert ours.std() > 0.01  # else paired and unpaired intervals are the same
+    assert theirs.std() > 0.01
+    difference = ours - theirs
     assert row.area == pytest.approx(np.mean(theirs))
     assert row.behind == pytest.approx(difference.mean())
     assert row.behind_half == pytest.approx(1.96 * difference.std(ddof=1) / np.sqrt(3))
     assert table[table.reference].behind == 0
     assert table[table.reference].improvement == 0.5
-    other = experiment.compare(runs, solution, "optimistic")
+    other = experiment.compare(runs, solution, "mbie-eb")
     assert other["monitored-mbie-eb"].behind == pytest.approx(-row.behind)
     assert other["monitored-mbie-eb"].improvement == pytest.approx(1 - row.improvement)
     assert json.loads(json.dumps(table.to_dict()))["agents"][1]["agent"] == "optimistic"
@@ -160,3 +185,13 @@ def test_mistakes_are_named_before_any_work(command, words, message, tmp_path):
     assert code == 2
     assert message in err
     assert not (tmp_path / "runs").exists()
+
+
+def test_all_agents_are_tested_with_the_discount_of_the_first(command):
+    words = ["compare", "loop", "ask", "--seeds", 1, "--steps", 200, "--json"]
+    code, out, err = command(*words, "--agents", "monitored-mbie-eb,gamma=0.9,ucb")
+    assert code == 0, err
+    table = json.loads(out)
+    assert table["gamma"] == 0.9
+    best = monmdp.solve(monmdp.make("loop", "ask"), 0.9).episode_return
+    assert [row["episode_return_minimax"] for row in table["agents"]] == [best, best]

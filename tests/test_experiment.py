@@ -730,6 +730,35 @@ def test_the_summary_and_its_picture():
         assert f"n = {len(chosen)}" in figure.texts[0].get_text()
 
 
+class Probe(NamedTuple):
+    """A state that keeps what `update` was given."""
+
+    told: list
+
+
+def test_the_loop_hands_over_no_reward_that_was_not_shown():
+    problem = monmdp.make("bottleneck", "full-random", rho=0.3)
+    rng = np.random.default_rng(0)
+    compiling.implement(
+        Probe,
+        begin_episode=lambda *_: False,
+        act=lambda *_: int(rng.integers(5)),
+        update=lambda agent, *step: agent.told.append(step[2:4]),
+        test_policy=lambda *_: None,
+    )
+    clock = np.zeros(loop.CLOCK, dtype=np.int64)
+    clock[1] = -1
+    probe = Probe([])
+    loop.run(
+        own_tables(problem), probe, clock, 2000, 50, 10**6,
+        np.zeros((1, problem.n_states, problem.n_actions)),
+        np.zeros((1, len(loop.COUNTERS)), dtype=np.int64),
+        np.zeros(problem.mdp.n_pairs, dtype=bool), rng, rng,
+    )  # fmt: skip
+    assert {reward for shown, reward in probe.told if not shown} == {0.0}
+    assert {reward for shown, reward in probe.told if shown} > {0.0}
+
+
 # ---- compiling ----------------------------------------------------------------------------------
 
 

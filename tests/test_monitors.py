@@ -117,6 +117,7 @@ def test_limited_time_shows_until_it_stops_for_good():
     assert m.transition[0].tolist() == [[[0.8, 0.2]], [[0, 1]]]
     assert shown(m) == [[0.7], [0]]
     assert m.reward.tolist() == [[0], [0]]
+    assert monitors.make("limited-time").transition[0].tolist() == [[[0.8, 0.2]], [[0, 1]]]
 
 
 def test_a_battery_answers_so_many_times():

@@ -170,6 +170,33 @@ def test_learners_on_random_problems(
     follow(random_monmdp(problem_seed), config, 80, problem_seed)
 
 
+@settings(max_examples=30)
+@given(
+    problem_seed=seeds,
+    beta_bar=st.sampled_from([0.1, 0.8, 1.0, 2.0]),
+    psi_init=st.sampled_from([0.0, 0.5, 1.0]),
+)
+def test_directed_e2_explores_and_exploits_as_the_oracle_does(problem_seed, beta_bar, psi_init):
+    config = DirectedE2(beta_bar=beta_bar, psi_init=psi_init, epsilon=0.0)
+    follow(random_monmdp(problem_seed), config, 150, problem_seed)
+
+
+def test_directed_e2_tests_for_the_first_time_with_ln_2():
+    """One pair: visited once, it is left alone from the second step on iff ln 3 / 1 ≤ β̄."""
+    world = monmdp.worlds.from_tables(np.ones((1, 2, 1)), np.zeros((1, 2)), time_limit=9)
+    problem = monmdp.make(world, "full")
+    for beta_bar, explores in ((0.5, True), (0.69, True), (0.7, False), (1.2, False)):
+        config = DirectedE2(beta_bar=beta_bar, epsilon=1.0, epsilon_end=1.0, q_init=0.0)
+        agent = agents.make(config, problem, seed=1)
+        agent.begin_episode()
+        here = {"env": 0, "mon": 0}
+        assert len({agent.act(here)["env"] for _ in range(40)}) == 2  # N = 0: explore
+        agent.state.learner.n[:] = 1
+        agent.state.learner.q[0, 0] = 1.0
+        # t = 2: ln 2 = 0.693
+        assert (len({agent.act(here)["env"] for _ in range(40)}) == 2) == explores, beta_bar
+
+
 # ---- conduct of the ablations (the paper's figures 12 and 13, in small) -------------------------
 
 

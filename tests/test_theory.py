@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import shlex
 
 import numpy as np
 import pytest
@@ -23,7 +24,7 @@ rhos = st.one_of(st.none(), st.floats(1e-4, 1.0))
 kinds = st.sampled_from(["sound", "paper"])
 rewards = st.one_of(
     st.none(),
-    st.builds(Rewards, st.floats(0.7, 20), st.floats(0.7, 5), st.floats(0.0, 30)),
+    st.builds(Rewards, st.floats(0.7, 20), st.floats(0.7, 5), st.floats(1.0, 30)),
 )
 
 
@@ -103,11 +104,32 @@ def test_a_problem_gives_its_own_sizes_rewards_and_rho():
     assert blind.m2 < theory.bounds(monmdp.make("loop", "full-random", rho=0.01), 0.1, 0.05).m2
 
 
+def test_an_ended_episode_pays_nothing_which_counts_as_a_reward():
+    """Both actions cost 1 and one of them ends it: values are -1 and -100, not all the same."""
+    outcomes = [(0, 0, 0, 1.0, -1.0, True, False), (0, 1, 0, 1.0, -1.0, False, False)]
+    world = monmdp.MDP.from_outcomes(
+        outcomes, name="toll", n_states=1, n_actions=2, start=[1.0], time_limit=50
+    )
+    problem = monmdp.make(world, "full")
+    assert Rewards.of(problem) == Rewards(env_width=1.0, monitor_width=0.0, largest=1.0)
+    assert theory.bounds(problem, 0.1, 0.1).beta > 0
+
+
+def test_observing_may_be_too_short_where_rewards_are_hardly_ever_shown():
+    problem = monmdp.make("treasure-hunter", "full-random", rho=1e-5, solvable=True, time_limit=1)
+    rare = theory.bounds(problem, 0.85, 0.1, gamma=0.0)
+    assert rare.rho * rare.m1 < 1
+    assert not rare.observes_enough
+    assert not rare.to_dict()["observes_enough"]
+    assert theory.bounds(monmdp.make("loop", "ask"), 0.1, 0.1).observes_enough
+    assert theory.bounds(monmdp.make("loop", "ask", rho=0), 0.1, 0.1).observes_enough
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         ({"epsilon": 0}, "epsilon must be positive"),
-        ({"epsilon": 500}, "asks for nothing"),
+        ({"epsilon": 500}, "asks for nothing: no two values differ by more than 400"),
         ({"delta": 0}, r"delta must lie in \(0, 1\)"),
         ({"delta": 1}, r"delta must lie in \(0, 1\)"),
         ({"gamma": 1}, r"\[0, 1\)"),
@@ -143,6 +165,8 @@ def test_the_lower_bound():
             lower_bound(k, rho, epsilon, delta)
     with pytest.raises(MonMDPError, match="c1 must be positive"):
         lower_bound(2, 0.5, 0.1, 0.001, c1=0)
+    with pytest.raises(MonMDPError, match="c2 must be above delta"):
+        lower_bound(2, 0.5, 0.1, 0.001, c2=0.001)
 
 
 # ---- the theorem's agent ------------------------------------------------------------------------
@@ -201,17 +225,47 @@ def test_on_a_tiny_problem_the_theorems_agent_stays_within_the_bound_by_far():
     assert found.bad == found.observe_bad < b.bad_steps / 100
 
 
-def test_bad_steps_are_counted_by_the_running_policy():
-    """With κ* = -1 nothing observes; an agent that thinks all is well goes on being bad."""
-    problem = monmdp.make("treasure-hunter", "full", time_limit=1)
-    stubborn = monmdp.agents.MonitoredMBIEEB(
-        gamma=0.1, schedule="constant", kappa_star=-1, beta=0, beta_m=0, beta_e=0, q_opt_init=-50,
-        growth="none",
+def never_observing(**changes):
+    """An agent without bonuses that takes for ever what it tried first, if that pays enough."""
+    return monmdp.agents.MonitoredMBIEEB(
+        **{
+            "gamma": 0.1, "schedule": "constant", "kappa_star": -1, "beta": 0, "beta_m": 0,
+            "beta_e": 0, "q_opt_init": -50, "growth": "none",
+        } | changes
     )  # fmt: skip
-    found = theory.count_bad_steps(problem, stubborn, 0.05, 200)
-    assert found.observe_steps == 0
-    # whichever it tried first it takes for ever, unless that is the best
-    assert found.bad in range(199, 201) or found.bad <= 1
+
+
+def test_bad_is_what_is_bad_in_the_worst_case():
+    """LEFT pays most, but not in M_↓. Unsolvable and solvable runs see the same rewards, none."""
+    for solvable, bad in ((False, 200), (True, 0)):
+        problem = monmdp.make("treasure-hunter", "full-random", time_limit=1, solvable=solvable)
+        # the first choice is random, all are tied: seed by seed until LEFT was tried first
+        found = [
+            theory.count_bad_steps(problem, never_observing(), 0.05, 200, seed)
+            for seed in range(12)
+        ]
+        went_left = [
+            monmdp.train(problem, never_observing(), 200, seed).policy.probability[2, 0] == 1
+            for seed in range(12)
+        ]
+        assert any(went_left)
+        assert all(f.observe_steps == 0 for f in found)
+        for f, left in zip(found, went_left, strict=True):
+            if left:
+                # the first step's policy is uniform over ties, bad in any case
+                assert f.bad in (bad, bad + 1 - bad // 200)
+
+
+def test_bad_steps_are_judged_by_the_policy_of_the_running_episode():
+    """While it observes, what Q_opt would do does not matter: Q_obs goes for what is not seen."""
+    problem = monmdp.make("treasure-hunter", "ask", rho=0.5, time_limit=1)
+    watcher = never_observing(kappa_star=1e9, q_opt_init=1.0, beta_obs=0.0, beta_kl=1.0)
+    found = theory.count_bad_steps(problem, watcher, 1.0, 400)
+    run = monmdp.train(problem, watcher, 400)
+    late = run.curve["worst_case_return"][-1]
+    assert late > 0  # Q_opt goes for the gold
+    assert found.optimize_steps == 0
+    assert found.observe_bad > 350  # Q_obs goes to the treasure that is never seen
     with pytest.raises(MonMDPError, match="Monitored MBIE-EB expected"):
         theory.count_bad_steps(problem, "ucb", 0.1, 10)
 
@@ -223,7 +277,11 @@ def test_the_law_has_exponent_one():
     law = theory.bandit_law((1.0, 0.3, 0.1), k=3, epsilon=0.12, runs=60, seed=4)
     low, high = law.interval
     assert low < law.exponent < high
-    assert high - low < 0.1
+    # the delta method: the variance of ln of a mean is var/(n mean²), and ln ρ has its leverage
+    x = -np.log(law.rho) + np.log(law.rho).mean()
+    relative = law.pulls.std(axis=1, ddof=1) / law.pulls.mean(axis=1) / np.sqrt(60)
+    sd = np.sqrt(((x / (x @ x)) ** 2 * relative**2).sum())
+    assert (high - low) / 2 == pytest.approx(1.96 * sd, rel=0.12)
     assert abs(law.exponent - 1) < 0.05
     assert (law.correct >= 1 - 3 * law.delta).all()
     # E[shown pulls] = ρ E[pulls]
@@ -292,15 +350,20 @@ def test_the_theory_command(command):
     code, _, err = command("theory", "loop", "ask", "--constants", "papr")
     assert (code, "did you mean 'paper'" in err) == (2, True)
     assert "nothing is ever shown" in command("theory", "loop", "ask", "rho=0")[1]
+    code, _, err = command("theory", "loop", "ask", "--c1", 0)
+    assert (code, "c1 must be positive" in err) == (2, True)
+    rare = command("theory", "loop", "ask", "rho=1e-15")[1]
+    assert "warning: m₁ visits of a pair may show nothing" in rare
 
 
-def test_the_printed_command_trains_the_theorems_agent(command):
-    _, out, _ = command("theory", "loop", "ask", "rho=0.5", "--gamma", 0.9)
+def test_the_printed_command_trains_the_theorems_agent(command, tmp_path):
+    (tmp_path / "my map.txt").write_text("@.$\n")
+    _, out, _ = command("theory", "my map.txt", "ask", "rho=0.5", "--gamma", 0.9)
     line = next(line for line in out.splitlines() if line.strip().startswith("monmdp train"))
-    words = line.split()[1:]
+    words = shlex.split(line)[1:]
     code, out, _ = command(*words, "--steps", 200, "--seeds", 1, "--json")
     assert code == 0
-    problem = monmdp.make("loop", "ask", rho=0.5)
+    problem = monmdp.make("my map.txt", "ask", rho=0.5)
     agent = theory.theorem_agent(theory.bounds(problem, 0.1, 0.1, gamma=0.9))
     assert json.loads(out)["parameters"] == agent.hyper_parameters()
 

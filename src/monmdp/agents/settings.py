@@ -14,24 +14,25 @@ from monmdp.agents.observe_or_optimize import ObserveOrOptimize
 from monmdp.agents.q_learning import QLearning
 from monmdp.errors import MonMDPError, nearest
 
-_GRIDS = (
+_EIGHT = (
     "empty", "hazard", "loop", "river-swim", "one-way", "corridor", "two-room-3x5", "two-room-2x11",
 )  # fmt: skip
 _SIX = ("full", "semi-random", "ask", "button", "n-supporters", "level-up")
 _OTHER_SIX = ("full-random", "ask", "n-supporters", "n-experts", "level-up", "button")
+_BOTTLENECK = tuple(("bottleneck", monitor) for monitor in _OTHER_SIX)
 _OURS, _KNOWN, _RIVAL = "monitored-mbie-eb", "known-monitor", "directed-e2"
 
-FIGURES: dict[int, tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]] = {
-    4: ((_OURS, _KNOWN, _RIVAL), ("river-swim", "bottleneck"), ("full", "button")),
-    5: ((_OURS, _RIVAL), ("bottleneck",), ("button",)),
-    6: ((_OURS, _RIVAL), _GRIDS, _SIX),
-    9: ((_OURS, _RIVAL), ("bottleneck",), _OTHER_SIX),
-    10: ((_OURS, _RIVAL), ("bottleneck",), _OTHER_SIX),
-    11: ((_OURS, _KNOWN, _RIVAL), ("bottleneck",), _OTHER_SIX),
-    12: ((_OURS, "mbie-eb"), ("bottleneck",), _OTHER_SIX),
-    13: ((_OURS, "pessimistic-mbie-eb"), ("bottleneck",), _OTHER_SIX),
+FIGURES: dict[int, tuple[tuple[str, ...], tuple[tuple[str, str], ...]]] = {
+    4: ((_OURS, _KNOWN, _RIVAL), (("river-swim", "full"), ("bottleneck", "button"))),
+    5: ((_OURS, _RIVAL), (("bottleneck", "button"),)),
+    6: ((_OURS, _RIVAL), tuple((world, monitor) for world in _EIGHT for monitor in _SIX)),
+    9: ((_OURS, _RIVAL), _BOTTLENECK),
+    10: ((_OURS, _RIVAL), _BOTTLENECK),
+    11: ((_OURS, _KNOWN, _RIVAL), _BOTTLENECK),
+    12: ((_OURS, "mbie-eb"), _BOTTLENECK),
+    13: ((_OURS, "pessimistic-mbie-eb"), _BOTTLENECK),
 }
-"""figure -> the agents, worlds and monitors that are in it"""
+"""figure -> the agents, and the worlds with their monitors, that are in it"""
 
 KINDS: dict[str, type[AgentConfig]] = {
     kind.name: kind
@@ -56,16 +57,7 @@ def paper_config(agent: str, world: str, monitor: str, figure: int | None = None
     if agent not in KINDS:
         raise MonMDPError(f"unknown agent {agent!r}{nearest(agent, KINDS)}")
     if figure is not None:
-        if figure not in FIGURES:
-            known = ", ".join(str(number) for number in FIGURES)
-            raise MonMDPError(f"figure {figure!r} has no learning curves; those that do: {known}")
-        for what, name, known_names in zip(
-            ("agent", "world", "monitor"), (agent, world, monitor), FIGURES[figure], strict=True
-        ):
-            if name not in known_names:
-                raise MonMDPError(
-                    f"{what} {name!r} is not in figure {figure}; there are {', '.join(known_names)}"
-                )
+        _check_figure(figure, agent, world, monitor)
     kind, swims = KINDS[agent], world == "river-swim"
     values: dict[str, Any] = {}
     if issubclass(kind, ObserveOrOptimize) and swims:
@@ -77,6 +69,25 @@ def paper_config(agent: str, world: str, monitor: str, figure: int | None = None
     if kind is DirectedE2 and figure in (9, 10, 11):
         values["r0"] = -10.0
     return kind(**values)
+
+
+def _check_figure(figure: int, agent: str, world: str, monitor: str) -> None:
+    """Refuse what is not in a figure, and say what is."""
+    if figure not in FIGURES:
+        known = ", ".join(str(number) for number in FIGURES)
+        raise MonMDPError(f"figure {figure!r} has no learning curves; those that do: {known}")
+    names, problems = FIGURES[figure]
+    worlds = tuple(dict.fromkeys(name for name, _ in problems))
+    watching = tuple(other for name, other in problems if name == world)
+    for kind, name, known_names in (
+        ("agent", agent, names),
+        ("world", world, worlds),
+        ("monitor", monitor, watching),
+    ):
+        if name not in known_names:
+            raise MonMDPError(
+                f"{kind} {name!r} is not in figure {figure}; there are {', '.join(known_names)}"
+            )
 
 
 def _learning_rate(world: str, monitor: str) -> dict[str, float]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -36,6 +37,7 @@ def theory(
 ) -> None:
     """Print what the paper's theorem promises for a problem, and with which constants."""
     from monmdp.theory import bounds
+    from monmdp.theory.constants import check_unknown_constants
 
     problem, params = make_problem(world, words)
     found = bounds(
@@ -46,10 +48,11 @@ def theory(
         constants=constants,  # type: ignore[arg-type]
         horizon=horizon,
     )
+    check_unknown_constants(c1, c2, found.delta)
     least, why_not = _lower_bound(problem, found, c1, c2)
     if as_json:
         names = {"world": problem.mdp.name, "monitor": problem.monitor.name, "parameters": params}
-        lower = {"lower_bound": least, "c1": c1, "c2": c2}
+        lower = {"lower_bound": least, "not_applicable": why_not, "c1": c1, "c2": c2}
         print(json.dumps(names | found.to_dict() | lower, indent=2))
         return
     _print_bounds(problem, found, params)
@@ -65,7 +68,9 @@ def theory(
     print(f"  {_command(world, words, found)}")
 
 
-def _lower_bound(problem: MonMDP, found: Bounds, c1: float, c2: float) -> tuple[float | None, str]:
+def _lower_bound(
+    problem: MonMDP, found: Bounds, c1: float, c2: float
+) -> tuple[float | None, str | None]:
     """The lower bound for a bandit with the actions of the world as arms, or why there is none."""
     from monmdp.theory import lower_bound
 
@@ -73,7 +78,7 @@ def _lower_bound(problem: MonMDP, found: Bounds, c1: float, c2: float) -> tuple[
         return None, "no reward is ever shown"
     try:
         k = problem.mdp.n_actions
-        return lower_bound(k, found.rho, found.epsilon, found.delta, c1, c2), ""
+        return lower_bound(k, found.rho, found.epsilon, found.delta, c1, c2), None
     except MonMDPError as error:
         return None, str(error)
 
@@ -109,6 +114,12 @@ def _print_bounds(problem: MonMDP, found: Bounds, params: Mapping[str, str]) -> 
     )
     for symbol, value, meaning in rows:
         print(f"{symbol:<11} {value:>10.4g}   {meaning}")
+    if found.rho is not None and not found.observes_enough:
+        print()
+        print(
+            f"warning: m₁ visits of a pair may show nothing (ρ m₁ = {found.rho * found.m1:.2g}): "
+            "observing may end too early, and the promise then fails"
+        )
 
 
 def _command(world: str, words: list[str] | None, found: Bounds) -> str:
@@ -119,7 +130,7 @@ def _command(world: str, words: list[str] | None, found: Bounds) -> str:
     usual = MonitoredMBIEEB().hyper_parameters()
     chosen = theorem_agent(found).hyper_parameters()
     changed = [f"agent.{key}={value}" for key, value in chosen.items() if value != usual[key]]
-    return " ".join(["monmdp train", world, *(words or []), *changed])
+    return shlex.join(["monmdp", "train", world, *(words or []), *changed])
 
 
 @app.command()

@@ -217,7 +217,10 @@ def warmup() -> None:
         begin = time.perf_counter()
         experiment.train(problem, name, steps=100, evaluation="monte-carlo")
         config = agents.paper_config(name, problem.mdp.name, problem.monitor.name)
-        agents.make(config.for_training(100), problem).begin_episode()
+        stepwise = agents.make(config.for_training(100), problem)
+        stepwise.begin_episode()
+        here, action = {"env": 0, "mon": 0}, {"env": 0, "mon": 0}
+        stepwise.update(agents.Transition(here, action, None, 0.0, here, terminated=False))
         print(f"{name:<24} {time.perf_counter() - begin:.1f} s")
 
 

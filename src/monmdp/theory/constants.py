@@ -35,9 +35,9 @@ class Rewards:
     """What the theorem has to know of the rewards."""
 
     env_width: float = 2.0
-    """wᵉ, the largest rᵉ minus the least"""
+    """wᵉ, the width of the least interval with all rᵉ and 0, what an ended episode pays"""
     monitor_width: float = 2.0
-    """wᵐ, the largest rᵐ minus the least"""
+    """wᵐ, the same for rᵐ"""
     largest: float = 2.0
     """R = max |rᵉ| + max |rᵐ|"""
 
@@ -46,8 +46,8 @@ class Rewards:
         """Read them off a Mon-MDP."""
         low, high, paid = monmdp.mdp.r_min, monmdp.mdp.r_max, monmdp.monitor.reward
         return cls(
-            env_width=high - low,
-            monitor_width=float(paid.max() - paid.min()),
+            env_width=max(high, 0.0) - min(low, 0.0),
+            monitor_width=float(max(paid.max(), 0.0) - min(paid.min(), 0.0)),
             largest=max(abs(low), abs(high)) + float(abs(paid).max()),
         )
 
@@ -93,9 +93,19 @@ class Bounds:
         """κ*, constant: how many episodes observe."""
         return self.m3
 
+    @property
+    def observes_enough(self) -> bool:
+        """Whether m₁ visits of each pair show all rewards that can be seen, with chance 1 - δ.
+
+        m₁ and κ* do not depend on ρ. Where (1 - ρ)^m₁ is not small beside δ/(|S||A|), observing may
+        end before some reward was seen that can be, and its pair is taken for one of r_min.
+        """
+        pairs = self.n_states * self.n_actions
+        return self.rho is None or self.rho * self.m1 >= math.log(pairs / self.delta)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the numbers as plain Python objects, for JSON."""
-        return asdict(self)
+        return asdict(self) | {"observes_enough": self.observes_enough}
 
 
 def bounds(
@@ -220,10 +230,16 @@ def lower_bound(
         raise MonMDPError(f"epsilon must lie in (0, 1/8), got {epsilon:g}")
     if not 0 < number(delta, "delta") < math.exp(-4) / 4:
         raise MonMDPError(f"delta must lie in (0, e⁻⁴/4 = {math.exp(-4) / 4:.4g}), got {delta:g}")
-    for name, value in (("c1", c1), ("c2", c2)):
-        if number(value, name) <= 0:
-            raise MonMDPError(f"{name} must be positive, got {value:g}")
+    check_unknown_constants(c1, c2, delta)
     return c1 * k / (rho * epsilon**2) * math.log(c2 / delta)
+
+
+def check_unknown_constants(c1: float, c2: float, delta: float) -> None:
+    """Demand constants for which the lower bound says something."""
+    if number(c1, "c1") <= 0:
+        raise MonMDPError(f"c1 must be positive, got {c1:g}")
+    if number(c2, "c2") <= delta:
+        raise MonMDPError(f"c2 must be above delta = {delta:g}, got {c2:g}")
 
 
 def inside_unit(value: float, name: str) -> float:
@@ -239,10 +255,10 @@ def _checked_epsilon(epsilon: float, paid: Rewards, gamma: float) -> float:
     epsilon = number(epsilon, "epsilon")
     if epsilon <= 0:
         raise MonMDPError(f"epsilon must be positive, got {epsilon:g}")
-    span = (paid.env_width + paid.monitor_width) / (1 - gamma)
-    if epsilon >= span:
+    most = 2 * paid.largest / (1 - gamma)
+    if epsilon >= most:
         raise MonMDPError(
-            f"epsilon = {epsilon:g} asks for nothing: no two policies differ by {span:g} or more"
+            f"epsilon = {epsilon:g} asks for nothing: no two values differ by more than {most:g}"
         )
     return epsilon
 
