@@ -174,7 +174,10 @@ def test_by_default_all_agents_that_are_offered_are_compared(command):
     ("words", "message"),
     [
         (["--agents", "monitored-mbie-ee"], "did you mean 'monitored-mbie-eb'"),
-        (["--agents", "ucb,beta=1"], "has no parameter 'beta'"),
+        (["--agents", "ucb,beta=1"], "has no parameter 'beta'; monitored-mbie-eb"),
+        (["--agents", "mbie-eb,bottom=oracle"], "has no parameter 'bottom'; directed-e2"),
+        (["--steps", 10**20], "too large"),
+        (["--steps", 10**15], "test more rarely"),
         (["--agents", "ucb", "--seeds", 0], "--seeds"),
         (["--agents", "ucb", "roh=1"], "did you mean 'rho'"),
         (["--evaluation", "exat"], "exact"),

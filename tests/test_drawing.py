@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from monmdp import monitors, worlds
+from monmdp import make, monitors, solve, worlds
 from monmdp.drawing import draw_world, frame, gallery, policy_text, save, world_text
 from monmdp.drawing.picture import _pixels
 from monmdp.errors import MonMDPError
@@ -387,3 +387,11 @@ def test_drawing_loads_matplotlib_late_and_pyplot_never():
         "assert 'matplotlib.pyplot' not in sys.modules\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_tied_monitor_actions_have_letters_and_a_key():
+    solution = solve(make("loop", "switch"))
+    text = policy_text(solution.monmdp, solution.minimax.policy)
+    assert "a  NO-OP or TURN-OFF" in text  # while OFF both do nothing
+    assert "2  TURN-OFF" in text
+    assert "+  any" in text  # on the chest the episode ends

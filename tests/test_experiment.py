@@ -692,12 +692,38 @@ def test_the_end_return_is_the_mean_of_the_last_ten_tests_in_m():
     assert found.seeds_converged == 0
 
 
-def test_the_picture_shows_smoothed_returns_in_m():
+def test_the_picture_shows_returns_in_m_smoothed_as_in_the_paper():
+    returns = [1.0] + [0.0] * 99
+    figure = experiment.draw_runs({"a": [fake_run([0] * 100, returns)]}, monmdp.solve(_LOOP))
+    line = figure.axes[0].get_lines()[0]
+    np.testing.assert_allclose(line.get_ydata(), 0.9 ** np.arange(100))
+    assert "smoothed" in figure.texts[0].get_text()
+
+
+def test_short_curves_are_drawn_as_they_are():
     figure = experiment.draw_runs(
         {"a": [fake_run([0, 0, 0], [1.0, 0.0, 0.0])]}, monmdp.solve(_LOOP)
     )
-    line = figure.axes[0].get_lines()[0]
-    np.testing.assert_allclose(line.get_ydata(), [1, 0.9, 0.81])
+    np.testing.assert_array_equal(figure.axes[0].get_lines()[0].get_ydata(), [1, 0, 0])
+    assert "smoothed" not in figure.texts[0].get_text()
+
+
+def test_a_band_stays_within_what_the_seeds_reached():
+    runs = [fake_run([0, 0], [r, 1.0]) for r in (0.0, 1.0, 1.0, 1.0)]
+    figure = experiment.draw_runs({"a": runs}, monmdp.solve(_LOOP))
+    (band,) = figure.axes[0].collections
+    heights = band.get_paths()[0].vertices[:, 1]
+    assert heights.max() <= 1.0  # 0.75 ± 0.49 would be above all of them
+    assert heights.min() == pytest.approx(0.75 - 1.96 * 0.5 / 2)
+
+
+def test_the_axis_reaches_where_curves_end():
+    """A curve that falls is shown to its end, however far below the others that is."""
+    good, bad = [0.9] * 50, [0.0] * 49 + [-500.0]
+    runs = {name: [fake_run([0] * 50, r)] for name, r in (("good", good), ("bad", bad))}
+    axes = experiment.draw_runs(runs, monmdp.solve(_LOOP)).axes[0]
+    assert axes.get_ylim()[0] < -500
+    assert axes.get_yscale() == "symlog"
     many = experiment.draw_runs({str(i): [fake_run([0, 1])] for i in range(8)}, monmdp.solve(_LOOP))
     assert len(many.axes[0].get_lines()) == 9
 

@@ -36,6 +36,7 @@ def test_a_key_that_two_things_have_must_say_whose():
         ({"slip": "x"}, "slip must be a number"),
         ({"solvable": "maybe"}, "solvable must be true or false"),
         ({"time_limit": "soon"}, "time_limit must be a whole number"),
+        ({"time_limit": "5.5"}, "time_limit must be a whole number"),
         ({"time_limit": -1}, "time_limit must be a whole number of at least 1"),
         ({"start": "7,7"}, "lies outside the map"),
         ({"r_min": 5}, "above r_max|outside"),
@@ -132,3 +133,8 @@ def test_coercion(annotation, given, expected):
 def test_coercion_refuses(annotation, given):
     with pytest.raises(MonMDPError, match="here: p must be"):
         Parameter("p", annotation, None).coerce(given, "here")
+
+
+def test_whole_numbers_may_be_written_as_1e3():
+    assert worlds.make("empty", time_limit="1e3").time_limit == 1000
+    assert worlds.make("empty", time_limit="+20").time_limit == 20

@@ -163,6 +163,7 @@ def test_ablations_on_random_problems(name, problem_seed, growth, gamma, scale, 
 def test_learners_on_random_problems(
     name, problem_seed, treatment, gamma, alpha, epsilon, r0, q_init
 ):
+    r0 = r0 if treatment["bottom"] == "reward-model" else None
     config = agents.config(
         name, gamma=gamma, alpha=alpha[0], alpha_end=alpha[1], epsilon=epsilon[0],
         epsilon_end=epsilon[1], r0=r0, q_init=q_init, **treatment,
@@ -311,6 +312,20 @@ def test_directed_e2_says_what_memory_it_takes_and_refuses_too_much():
             refused()
 
 
+def test_directed_e2_says_so_when_there_is_no_room(monkeypatch):
+    real = np.full
+
+    def full(shape, *rest):
+        if np.prod(shape) > 10**6:
+            raise MemoryError
+        return real(shape, *rest)
+
+    problem = monmdp.make("bottleneck", "n-experts")
+    monkeypatch.setattr(np, "full", full)
+    with pytest.raises(MonMDPError, match="no room for the 107,827,200 bytes"):
+        DirectedE2(anneal_steps=1).state(problem.shape, 0.0)
+
+
 def test_what_is_annealed_needs_to_know_how_long():
     problem = monmdp.make("empty", "ask")
     with pytest.raises(MonMDPError, match="anneal_steps"):
@@ -330,6 +345,8 @@ def test_what_is_annealed_needs_to_know_how_long():
         ({"bottom": "orcle"}, "did you mean 'oracle'"),
         ({"bottom": "constant"}, "needs constant"),
         ({"constant": 1.0}, "goes with bottom=constant"),
+        ({"bottom": "ignore", "r0": -10}, "r0=… goes with bottom=reward-model"),
+        ({"anneal_steps": 10**20}, "too large"),
         ({"anneal_steps": 0}, "anneal_steps"),
         ({"r0": "low"}, "r0 must be a number"),
     ],

@@ -129,6 +129,8 @@ def test_observing_may_be_too_short_where_rewards_are_hardly_ever_shown():
     ("change", "message"),
     [
         ({"epsilon": 0}, "epsilon must be positive"),
+        ({"epsilon": 1e-300}, "too small to compute with"),
+        ({"delta": 1e-320}, "too small to compute with"),
         ({"epsilon": 500}, "asks for nothing: no two values differ by more than 400"),
         ({"delta": 0}, r"delta must lie in \(0, 1\)"),
         ({"delta": 1}, r"delta must lie in \(0, 1\)"),
@@ -181,6 +183,11 @@ def test_the_theorems_agent():
     assert 0.99**agent.sweeps <= 2**-52 < 0.99 ** (agent.sweeps - 1)
     run = monmdp.train(monmdp.make("loop", "ask"), agent, 200)
     assert run.curve["observe_episodes"][-1] == run.curve["episodes"][-1]  # κ* is huge
+
+
+def test_the_theorems_agent_needs_bounds():
+    with pytest.raises(MonMDPError, match="Bounds expected"):
+        theory.theorem_agent(monmdp.make("loop", "ask"))
 
 
 def test_models_are_solved_exactly():
@@ -378,3 +385,24 @@ def test_the_bandit_command(command, tmp_path):
     assert json.loads(command(*words, "--json")[1]) == law.to_dict()
     code, _, err = command("bandit", "--rhos", "1;2")
     assert (code, "with commas" in err) == (2, True)
+    code, _, err = command("bandit", "--png", "law.xyz", "--runs", 10**9)
+    assert (code, "must end in" in err) == (2, True)
+
+
+def test_extreme_values_of_the_theory_stay_finite():
+    extreme = sample_complexity(10**6, 1000, 1 - 1e-12, 1e-29, 1e-29, 1e-15, 10**6)
+    assert math.isfinite(extreme.bad_steps)
+    wide = Rewards(1e9, 1e9, 2e9)
+    found = sample_complexity(10**6, 9, 0.9999, 1e-9, 1e-9, 1e-9, 99, rewards=wide)
+    assert math.isfinite(found.beta)
+
+
+def test_elimination_with_a_tiny_delta_ends():
+    arm, _, _ = theory.eliminate(np.array([0.9, 0.1]), 1.0, 0.1, 1e-320, np.random.default_rng(0))
+    assert arm == 0
+
+
+def test_the_bandit_tells_its_progress():
+    told = []
+    theory.bandit_law((1.0, 0.5), k=2, epsilon=0.12, runs=2, progress=lambda *n: told.append(n))
+    assert told == [(1, 4), (2, 4), (3, 4), (4, 4)]

@@ -286,6 +286,8 @@ def _convert(value: Any, kind: type) -> Any:
     if isinstance(value, bool):
         return None
     try:
+        if kind is int and isinstance(value, str) and not value.strip().lstrip("+-").isdigit():
+            value = float(value)  # 2e6 is a whole number, too
         number = kind(value)
     except (TypeError, ValueError, OverflowError):
         return None

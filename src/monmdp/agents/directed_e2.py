@@ -69,8 +69,8 @@ class DirectedE2(QLearning):
         if needed > self.memory_limit:
             raise MonMDPError(
                 f"agent 'directed-e2' learns Ψ from each of {pairs:,} joint pairs to each of them, "
-                f"which takes {needed:,} bytes; the limit is memory_limit={self.memory_limit:.3g} "
-                "bytes for each seed that is trained at a time. Set it higher if there is room"
+                f"which takes {needed:,} bytes; memory_limit is {self.memory_limit:,.0f} bytes for "
+                "each seed that is trained at a time. Set it higher if there is room"
             )
 
     def state(self, shape: Shape, r_min: float, model: MonMDP | None = None) -> State:
@@ -81,10 +81,16 @@ class DirectedE2(QLearning):
         n_states, n_actions = learner.q.shape
         n_goals = n_states * n_actions
         kind = OracleState if self.sees_hidden_rewards else State
+        try:
+            psi = np.full((n_states, n_actions, n_goals), self.psi_init)
+        except MemoryError:
+            raise MonMDPError(
+                f"there is no room for the {psi_bytes(shape):,} bytes that Ψ takes"
+            ) from None
         return kind(
             beta_bar=self.beta_bar,
             learner=learner,
-            psi=np.full((n_states, n_actions, n_goals), self.psi_init),
+            psi=psi,
             psi_best=np.full((n_states, n_goals), self.psi_init),
         )
 

@@ -75,6 +75,8 @@ class QLearning(AgentConfig):
             raise MonMDPError("bottom=constant needs constant=…, the reward that stands for ⊥")
         if self.bottom != "constant" and self.constant is not None:
             raise MonMDPError("constant=… goes with bottom=constant")
+        if self.bottom != "reward-model" and self.r0 is not None:
+            raise MonMDPError("r0=… goes with bottom=reward-model: nothing else uses r̂")
         if self.anneal_steps is not None:
             whole_number(self.anneal_steps, "anneal_steps", at_least=1)
 

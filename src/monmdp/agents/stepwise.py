@@ -53,7 +53,7 @@ class Agent:
                 )
             r_min = model.mdp.r_min
         self.config, self.r_min = config, number(r_min, "r_min")
-        self.rng = np.random.default_rng(whole_number(seed, "seed", at_least=0))
+        self.rng = np.random.default_rng(whole_number(seed, "seed", at_least=0, at_most=None))
         known = model if config.needs_model else None
         self.state: Any = config.state(self.shape, self.r_min, known)
         self._revealed = False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -95,6 +96,17 @@ def problem_or_names(
         where = " (it comes before the parameters)" if words else ""
         raise MonMDPError(f"which monitor?{where} one of {', '.join(monitors.registry)}")
     return world, words[0], parse_assignments(words[1:])
+
+
+def print_table(lines: Sequence[Sequence[str]], right: Sequence[int] = ()) -> None:
+    """Print lines of cells in columns as wide as they need; those in `right` end together."""
+    widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
+    for line in lines:
+        cells = [
+            cell.rjust(width) if i in right else cell.ljust(width)
+            for i, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ]
+        print("  ".join(cells).rstrip())
 
 
 def short(value: float) -> str:

@@ -60,18 +60,21 @@ def list_names(as_json: AsJson = False) -> None:
         print(f"{kind}:")
         before: Sequence[str] = []
         for name, entry in entries.items():
-            print(f"  {name:<18} {entry['about']}")
-            if entry["parameters"] != before:
-                indent = " " * 23
-                text = "  ".join(entry["parameters"])
-                print(textwrap.fill(text, 100, initial_indent=indent, subsequent_indent=indent))
+            print(f"  {name:<20} {entry['about']}")
+            same = entry["parameters"] == before
+            text = "(parameters as above)" if same else "  ".join(entry["parameters"])
+            indent = " " * 25
+            print(textwrap.fill(text, 100, initial_indent=indent, subsequent_indent=indent))
             before = entry["parameters"]
         print()
-    print("A world can also be a map file (path/to/map.txt), module:object, or gymnasium:ENV-ID;")
-    print(
-        "a monitor or an agent can also be module:object. Parameters are written key=value; where"
-    )
-    print("a key is ambiguous, world.key=value, monitor.key=value or agent.key=value.")
+    print(ENDING)
+
+
+ENDING = """\
+A world can also be a map file (path/to/map.txt), module:object, or gymnasium:ENV-ID; a monitor or
+an agent can also be module:object. Parameters are written key=value; where a key is ambiguous,
+world.key=value, monitor.key=value or agent.key=value. The name of an agent stands for the paper's
+settings; some of them depend on the world and the monitor."""
 
 
 @app.command()

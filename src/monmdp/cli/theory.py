@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import math
 import shlex
-from collections.abc import Mapping
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from monmdp.cli.app import AsJson, Words, World, app, make_problem
+from monmdp.cli.app import AsJson, Words, World, app, make_problem, print_table
 from monmdp.errors import MonMDPError
 
 if TYPE_CHECKING:
@@ -53,18 +55,19 @@ def theory(
     if as_json:
         names = {"world": problem.mdp.name, "monitor": problem.monitor.name, "parameters": params}
         lower = {"lower_bound": least, "not_applicable": why_not, "c1": c1, "c2": c2}
-        print(json.dumps(names | found.to_dict() | lower, indent=2))
+        command = {"train": _command(world, words, found)}
+        print(json.dumps(names | found.to_dict() | lower | command, indent=2))
         return
     _print_bounds(problem, found, params)
     k = problem.mdp.n_actions
     print()
     print(f"lower bound (bandits with k = {k} arms, rewards shown with chance ρ)")
     if least is None:
-        print(f"  not applicable: {why_not}")
+        print(f"  not applicable: {why_not}; try --eps 0.1 --delta 0.004")
     else:
         print(f"  E[T-1] ≥ c₁ k/(ρε²) ln(c₂/δ) = {least:.3g} pulls, with c₁ = {c1:g}, c₂ = {c2:g}")
     print()
-    print("run the theorem's agent:")
+    print(f"run the theorem's agent (its first {found.m3 + 1:.3g} episodes all observe):")
     print(f"  {_command(world, words, found)}")
 
 
@@ -150,7 +153,12 @@ def bandit(
     from monmdp import drawing
     from monmdp.theory import bandit_law
 
-    law = bandit_law(_numbers(rhos), k=arms, epsilon=eps, delta=delta, runs=runs, seed=seed)
+    if png is not None:
+        drawing.picture_format(png)
+    with _bar(shown=not as_json) as tell:
+        law = bandit_law(
+            _numbers(rhos), k=arms, epsilon=eps, delta=delta, runs=runs, seed=seed, progress=tell
+        )
     if as_json:
         print(json.dumps(law.to_dict(), indent=2))
     else:
@@ -158,20 +166,42 @@ def bandit(
             f"{law.k} arms, one better by ε = {law.epsilon:g}; δ = {law.delta:g}; {runs} runs each"
         )
         print()
-        print("rho      pulls until sure  shown  right arm")
+        lines = [("rho", "pulls until sure", "±", "shown", "right arm")]
         for i, rho in enumerate(law.rho):
             mean, half = law.pulls[i].mean(), 1.96 * law.pulls[i].std(ddof=1) / math.sqrt(runs)
-            print(
-                f"{rho:<8g} {mean:>9,.0f} ± {half:<6,.0f}{law.shown[i].mean():>7,.0f}"
-                f"  {100 * law.correct[i]:.4g} %"
+            lines.append(
+                (
+                    f"{rho:g}",
+                    f"{mean:,.0f}",
+                    f"{half:,.0f}",
+                    f"{law.shown[i].mean():,.0f}",
+                    f"{100 * law.correct[i]:.4g} %",
+                )
             )
+        print_table(lines, right=(1, 2, 3, 4))
         print()
+        print("means over runs; ±: 95 % interval of the mean; shown: pulls whose reward was shown")
         low, high = law.interval
         print(f"pulls ∝ ρ^-b with b = {law.exponent:.3f}, 95 % interval {low:.3f} to {high:.3f}")
     if png is not None:
         drawing.save(law.draw(), png)
         if not as_json:
             print(f"picture: {png}")
+
+
+@contextmanager
+def _bar(*, shown: bool) -> Iterator[Callable[[int, int], None] | None]:
+    """A progress bar on the terminal; yields what to tell it."""
+    if not (shown and sys.stderr.isatty()):
+        yield None
+        return
+    with typer.progressbar(length=1, file=sys.stderr, label="runs") as bar:
+
+        def tell(done: int, runs: int) -> None:
+            bar.length = runs
+            bar.update(done - bar.pos)
+
+        yield tell
 
 
 def _numbers(text: str) -> list[float]:

@@ -18,7 +18,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from monmdp.cli.app import AsJson, Words, World, app, make_problem, problem_or_names, short
+from monmdp.cli.app import (
+    AsJson,
+    Words,
+    World,
+    app,
+    make_problem,
+    print_table,
+    problem_or_names,
+    short,
+)
 from monmdp.errors import MonMDPError
 
 if TYPE_CHECKING:
@@ -89,15 +98,15 @@ def train(
     solution = planning.solve(asked.monmdp, task.gamma)
     summary = experiment.summarize(runs, solution)
     picture = folder / "curve.png"
+    drawing.save(experiment.draw_runs({task.settings["agent"]: runs}, solution), picture)
     if as_json:
         result = dict(task.settings) | summary.to_dict() | {"preset": preset}
         print(json.dumps(result | {"out": str(folder), "seconds": seconds}, indent=2))
     else:
-        _print_training(task.settings, summary, runs)
+        _print_training(task.settings, asked.of_agent, summary, runs)
         found = f", {there} of them were there already" if there else ""
         print(f"runs                     {folder}  ({seconds:.1f} s{found})")
         print(f"picture                  {picture}")
-    drawing.save(experiment.draw_runs({task.settings["agent"]: runs}, solution), picture)
 
 
 @app.command()
@@ -149,6 +158,7 @@ def compare(
     solution = planning.solve(first.monmdp, first.gamma)
     table = experiment.compare(runs, solution)
     picture = _picture_of(tasks, n_seeds) if out is None else out / "compare.png"
+    drawing.save(experiment.draw_runs(runs, solution), picture)
     if as_json:
         problem = {key: first.settings[key] for key in ("world", "monitor", "problem_parameters")}
         settings = {key: first.settings[key] for key in ("steps", "every", "evaluation", "gamma")}
@@ -160,7 +170,6 @@ def compare(
         for name, reason in left_out.items():
             print(f"left out: {name} ({reason})")
         print(f"picture: {picture}  ({seconds:.1f} s)")
-    drawing.save(experiment.draw_runs(runs, solution), picture)
 
 
 @app.command()
@@ -240,13 +249,16 @@ def _train_seeds(
 ) -> list[Run]:
     """Train, with a progress bar; Ctrl-C leaves what is finished behind."""
     from monmdp.experiment import train_seeds
+    from monmdp.experiment.seeds import run_file
 
     try:
         with _stoppable(), _progress_bar(n_seeds, task.steps, shown=shown, label=label) as tell:
             return train_seeds(task, range(n_seeds), jobs=jobs, out=folder, progress=tell)
     except KeyboardInterrupt:
+        done = sum(run_file(folder, seed).exists() for seed in range(n_seeds))
         print(
-            f"\ninterrupted; finished seeds are in {folder}, the same command goes on from there",
+            f"\n{label}interrupted; {done} of {n_seeds} seeds are finished, in {folder}; the same "
+            "command goes on from there",
             file=sys.stderr,
         )
         raise typer.Exit(130) from None
@@ -345,13 +357,16 @@ def _progress_bar(
         yield tell
 
 
-def _print_training(settings: Mapping[str, Any], summary: Summary, runs: Sequence[Run]) -> None:
+def _print_training(
+    settings: Mapping[str, Any], of_agent: Mapping[str, Any], summary: Summary, runs: Sequence[Run]
+) -> None:
     from monmdp import drawing
     from monmdp.experiment.summary import END
 
     given = settings["problem_parameters"]
     parameters = "".join(f"  {key.partition('.')[2]}={value}" for key, value in given.items())
-    print(f"{settings['world']} / {settings['monitor']}{parameters}   {settings['agent']}")
+    own = "".join(f" {key}={value}" for key, value in of_agent.items())
+    print(f"{settings['world']} / {settings['monitor']}{parameters}   {settings['agent']}{own}")
     seeds = "1 seed" if summary.seeds == 1 else f"{summary.seeds} seeds"
     print(f"{seeds}, {settings['steps']:,} steps, {settings['evaluation']} evaluation")
     if settings["told_hidden_rewards"]:
@@ -388,6 +403,8 @@ def _print_training(settings: Mapping[str, Any], summary: Summary, runs: Sequenc
 
 
 def _print_comparison(settings: Mapping[str, Any], table: Comparison) -> None:
+    from monmdp.experiment.summary import END
+
     given = settings["problem_parameters"]
     parameters = "".join(f"  {key.partition('.')[2]}={value}" for key, value in given.items())
     best = table.rows[0].summary.episode_return_minimax
@@ -395,7 +412,8 @@ def _print_comparison(settings: Mapping[str, Any], table: Comparison) -> None:
     print(f"{settings['world']} / {settings['monitor']}{parameters}")
     print(
         f"{n} {'seed' if n == 1 else 'seeds, the same for all'}, {settings['steps']:,} steps, "
-        f"{settings['evaluation']} evaluation; minimax episode return {short(best)}"
+        f"{settings['evaluation']} evaluation with discount {settings['gamma']:g}; minimax episode "
+        f"return {short(best)}"
     )
     print()
     heads = ("agent", "end return", "area", "optimal", "steps to 1 %", "behind", "P(improvement)")
@@ -419,19 +437,17 @@ def _print_comparison(settings: Mapping[str, Any], table: Comparison) -> None:
                 "" if is_reference else chance,
             )
         )
-    widths = [max(len(line[i]) for line in lines) for i in range(len(heads))]
-    for line in lines:
-        print(
-            "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
-        )
+    print_table(lines, right=(3, 4))
     print()
-    print(textwrap.fill(LEGEND, 100))
+    tests = min(END, -(-settings["steps"] // settings["every"]))
+    print(textwrap.fill(f"end return: mean of the last {tests} tests. {LEGEND}", 100))
 
 
 LEGEND = (
-    "end return: mean of the last ten tests. area: mean of all tests. ±: 95 % interval over seeds. "
+    "area: mean of all tests. ±: 95 % interval over seeds. "
     "optimal: seeds whose test policy becomes minimax-optimal, within 1 %, and stays so. steps to "
-    "1 %: their median. behind: area of the reference minus the agent's, seed by seed. "
+    "1 %: their median. behind: area of the reference minus the agent's, seed by seed (negative: "
+    "ahead). "
     "P(improvement): chance that a run of the reference has a larger area than one of the agent."
 )
 

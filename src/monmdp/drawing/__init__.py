@@ -6,7 +6,7 @@ Matplotlib is touched.
 """
 
 from monmdp.drawing.curves import learning_curves, power_law
-from monmdp.drawing.picture import draw_world, frame, gallery, save
+from monmdp.drawing.picture import draw_world, frame, gallery, picture_format, save
 from monmdp.drawing.text import grid_text, policy_text, sparkline, world_text
 
 __all__ = [
@@ -15,6 +15,7 @@ __all__ = [
     "gallery",
     "grid_text",
     "learning_curves",
+    "picture_format",
     "policy_text",
     "power_law",
     "save",

@@ -24,7 +24,7 @@ MANY = 4
 
 def learning_curves(
     step: IntArray,
-    curves: Mapping[str, tuple[FloatArray, FloatArray]],
+    curves: Mapping[str, tuple[FloatArray, FloatArray, FloatArray]],
     *,
     minimax: float,
     title: str,
@@ -34,22 +34,26 @@ def learning_curves(
 
     Args:
         step: [checkpoint] training steps.
-        curves: name -> ([checkpoint] mean, [checkpoint] half width of the interval; NaN: none).
+        curves: name -> [checkpoint] mean, and lower and upper end of the band (NaN: none).
         minimax: the return that the minimax-optimal policy gets.
         title: above the picture.
         note: below it; says what is averaged and what the band is.
     """
+    from matplotlib.ticker import MaxNLocator
+
     many = len(curves) > MANY
     figure = new_figure(9.0 if many else 7.0, 4.2)
     axes = figure.add_axes((0.09, 0.2, 0.66, 0.7) if many else (0.11, 0.2, 0.86, 0.7))
-    for i, (name, (mean, half)) in enumerate(curves.items()):
+    for i, (name, (mean, lower, upper)) in enumerate(curves.items()):
         colour, line = COLOURS[i % len(COLOURS)], LINES[i // len(COLOURS) % len(LINES)]
-        axes.fill_between(step, mean - half, mean + half, color=colour, alpha=0.2, linewidth=0)
+        faint = 0.08 if many else 0.2
+        axes.fill_between(step, lower, upper, color=colour, alpha=faint, linewidth=0)
         axes.plot(step, mean, color=colour, linestyle=line, linewidth=1.8, label=name)
     axes.axhline(minimax, color="black", linestyle="--", linewidth=1.2, label="minimax-optimal")
-    # The first steps may be far below all that follows: start the axis where the curve arrives.
-    means = np.concatenate([mean for mean, _ in curves.values()])
-    low, high = float(np.quantile(means, 0.02)), max(float(means.max()), minimax)
+    # A few tests may be far below all others, the first most of all. Where a curve ends counts.
+    means = [mean for mean, _, _ in curves.values()]
+    low = float(min(min(np.quantile(mean, 0.02), mean[-1]) for mean in means))
+    lowest, high = float(np.min(means)), max(float(np.max(means)), minimax)
     margin = 0.08 * max(high - low, 1e-3)
     axes.set_ylim(low - margin, high + margin)
     unit = max(1.0, abs(minimax))
@@ -58,12 +62,13 @@ def learning_curves(
         axes.set_ylim(low - 0.1 * abs(low), high + 0.5 * unit)
         axes.yaxis.set_major_formatter(lambda y, _: f"{y:,g}")
         note += f"; linear within ±{unit:.3g}, logarithmic beyond"
-    if means.min() < low - margin:
-        note += f"; the first points, down to {means.min():.3g}, are below the axis"
+    if lowest < low - margin:
+        note += f"; a few points, down to {lowest:.3g}, are below the axis"
     axes.set_xlim(0, max(int(step[-1]), 1))
     axes.set_title(title, fontsize=11, loc="left")
     axes.set_xlabel("training steps")
     axes.set_ylabel("discounted test return")
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.xaxis.set_major_formatter(lambda x, _: f"{x:,.0f}")
     axes.spines[["top", "right"]].set_visible(False)
     place = {"loc": "center left", "bbox_to_anchor": (1.02, 0.5)} if many else {"loc": "best"}

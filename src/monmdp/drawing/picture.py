@@ -113,14 +113,19 @@ def frame(monmdp: MonMDP, se: int, sm: int, *, caption: str) -> Image:
     return np.concatenate([image, strip])
 
 
+def picture_format(path: str | os.PathLike[str]) -> str:
+    """Return the suffix of a picture's name, or say what it must be."""
+    suffix = Path(path).suffix.lower()
+    if suffix not in SUFFIXES:
+        raise MonMDPError(f"{path}: a picture's name must end in {', '.join(SUFFIXES)}")
+    return suffix
+
+
 def save(figure: Figure, path: str | os.PathLike[str]) -> None:
     """Write a figure as PNG, SVG or PDF, by the name's suffix; all of it or nothing."""
     from matplotlib import rc_context
 
-    path = Path(path)
-    suffix = path.suffix.lower()
-    if suffix not in SUFFIXES:
-        raise MonMDPError(f"{path}: a picture's name must end in {', '.join(SUFFIXES)}")
+    path, suffix = Path(path), picture_format(path)
     # Without dates and random ids the same figure gives the same bytes.
     undated = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(suffix)
     with rc_context({"svg.hashsalt": "monmdp"}):

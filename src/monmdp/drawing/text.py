@@ -258,13 +258,24 @@ def _map_block(
     if (mon == mon[0]).all():
         lines.append(f"monitor action {_either(monitor_actions, mon[0])} everywhere")
     else:
-        several = mon.sum(axis=1) > 1
+        signs = _signs(mon)
         lines += ["monitor actions:"]
-        lines += lay_out(lambda s: SEVERAL if several[s] else str(np.argmax(mon[s])))
-        used = mon[~several].any(axis=0)
-        lines += [f"{a}  {label}" for a, label in enumerate(monitor_actions) if used[a]]
-        lines += [f"{SEVERAL}  several are tied"] if several.any() else []
+        lines += lay_out(lambda s: signs[mon[s].tobytes()])
+        key = {signs[chosen.tobytes()]: _either(monitor_actions, chosen) for chosen in mon}
+        lines += [f"{sign}  {key[sign] if sign != SEVERAL else 'any'}" for sign in sorted(key)]
     return lines
+
+
+def _signs(mon: BoolArray) -> dict[bytes, str]:
+    """A character for each set of monitor actions: its number, a letter if several are tied."""
+    letters = iter("abcdefghijklmnopqrstuvwxyz")
+    signs: dict[bytes, str] = {}
+    for chosen in mon:
+        if chosen.tobytes() not in signs:
+            alone, free = chosen.sum() == 1, chosen.all()
+            sign = str(np.argmax(chosen)) if alone else SEVERAL if free else next(letters, SEVERAL)
+            signs[chosen.tobytes()] = sign
+    return signs
 
 
 def _glyph(mdp: MDP, chosen: BoolArray) -> str:

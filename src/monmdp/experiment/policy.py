@@ -74,7 +74,7 @@ class Policy(FrozenArrays):
             )
         gamma, limit = checked_gamma(gamma), checked_limit(monmdp)
         drawn = checked_evaluation(evaluation, episodes)
-        rng = np.random.default_rng(whole_number(seed, "seed", at_least=0))
+        rng = np.random.default_rng(whole_number(seed, "seed", at_least=0, at_most=None))
         scores, policies = np.zeros((1, len(SCORES))), self.probability[None].copy()
         tables = own_tables(monmdp)
         evaluate(tables, chances(monmdp), policies, gamma, limit, drawn, rng, scores)

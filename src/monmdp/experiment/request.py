@@ -25,6 +25,8 @@ class Request:
     """a configuration, or what makes an agent in plain Python from (shape, rng)"""
     parameters: Mapping[str, Any]
     """parameters of the world and the monitor that were given, by hand or by the preset"""
+    of_agent: Mapping[str, Any]
+    """parameters of the agent that were given by hand"""
 
 
 def request(
@@ -64,6 +66,7 @@ def request(
     if not ours:  # the first two parameters are given by `train`
         own = dict(list(scope.parameters.items())[2:])
         scope = Scope(scope.what, own, scope.open_ended)
+    _check_owner(params or {}, scopes | {"agent": scope}, what)
     chosen = assign(params or {}, scopes | {"agent": scope})
 
     given: dict[str, Any] = {}
@@ -79,13 +82,29 @@ def request(
         given = {f"{part}.{key}": v for part, keys in parts.items() for key, v in keys.items()}
         monmdp = catalogue.make(world, monitor, **given)  # type: ignore[arg-type]
     if not ours:
-        return Request(monmdp, partial(factory, **chosen["agent"]), given)
+        return Request(monmdp, partial(factory, **chosen["agent"]), given, chosen["agent"])
     by_agent = {k: v for k, v in changes["agent"].items() if k in scope.parameters}
     if agent in agents.KINDS:
         config = agents.paper_config(agent, monmdp.mdp.name, monmdp.monitor.name)
         start = config.hyper_parameters()
     made = call(factory, what, start | by_agent | chosen["agent"])
-    return Request(monmdp, agents.registry.checked(made, what), given)
+    return Request(monmdp, agents.registry.checked(made, what), given, chosen["agent"])
+
+
+def _check_owner(params: Mapping[str, Any], scopes: Mapping[str, Scope], what: str) -> None:
+    """Say whose a parameter is if it is none of this agent's but of another one's."""
+    known = {name for scope in scopes.values() for name in scope.parameters}
+    if any(scope.open_ended for scope in scopes.values()):
+        return
+    for key in params:
+        name = key.removeprefix("agent.")
+        owners = [
+            agent
+            for agent, kind in agents.KINDS.items()
+            if name not in known and name in scope_of(kind, agent).parameters
+        ]
+        if owners:
+            raise MonMDPError(f"{what} has no parameter {name!r}; {', '.join(owners)} have it")
 
 
 def parse_agents(text: str) -> dict[str, tuple[str, dict[str, str]]]:

@@ -50,7 +50,7 @@ def train_seeds(
             are not done again.
         progress: called with a seed and its steps done, now and then.
     """
-    seeds = [whole_number(seed, "seed", at_least=0) for seed in seeds]
+    seeds = [whole_number(seed, "seed", at_least=0, at_most=None) for seed in seeds]
     if not seeds:
         raise MonMDPError("at least one seed is needed")
     jobs = whole_number(jobs, "jobs", at_least=1)

@@ -46,7 +46,7 @@ def _fingerprint(monmdp: MonMDP) -> str:
 
 def streams(monmdp: MonMDP, seed: int) -> Streams:
     """Return the seeds of a run's random streams."""
-    seed = whole_number(seed, "seed", at_least=0)
+    seed = whole_number(seed, "seed", at_least=0, at_most=None)
     problem = int(fingerprint(monmdp), 16)
     words = [np.random.SeedSequence([seed, problem, role]).generate_state(4) for role in range(3)]
     return Streams(*(int.from_bytes(word.astype("<u4").tobytes(), "little") for word in words))

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 END = 10
 """checkpoints at the end over which the end return is taken"""
+SMOOTHED = 100
+"""curves of at least so many checkpoints are smoothed before they are drawn"""
 
 
 def smooth(raw: ArrayLike, old: float = 0.9) -> FloatArray:
@@ -95,24 +97,34 @@ def summarize(runs: Sequence[Run], solution: Solution) -> Summary:
 
 
 def draw_runs(runs: Mapping[str, Sequence[Run]], solution: Solution) -> Figure:
-    """Draw the learning curves of one or more agents on one problem."""
-    curves = {}
-    for name, of_seeds in runs.items():
-        smoothed = smooth(np.array([run.curve["episode_return"] for run in of_seeds]))
-        curves[name] = (smoothed.mean(axis=0), half_width(smoothed))
+    """Draw the learning curves of one or more agents on one problem.
+
+    Curves of so many tests as the paper has are smoothed as there; shorter ones would be distorted.
+    """
     any_runs = next(iter(runs.values()))
     settings = any_runs[0].settings
+    smoothed = len(any_runs[0].step) >= SMOOTHED
+    curves = {}
+    for name, of_seeds in runs.items():
+        returns = np.array([run.curve["episode_return"] for run in of_seeds])
+        returns = smooth(returns) if smoothed else returns
+        mean, half = returns.mean(axis=0), half_width(returns)
+        # No mean lies outside the range of what it is the mean of.
+        lower = np.maximum(mean - half, returns.min(axis=0))
+        curves[name] = mean, lower, np.minimum(mean + half, returns.max(axis=0))
     given = "".join(
         f", {key.partition('.')[2]}={value}"
         for key, value in settings.get("problem_parameters", {}).items()
     )
     drawn = f", {settings['episodes']} episodes a point" if settings["episodes"] else ""
-    band = "; band: 95 % interval of the mean, ±1.96 sd/√n" if len(any_runs) > 1 else ""
+    several = len(any_runs) > 1
+    band = "; band: 95 % interval of the mean, ±1.96 sd/√n, within their range" if several else ""
+    over = "; every seed smoothed by an exponential moving average (0.9 old, 0.1 new)"
     return learning_curves(
         any_runs[0].step,
         curves,
         minimax=solution.episode_return,
         title=f"{settings['world']} / {settings['monitor']}{given}",
-        note=f"mean over n = {len(any_runs)} seeds{band}; {settings['evaluation']} evaluation"
-        f"{drawn}; every seed smoothed by an exponential moving average (0.9 old, 0.1 new)",
+        note=f"mean over n = {len(any_runs)} seed{'s' if several else ''}{band}; "
+        f"{settings['evaluation']} evaluation{drawn}{over if smoothed else ''}",
     )

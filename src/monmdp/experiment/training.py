@@ -47,6 +47,8 @@ EVERY = 100
 EPISODES = 100
 """episodes that Monte Carlo evaluation draws at a checkpoint, as in the paper"""
 
+MOST_TESTS = 10_000_000
+"""tests that a run may have; their scores are kept in memory"""
 BUFFER = 1_000_000
 """probabilities of policies that wait for their test"""
 
@@ -177,6 +179,11 @@ def prepare(
         agent = agent.for_training(steps)
     who = _identity(agent)
     every = whole_number(every, "every", at_least=1)
+    if steps // every > MOST_TESTS:
+        raise MonMDPError(
+            f"{steps:,} steps with a test every {every:,} are {steps // every:,} tests; the limit "
+            f"is {MOST_TESTS:,}, so test more rarely (every=…)"
+        )
     eval_episodes = checked_evaluation(evaluation, episodes)
     gamma = checked_gamma(who.gamma if gamma is None else gamma)
     limit = checked_limit(monmdp)
@@ -306,7 +313,7 @@ def train(
 
 def carry_out(task: Task, seed: int, progress: Progress | None = None) -> Run:
     """Do a task for one seed."""
-    seed = whole_number(seed, "seed", at_least=0)
+    seed = whole_number(seed, "seed", at_least=0, at_most=None)
     monmdp, seeds = task.monmdp, streams(task.monmdp, seed)
     env_rng, agent_rng, eval_rng = (np.random.default_rng(s) for s in seeds)
     state: Any

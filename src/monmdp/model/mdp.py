@@ -420,14 +420,20 @@ class MDP(FrozenArrays):
         )
 
 
-def whole_number(value: Any, what: str, at_least: int) -> int:
-    """Return `value` as an int of at least `at_least`, or say what is wrong."""
+LARGEST = 2**62
+"""the largest number of anything: what compiled code can count to"""
+
+
+def whole_number(value: Any, what: str, at_least: int, at_most: int | None = LARGEST) -> int:
+    """Return `value` as an int within these bounds, or say what is wrong."""
     try:
         exact = int(value) == value and not isinstance(value, bool)
     except (TypeError, ValueError, OverflowError):
         exact = False
     if not exact or int(value) < at_least:
         raise MonMDPError(f"{what} must be a whole number of at least {at_least}, got {value!r}")
+    if at_most is not None and int(value) > at_most:
+        raise MonMDPError(f"{what} = {value} is too large, the limit is {at_most}")
     return int(value)
 
 

@@ -9,7 +9,7 @@ than all others by ε), and the exponent b of E[T - 1] ∝ ρ^-b is fitted.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -52,7 +52,8 @@ def eliminate(
                     total[arm] += reward
                     n = shown[arm]
                     guess[arm] = total[arm] / n
-                    radius[arm] = math.sqrt(math.log(4.0 * k * n * n / delta) / (2.0 * n))
+                    log = math.log(4.0 * k * n * n) - math.log(delta)
+                    radius[arm] = math.sqrt(log / (2.0 * n))
         floor = -np.inf
         for arm in range(k):
             if playing[arm]:
@@ -133,6 +134,7 @@ def bandit_law(
     delta: float = 0.004,
     runs: int = 100,
     seed: int = 0,
+    progress: Callable[[int, int], None] | None = None,
 ) -> BanditLaw:
     """Play bandits for several ρ and fit how the number of pulls grows.
 
@@ -143,26 +145,24 @@ def bandit_law(
         delta: δ, the chance to be wrong.
         runs: how many runs for each ρ.
         seed: of all randomness.
+        progress: called with the number of runs done, and of all.
     """
     chances = np.array([number(r, "rho") for r in rhos])
     if len(np.unique(chances)) < 2 or not ((chances > 0) & (chances <= 1)).all():
         raise MonMDPError(f"rhos: two or more different values in (0, 1] expected, got {rhos!r}")
     k, runs = whole_number(k, "k", at_least=2), whole_number(runs, "runs", at_least=2)
-    seed, delta = whole_number(seed, "seed", at_least=0), inside_unit(delta, "delta")
+    seed, delta = whole_number(seed, "seed", at_least=0, at_most=None), inside_unit(delta, "delta")
     if not 0 < number(epsilon, "epsilon") < 1 / 8:
         raise MonMDPError(f"epsilon must lie in (0, 1/8), got {epsilon:g}")
     mean = np.full(k, 0.5)
     mean[0] += epsilon
     play = compiled(eliminate)
-    results = np.array(
-        [
-            [
-                play(mean, float(rho), epsilon, delta, np.random.default_rng([seed, i, run]))
-                for run in range(runs)
-            ]
-            for i, rho in enumerate(chances)
-        ]
-    )
+    results = np.empty((len(chances), runs, 3), dtype=np.int64)
+    for i, run in np.ndindex(len(chances), runs):
+        rng = np.random.default_rng([seed, i, run])
+        results[i, run] = play(mean, float(chances[i]), epsilon, delta, rng)
+        if progress is not None:
+            progress(i * runs + run + 1, len(chances) * runs)
     arm, pulls, shown = (results[:, :, column] for column in range(3))
     rng = np.random.default_rng([seed, len(chances)])
     chosen = rng.integers(runs, size=(RESAMPLES, len(chances), runs))

@@ -29,6 +29,9 @@ from monmdp.planning.policy_iteration import checked_gamma
 
 Constants = Literal["sound", "paper"]
 
+TOO_SMALL = 1e-30
+"""of ε and δ: with γ up to 1 - 10⁻¹⁵ everything stays within floating point numbers"""
+
 
 @dataclass(frozen=True)
 class Rewards:
@@ -177,6 +180,8 @@ def sample_complexity(
     delta1 = delta2 = delta / 4 if constants == "sound" else 6 * delta / 5
     log_sets = _log_of_sets(size)
 
+    if min(epsilon, delta) < TOO_SMALL:
+        raise MonMDPError(f"epsilon and delta below {TOO_SMALL:g} are too small to compute with")
     m1 = _larger_root(8 / tau1**2, log_sets + math.log(2 * pairs / delta1))
     log_rewards = math.log(6 * pairs / delta2)
     needed = [

@@ -26,6 +26,8 @@ def theorem_agent(bounds: Bounds) -> MonitoredMBIEEB:
     Exactly is: by so many sweeps of value iteration that γ to that power is below the precision of
     floating point numbers.
     """
+    if not isinstance(bounds, Bounds):
+        raise MonMDPError(f"Bounds expected, from theory.bounds; got {bounds!r}")
     exact = math.log(sys.float_info.epsilon) / math.log(bounds.gamma) if bounds.gamma > 0 else 1
     return MonitoredMBIEEB(
         gamma=bounds.gamma,
