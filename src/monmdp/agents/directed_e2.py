@@ -49,7 +49,7 @@ class DirectedE2(QLearning):
     """Ψ₀"""
     beta_bar: float = 0.01
     """β̄: explore while ln t / N(goal) is above it"""
-    memory_limit: float = 2e9
+    memory_limit: int = 2_000_000_000
     """bytes that Ψ may take; a problem that needs more is refused"""
 
     def check(self) -> None:
@@ -69,7 +69,7 @@ class DirectedE2(QLearning):
         if needed > self.memory_limit:
             raise MonMDPError(
                 f"agent 'directed-e2' learns Ψ from each of {pairs:,} joint pairs to each of them, "
-                f"which takes {needed:,} bytes; memory_limit is {self.memory_limit:,.0f} bytes for "
+                f"which takes {needed:,} bytes; memory_limit is {self.memory_limit:,} bytes for "
                 "each seed that is trained at a time. Set it higher if there is room"
             )
 
