@@ -15,7 +15,6 @@ from conftest import MONITORS, WORLDS, random_monmdp, seeds
 from monmdp import MonMDPError, agents, experiment, planning
 from monmdp.agents import DirectedE2, EpsilonGreedy, Transition
 from monmdp.agents.base import AgentConfig
-from monmdp.agents.directed_e2 import psi_bytes
 from monmdp.agents.greedy import TIE
 from monmdp.agents.q_learning import QLearning
 from monmdp.envs import MonMDPEnv
@@ -302,7 +301,8 @@ def test_directed_e2_stops_exploring_when_every_pair_was_visited_often():
 def test_directed_e2_says_what_memory_it_takes_and_refuses_too_much():
     problem = monmdp.make("bottleneck", "n-experts")
     state = DirectedE2(anneal_steps=1).state(problem.shape, 0.0)
-    assert psi_bytes(problem.shape) == state.psi.nbytes + state.psi_best.nbytes == 107_827_200
+    needed = DirectedE2().memory(problem.shape)
+    assert needed == state.psi.nbytes + state.psi_best.nbytes == 107_827_200
     small = agents.config("directed-e2", memory_limit=1e8)
     for refused in (
         lambda: experiment.prepare(problem, small, 100),
@@ -310,6 +310,21 @@ def test_directed_e2_says_what_memory_it_takes_and_refuses_too_much():
     ):
         with pytest.raises(MonMDPError, match="107,827,200 bytes"):
             refused()
+
+
+def test_no_more_agents_are_trained_at_a_time_than_fit_into_memory(monkeypatch):
+    from monmdp.experiment import seeds as training_seeds
+
+    problem = monmdp.make("bottleneck", "n-experts")
+    for name, memory, expected in (
+        ("directed-e2", 400_000_000, 2),  # 80 % of it hold two
+        ("directed-e2", 1_000, 1),
+        ("directed-e2", None, 8),
+        ("monitored-mbie-eb", 1_000, 8),
+    ):
+        monkeypatch.setattr(training_seeds, "machine_memory", lambda memory=memory: memory)
+        task = experiment.prepare(problem, name, 100)
+        assert training_seeds.jobs_that_fit(task, 8) == expected
 
 
 def test_directed_e2_says_so_when_there_is_no_room(monkeypatch):

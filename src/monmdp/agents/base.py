@@ -104,6 +104,11 @@ class AgentConfig:
         """
         raise NotImplementedError
 
+    def memory(self, shape: Shape) -> int:
+        """Return the bytes of a table so large that it limits how many agents fit; usually 0."""
+        del shape
+        return 0
+
     def for_training(self, steps: int) -> Self:
         """Return the configuration for a training of so many steps, if that makes a difference."""
         del steps

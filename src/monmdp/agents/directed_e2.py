@@ -62,10 +62,16 @@ class DirectedE2(QLearning):
         if model is not None:
             self.check_memory(model.shape)
 
+    def memory(self, shape: Shape) -> int:
+        """Return the bytes that Ψ takes, with its maxima."""
+        n_se, n_sm, n_ae, n_am = shape
+        n_states, n_actions = n_se * n_sm, n_ae * n_am
+        return 8 * n_states * (n_actions + 1) * n_states * n_actions
+
     def check_memory(self, shape: Shape) -> None:
         """Refuse spaces for which Ψ is too large."""
         n_se, n_sm, n_ae, n_am = shape
-        needed, pairs = psi_bytes(shape), n_se * n_sm * n_ae * n_am
+        needed, pairs = self.memory(shape), n_se * n_sm * n_ae * n_am
         if needed > self.memory_limit:
             raise MonMDPError(
                 f"agent 'directed-e2' learns Ψ from each of {pairs:,} joint pairs to each of them, "
@@ -85,7 +91,7 @@ class DirectedE2(QLearning):
             psi = np.full((n_states, n_actions, n_goals), self.psi_init)
         except MemoryError:
             raise MonMDPError(
-                f"there is no room for the {psi_bytes(shape):,} bytes that Ψ takes"
+                f"there is no room for the {self.memory(shape):,} bytes that Ψ takes"
             ) from None
         return kind(
             beta_bar=self.beta_bar,
@@ -93,13 +99,6 @@ class DirectedE2(QLearning):
             psi=psi,
             psi_best=np.full((n_states, n_goals), self.psi_init),
         )
-
-
-def psi_bytes(shape: Shape) -> int:
-    """Return the bytes that Ψ takes, with its maxima."""
-    n_se, n_sm, n_ae, n_am = shape
-    n_states, n_actions = n_se * n_sm, n_ae * n_am
-    return 8 * n_states * (n_actions + 1) * n_states * n_actions
 
 
 class State(NamedTuple):

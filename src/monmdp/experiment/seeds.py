@@ -19,6 +19,9 @@ from monmdp.experiment.training import PythonAgent, Run, Task, carry_out
 from monmdp.files import write_whole
 from monmdp.model.mdp import whole_number
 
+MEMORY_SHARE = 0.8
+"""share of the machine's memory that agents may fill"""
+
 SeedProgress = Callable[[int, int], None]
 """told a seed and the number of its steps done"""
 
@@ -29,6 +32,23 @@ def cores() -> int:
         return len(os.sched_getaffinity(0))
     except AttributeError:  # not on every platform
         return os.cpu_count() or 1
+
+
+def machine_memory() -> int | None:
+    """Return the bytes of memory that this machine has, if it tells."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):  # not on every platform
+        return None
+
+
+def jobs_that_fit(task: Task, jobs: int) -> int:
+    """Return how many agents to train at a time, fewer than asked for if their tables are large."""
+    needed = task.agent.memory(task.monmdp.shape) if isinstance(task.agent, AgentConfig) else 0
+    there = machine_memory()
+    if not needed or there is None:
+        return jobs
+    return max(1, min(jobs, int(MEMORY_SHARE * there) // needed))
 
 
 def train_seeds(
@@ -44,8 +64,8 @@ def train_seeds(
     Args:
         task: what to do, from `prepare`.
         seeds: which seeds.
-        jobs: how many to do at the same time. Compiled agents run in threads, agents in plain
-            Python in processes.
+        jobs: how many to do at the same time, or fewer where not so many agents fit into memory.
+            Compiled agents run in threads, agents in plain Python in processes.
         out: a folder. Each run is written there when it is done, and those that are there already
             are not done again.
         progress: called with a seed and its steps done, now and then.
@@ -53,7 +73,7 @@ def train_seeds(
     seeds = [whole_number(seed, "seed", at_least=0, at_most=None) for seed in seeds]
     if not seeds:
         raise MonMDPError("at least one seed is needed")
-    jobs = whole_number(jobs, "jobs", at_least=1)
+    jobs = jobs_that_fit(task, whole_number(jobs, "jobs", at_least=1))
     if isinstance(task.agent, PythonAgent) and not isinstance(task.agent, type):
         raise MonMDPError(
             f"one object cannot learn for several seeds: give what makes it, "
