@@ -62,7 +62,6 @@ class AgentConfig:
     """whether the agent is given the monitor, and so needs a `MonMDP`"""
     snapshot_fields: ClassVar[tuple[str, ...]] = ()
     """what of its state a snapshot keeps: counts and action values"""
-
     slow_verbs: ClassVar[tuple[str, ...]] = ()
     """what of it takes so long that it is compiled for stepwise agents, too"""
 

@@ -25,13 +25,11 @@ from monmdp.agents.q_learning import (
     Learner,
     QLearning,
     acts_at_random,
-    begin_episode,
+    implement_learner,
     learn,
     learning_rate,
-    reveal,
-    test_policy,
 )
-from monmdp.compiling import compilable, implement
+from monmdp.compiling import compilable
 from monmdp.model import MonMDP
 from monmdp.model.arrays import FloatArray
 from monmdp.model.monmdp import Shape
@@ -45,7 +43,6 @@ UNTRIED = 1e300
 class Baseline(QLearning):
     """What the five have in common."""
 
-    snapshot_fields: ClassVar[tuple[str, ...]] = ("n", "n_env", "reward_model", "q")
     rule: ClassVar[int] = GREEDY
 
     def state(self, shape: Shape, r_min: float, model: MonMDP | None = None) -> State:
@@ -185,6 +182,4 @@ def update(
     learn(learner, s, a, shown, reward, beside, next_s, terminated)
 
 
-for kind in (State, OracleState):
-    implement(kind, begin_episode=begin_episode, act=act, update=update, test_policy=test_policy)
-implement(OracleState, reveal=reveal)
+implement_learner(State, OracleState, act=act, update=update)

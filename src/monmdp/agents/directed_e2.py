@@ -24,13 +24,11 @@ from monmdp.agents.q_learning import (
     Learner,
     QLearning,
     acts_at_random,
-    begin_episode,
+    implement_learner,
     learn,
     learning_rate,
-    reveal,
-    test_policy,
 )
-from monmdp.compiling import compilable, implement
+from monmdp.compiling import compilable
 from monmdp.errors import MonMDPError
 from monmdp.model import MonMDP
 from monmdp.model.arrays import FloatArray, IntArray
@@ -42,7 +40,6 @@ class DirectedE2(QLearning):
     """Directed-E², the baseline of the paper, and its hyper-parameters."""
 
     name: ClassVar[str] = "directed-e2"
-    snapshot_fields: ClassVar[tuple[str, ...]] = ("n", "n_env", "reward_model", "q")
     slow_verbs: ClassVar[tuple[str, ...]] = ("update",)
 
     psi_init: float = 1.0
@@ -180,6 +177,4 @@ def _learn_psi(agent: Any, s: int, a: int, next_s: int, terminated: bool) -> Non
                 best[goal] = max(best[goal], agent.psi[s, b, goal])
 
 
-for kind in (State, OracleState):
-    implement(kind, begin_episode=begin_episode, act=act, update=update, test_policy=test_policy)
-implement(OracleState, reveal=reveal)
+implement_learner(State, OracleState, act=act, update=update)

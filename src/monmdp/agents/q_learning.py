@@ -15,14 +15,15 @@ T they are x + (x_end - x) i/T.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 
 from monmdp.agents.base import AgentConfig
 from monmdp.agents.greedy import greedy_policy
-from monmdp.compiling import compilable
+from monmdp.compiling import compilable, implement
 from monmdp.errors import MonMDPError
 from monmdp.model.arrays import FloatArray, IntArray
 from monmdp.model.mdp import probability, whole_number
@@ -40,6 +41,8 @@ R0 = 0.1
 @dataclass(frozen=True, kw_only=True)
 class QLearning(AgentConfig):
     """Hyper-parameters that all of them have."""
+
+    snapshot_fields: ClassVar[tuple[str, ...]] = ("n", "n_env", "reward_model", "q")
 
     q_init: float = -10.0
     """Q₀"""
@@ -157,8 +160,14 @@ class Learner(NamedTuple):
     """[s, a] Q"""
 
 
-@compilable
-def begin_episode(agent: Any, rng: np.random.Generator) -> bool:
+def implement_learner(state: type, oracle: type, **verbs: Callable[..., Any]) -> None:
+    """Give an agent's state, and its oracle's, what all learners share and the verbs of its own."""
+    for kind in (state, oracle):
+        implement(kind, begin_episode=_begin_episode, test_policy=_test_policy, **verbs)
+    implement(oracle, reveal=_reveal)
+
+
+def _begin_episode(agent: Any, rng: np.random.Generator) -> bool:
     """Draw r₀ before the first episode, if it is random; no episode is there to observe."""
     learner = agent.learner
     if learner.parameters.random_r0 and learner.steps[0] == 0:
@@ -230,12 +239,11 @@ def learn(
     learner.steps[0] += 1
 
 
-@compilable
-def test_policy(agent: Any, policy: FloatArray) -> None:
+def _test_policy(agent: Any, policy: FloatArray) -> None:
     """Greedy on Q."""
     greedy_policy(agent.learner.q, policy)
 
 
-def reveal(agent: Any, reward: float) -> None:
+def _reveal(agent: Any, reward: float) -> None:
     """Take in a reward whether or not it was shown: an oracle's privilege."""
     agent.learner.hidden_reward[0] = reward

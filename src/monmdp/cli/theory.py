@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -151,6 +150,7 @@ def bandit(
 ) -> None:
     """Show the 1/ρ law: pulls that it takes to find a good arm when rewards are often hidden."""
     from monmdp import drawing
+    from monmdp.experiment.summary import half_width
     from monmdp.theory import bandit_law
 
     if png is not None:
@@ -168,12 +168,11 @@ def bandit(
         print()
         lines = [("rho", "pulls until sure", "±", "shown", "right arm")]
         for i, rho in enumerate(law.rho):
-            mean, half = law.pulls[i].mean(), 1.96 * law.pulls[i].std(ddof=1) / math.sqrt(runs)
             lines.append(
                 (
                     f"{rho:g}",
-                    f"{mean:,.0f}",
-                    f"{half:,.0f}",
+                    f"{law.pulls[i].mean():,.0f}",
+                    f"{half_width(law.pulls[i]):,.0f}",
                     f"{law.shown[i].mean():,.0f}",
                     f"{100 * law.correct[i]:.4g} %",
                 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import signal
 import sys
@@ -139,7 +138,7 @@ def compare(
     how likely a run of it is to lie above theirs. What is done is kept, as with train.
     """
     from monmdp import drawing, experiment, planning
-    from monmdp.experiment.seeds import default_folder
+    from monmdp.experiment.seeds import default_folder, file_name, own_path
 
     n_seeds, n_jobs = _checked(steps, seeds, jobs)
     monmdp, monitor, params = problem_or_names(world, words)
@@ -149,7 +148,7 @@ def compare(
     )  # fmt: skip
     begin, runs = time.perf_counter(), {}
     for label, task in tasks.items():
-        folder = default_folder(task.settings) if out is None else out / _file_name(label)
+        folder = default_folder(task.settings) if out is None else out / file_name(label)
         runs[label] = _train_seeds(
             task, n_seeds, n_jobs, folder, shown=not as_json, label=f"{label}: "
         )
@@ -157,7 +156,9 @@ def compare(
     first = next(iter(tasks.values()))
     solution = planning.solve(first.monmdp, first.gamma)
     table = experiment.compare(runs, solution)
-    picture = _picture_of(tasks, n_seeds) if out is None else out / "compare.png"
+    name = f"compare-{first.settings['world']}-{first.settings['monitor']}"
+    picture = own_path(name, [[task.settings for task in tasks.values()], n_seeds])
+    picture = picture.with_name(f"{picture.name}.png") if out is None else out / "compare.png"
     drawing.save(experiment.draw_runs(runs, solution), picture)
     if as_json:
         problem = {key: first.settings[key] for key in ("world", "monitor", "problem_parameters")}
@@ -307,18 +308,6 @@ def _tasks(
     return tasks, left_out
 
 
-def _file_name(label: str) -> str:
-    return "".join(c if c.isalnum() or c in "-_.=" else "_" for c in label)
-
-
-def _picture_of(tasks: Mapping[str, Task], n_seeds: int) -> Path:
-    """A picture in ``runs/`` that belongs to this comparison alone."""
-    settings = [task.settings for task in tasks.values()]
-    text = json.dumps([settings, n_seeds], sort_keys=True)
-    name = _file_name(f"compare-{settings[0]['world']}-{settings[0]['monitor']}")
-    return Path("runs") / f"{name}-{hashlib.sha256(text.encode()).hexdigest()[:8]}.png"
-
-
 @contextmanager
 def _stoppable() -> Iterator[None]:
     """Take a polite request to end, a cluster's for example, like Ctrl-C."""
@@ -357,16 +346,21 @@ def _progress_bar(
         yield tell
 
 
+def _problem_of(settings: Mapping[str, Any]) -> str:
+    """World and monitor with the parameters that they were given."""
+    given = settings["problem_parameters"]
+    parameters = "".join(f"  {key.partition('.')[2]}={value}" for key, value in given.items())
+    return f"{settings['world']} / {settings['monitor']}{parameters}"
+
+
 def _print_training(
     settings: Mapping[str, Any], of_agent: Mapping[str, Any], summary: Summary, runs: Sequence[Run]
 ) -> None:
     from monmdp import drawing
     from monmdp.experiment.summary import END
 
-    given = settings["problem_parameters"]
-    parameters = "".join(f"  {key.partition('.')[2]}={value}" for key, value in given.items())
     own = "".join(f" {key}={value}" for key, value in of_agent.items())
-    print(f"{settings['world']} / {settings['monitor']}{parameters}   {settings['agent']}{own}")
+    print(f"{_problem_of(settings)}   {settings['agent']}{own}")
     seeds = "1 seed" if summary.seeds == 1 else f"{summary.seeds} seeds"
     print(f"{seeds}, {settings['steps']:,} steps, {settings['evaluation']} evaluation")
     if settings["told_hidden_rewards"]:
@@ -405,11 +399,9 @@ def _print_training(
 def _print_comparison(settings: Mapping[str, Any], table: Comparison) -> None:
     from monmdp.experiment.summary import END
 
-    given = settings["problem_parameters"]
-    parameters = "".join(f"  {key.partition('.')[2]}={value}" for key, value in given.items())
     best = table.rows[0].summary.episode_return_minimax
     n = len(table.seeds)
-    print(f"{settings['world']} / {settings['monitor']}{parameters}")
+    print(_problem_of(settings))
     print(
         f"{n} {'seed' if n == 1 else 'seeds, the same for all'}, {settings['steps']:,} steps, "
         f"{settings['evaluation']} evaluation with discount {settings['gamma']:g}; minimax episode "

@@ -96,13 +96,11 @@ def _check_owner(params: Mapping[str, Any], scopes: Mapping[str, Scope], what: s
     known = {name for scope in scopes.values() for name in scope.parameters}
     if any(scope.open_ended for scope in scopes.values()):
         return
-    for key in params:
-        name = key.removeprefix("agent.")
-        owners = [
-            agent
-            for agent, kind in agents.KINDS.items()
-            if name not in known and name in scope_of(kind, agent).parameters
-        ]
+    kinds = agents.KINDS.items()
+    for name in (key.removeprefix("agent.") for key in params):
+        if name in known:
+            continue
+        owners = [agent for agent, kind in kinds if name in scope_of(kind, agent).parameters]
         if owners:
             raise MonMDPError(f"{what} has no parameter {name!r}; {', '.join(owners)} have it")
 

@@ -208,10 +208,19 @@ def _differences(found: Any, wanted: Any, path: str = "") -> Iterator[str]:
 
 def default_folder(settings: Mapping[str, Any]) -> Path:
     """Return a folder in ``runs/`` that belongs to these settings alone."""
-    text = json.dumps(settings, sort_keys=True)
     name = "-".join(str(settings[key]) for key in ("world", "monitor", "agent"))
-    safe = "".join(c if c.isalnum() or c in "-_." else "_" for c in name)
-    return Path("runs") / f"{safe}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+    return own_path(name, settings)
+
+
+def own_path(name: str, settings: Any) -> Path:
+    """Return a path in ``runs/`` with this name that belongs to these settings alone."""
+    text = json.dumps(settings, sort_keys=True)
+    return Path("runs") / f"{file_name(name)}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+
+
+def file_name(text: str) -> str:
+    """Return a name for a file or folder that is safe everywhere."""
+    return "".join(c if c.isalnum() or c in "-_.=" else "_" for c in text)
 
 
 def run_file(folder: Path, seed: int) -> Path:

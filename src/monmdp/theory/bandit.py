@@ -17,9 +17,10 @@ import numpy as np
 
 from monmdp.compiling import compiled
 from monmdp.errors import MonMDPError
+from monmdp.experiment.summary import half_width
 from monmdp.model.arrays import FloatArray, IntArray
 from monmdp.model.mdp import number, whole_number
-from monmdp.theory.constants import inside_unit
+from monmdp.theory.constants import below_an_eighth, inside_unit
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -109,13 +110,11 @@ class BanditLaw:
         """Draw the mean number of pulls against ρ, with the fitted law."""
         from monmdp.drawing import power_law
 
-        mean = self.pulls.mean(axis=1)
-        half = 1.96 * self.pulls.std(axis=1, ddof=1) / np.sqrt(self.pulls.shape[1])
         low, high = self.interval
         return power_law(
             self.rho,
-            mean,
-            half,
+            self.pulls.mean(axis=1),
+            half_width(self.pulls, axis=1),
             exponent=-self.exponent,
             label=f"fit: T ∝ ρ^-{self.exponent:.3f}  (95 %: {low:.3f} to {high:.3f})",
             x_label="ρ, chance that a reward is shown",
@@ -152,8 +151,7 @@ def bandit_law(
         raise MonMDPError(f"rhos: two or more different values in (0, 1] expected, got {rhos!r}")
     k, runs = whole_number(k, "k", at_least=2), whole_number(runs, "runs", at_least=2)
     seed, delta = whole_number(seed, "seed", at_least=0, at_most=None), inside_unit(delta, "delta")
-    if not 0 < number(epsilon, "epsilon") < 1 / 8:
-        raise MonMDPError(f"epsilon must lie in (0, 1/8), got {epsilon:g}")
+    epsilon = below_an_eighth(epsilon)
     mean = np.full(k, 0.5)
     mean[0] += epsilon
     play = compiled(eliminate)
@@ -182,7 +180,7 @@ def bandit_law(
 
 
 def _exponent(rho: FloatArray, pulls: FloatArray) -> FloatArray:
-    """B of pulls[…, i] ∝ rho[i]^-b: the slope of ln pulls on -ln ρ."""
+    """Return b of pulls[…, i] ∝ rho[i]^-b: the slope of ln pulls on -ln ρ."""
     x = -np.log(rho)
     x = x - x.mean()
     slope: FloatArray = np.log(pulls) @ x / (x @ x)

@@ -167,8 +167,7 @@ def sample_complexity(
     pairs = size * whole_number(n_actions, "n_actions", at_least=1)
     horizon = whole_number(horizon, "horizon", at_least=1)
     gamma, delta = checked_gamma(gamma), inside_unit(delta, "delta")
-    if rho is not None and not 0 < number(rho, "rho") <= 1:
-        raise MonMDPError(f"rho must lie in (0, 1], got {rho:g}")
+    rho = None if rho is None else _checked_rho(rho)
     if constants not in get_args(Constants):
         raise MonMDPError(f"constants={constants!r}{nearest(constants, get_args(Constants))}")
     paid = Rewards() if rewards is None else rewards
@@ -229,10 +228,7 @@ def lower_bound(
     ρ. The constants c₁ and c₂ exist and are not known; with 1 and 1 it is the shape of the bound.
     """
     k = whole_number(k, "k", at_least=2)
-    if not 0 < number(rho, "rho") <= 1:
-        raise MonMDPError(f"rho must lie in (0, 1], got {rho:g}")
-    if not 0 < number(epsilon, "epsilon") < 1 / 8:
-        raise MonMDPError(f"epsilon must lie in (0, 1/8), got {epsilon:g}")
+    rho, epsilon = _checked_rho(rho), below_an_eighth(epsilon)
     if not 0 < number(delta, "delta") < math.exp(-4) / 4:
         raise MonMDPError(f"delta must lie in (0, e⁻⁴/4 = {math.exp(-4) / 4:.4g}), got {delta:g}")
     check_unknown_constants(c1, c2, delta)
@@ -245,6 +241,22 @@ def check_unknown_constants(c1: float, c2: float, delta: float) -> None:
         raise MonMDPError(f"c1 must be positive, got {c1:g}")
     if number(c2, "c2") <= delta:
         raise MonMDPError(f"c2 must be above delta = {delta:g}, got {c2:g}")
+
+
+def below_an_eighth(epsilon: float) -> float:
+    """Return an accuracy for which the lower bound on bandits holds."""
+    epsilon = number(epsilon, "epsilon")
+    if not 0 < epsilon < 1 / 8:
+        raise MonMDPError(f"epsilon must lie in (0, 1/8), got {epsilon:g}")
+    return epsilon
+
+
+def _checked_rho(rho: float) -> float:
+    """Return a chance to see rewards that is not 0."""
+    rho = number(rho, "rho")
+    if not 0 < rho <= 1:
+        raise MonMDPError(f"rho must lie in (0, 1], got {rho:g}")
+    return rho
 
 
 def inside_unit(value: float, name: str) -> float:
