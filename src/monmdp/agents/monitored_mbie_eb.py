@@ -129,7 +129,7 @@ class State(NamedTuple):
     r_opt: FloatArray
     """[s, a] R_opt before the running episode, of pairs that were tried"""
     r_obs: FloatArray
-    """[s, a] R_obs likewise, before the last episode that observed"""
+    """[s, a] R_obs likewise"""
     q_opt: FloatArray
     """[s, a]"""
     q_obs: FloatArray
@@ -178,7 +178,7 @@ def begin_episode(agent: State, rng: np.random.Generator) -> bool:
     p, episodes = agent.parameters, agent.episodes
     episodes[0] += 1
     observe = observes(episodes[0], episodes[1], p.schedule, p.log_base, p.kappa_star)
-    _models(agent, observe)
+    _models(agent)
     slots, tried = agent.successors, agent.tried
     value_iteration(slots, tried, True, agent.r_opt, p.gamma, p.sweeps, agent.q_opt)
     if observe:
@@ -189,11 +189,8 @@ def begin_episode(agent: State, rng: np.random.Generator) -> bool:
 
 
 @compilable
-def _models(agent: Any, observe: bool) -> None:
-    """R_opt(s,a) and R_obs(s,a) of the pairs that were tried; the values of others are pinned.
-
-    R_obs is needed only where the episode observes.
-    """
+def _models(agent: Any) -> None:
+    """R_opt(s,a) and R_obs(s,a) of the pairs that were tried; the values of others are pinned."""
     p = agent.parameters
     (n_se, n_ae), (n_sm, n_am) = agent.n_env.shape, agent.n_mon.shape
 
@@ -226,11 +223,10 @@ def _models(agent: Any, observe: bool) -> None:
                     agent.tried[s, a] = agent.n_env[se, ae] > 0 or not p.pin_unseen
                     bonus = math.sqrt(g / n)  # √(g(N(s))/N(s,a))
                     agent.r_opt[s, a] = of_env[se, ae] + of_mon[sm, am] + p.beta * bonus
-                    if observe:
-                        agent.r_obs[s, a] = p.beta_obs * bonus
-                        if agent.n_env[se, ae] == 0:
-                            # KL-UCB(0, N): the largest μ with d(0, μ) = -ln(1 - μ) ≤ β_KL g/N
-                            agent.r_obs[s, a] += 1.0 - math.exp(-p.beta_kl * g / n)
+                    agent.r_obs[s, a] = p.beta_obs * bonus
+                    if agent.n_env[se, ae] == 0:
+                        # KL-UCB(0, N): the largest μ with d(0, μ) = -ln(1 - μ) ≤ β_KL g/N
+                        agent.r_obs[s, a] += 1.0 - math.exp(-p.beta_kl * g / n)
 
 
 def update(
