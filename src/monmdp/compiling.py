@@ -130,23 +130,44 @@ def _digest(function: Callable[..., Any], kind: type | None) -> str:
     digest = hashlib.sha256()
     if kind is not None:
         digest.update(repr(_structure(kind)).encode())
-    reached, to_visit = {function}, [function]
-    while to_visit:
-        visited = to_visit.pop()
+    for visited in reached(function, kind):
         digest.update(repr(_content(visited.__code__)).encode())
-        for name, value in _globals_of(visited):
-            if isinstance(value, np.ndarray):
-                digest.update(f"{name}={value.dtype}{value.shape}".encode() + value.tobytes())
-            elif isinstance(value, bool | int | float | str | tuple):
-                digest.update(f"{name}={value!r}".encode())
-            elif isinstance(value, FunctionType):
-                called: Callable[..., Any] = value
-                if kind is not None and value in _verbs:
-                    called = implementation(value.__name__, kind)
-                if (called is not value or value in _compilable) and called not in reached:
-                    reached.add(called)
-                    to_visit.append(called)
+        for name, value in constants_of(visited):
+            digest.update(f"{name}={value}".encode())
     return digest.hexdigest()[:16]
+
+
+def reached(
+    function: Callable[..., Any], kind: type | None, also: tuple[str, ...] = ()
+) -> list[Callable[..., Any]]:
+    """Return a function and all that it calls and that compiles, verbs as `kind` implements them.
+
+    `also` are beginnings of module names: plain functions of these modules count, too.
+    """
+    found, to_visit = [function], [function]
+    while to_visit:
+        for _, value in _globals_of(to_visit.pop()):
+            if not isinstance(value, FunctionType):
+                continue
+            called: Callable[..., Any] = value
+            if kind is not None and value in _verbs:
+                called = implementation(value.__name__, kind)
+            counts = called is not value or value in _compilable
+            if (counts or value.__module__.startswith(also)) and called not in found:
+                found.append(called)
+                to_visit.append(called)
+    return found
+
+
+def constants_of(function: Callable[..., Any]) -> list[tuple[str, str]]:
+    """Return the global constants that a function reads, in words."""
+    result = []
+    for name, value in _globals_of(function):
+        if isinstance(value, np.ndarray):
+            result.append((name, f"{value.dtype}{value.shape}{value.tobytes().hex()}"))
+        elif isinstance(value, bool | int | float | str | tuple | dict):
+            result.append((name, repr(value)))
+    return result
 
 
 def _structure(kind: type) -> tuple[Any, ...]:

@@ -48,7 +48,7 @@ def request(
     """
     changes = agents.preset(preset)
     what = f"agent {agent!r}"
-    factory, start = _factory(agent)
+    factory, scope, start = factory_of(agent)
     scopes: dict[str, Scope] = {}
     if isinstance(world, MonMDP):
         if changes["world"] or changes["monitor"]:
@@ -62,10 +62,6 @@ def request(
     else:
         scopes = catalogue.scopes(world, monitor)
     ours = isinstance(factory, type) and issubclass(factory, AgentConfig)
-    scope = scope_of(factory, what)
-    if not ours:  # the first two parameters are given by `train`
-        own = dict(list(scope.parameters.items())[2:])
-        scope = Scope(scope.what, own, scope.open_ended)
     _check_owner(params or {}, scopes | {"agent": scope}, what)
     chosen = assign(params or {}, scopes | {"agent": scope})
 
@@ -128,6 +124,17 @@ def parse_agents(text: str) -> dict[str, tuple[str, dict[str, str]]]:
             raise MonMDPError(f"{label!r} is there twice")
         result[label] = agent, parse_assignments(words)
     return result
+
+
+def factory_of(agent: str) -> tuple[Callable[..., Any], Scope, dict[str, Any]]:
+    """Return what makes an agent or its configuration, its parameters, and what it starts from."""
+    factory, start = _factory(agent)
+    scope = scope_of(factory, f"agent {agent!r}")
+    if isinstance(factory, type) and issubclass(factory, AgentConfig):
+        return factory, scope, start
+    # The first two parameters of what makes an agent in plain Python are given by `train`.
+    own = dict(list(scope.parameters.items())[2:])
+    return factory, Scope(scope.what, own, scope.open_ended), start
 
 
 def _factory(agent: str) -> tuple[Callable[..., Any], dict[str, Any]]:

@@ -27,11 +27,10 @@ SeedProgress = Callable[[int, int], None]
 
 
 def cores() -> int:
-    """Return how many cores this process may use."""
-    try:
-        return len(os.sched_getaffinity(0))
-    except AttributeError:  # not on every platform
-        return os.cpu_count() or 1
+    """Return how many cores this process may use: its affinity and its control group count."""
+    from joblib import cpu_count
+
+    return int(cpu_count())
 
 
 def machine_memory() -> int | None:
@@ -42,9 +41,8 @@ def machine_memory() -> int | None:
         return None
 
 
-def jobs_that_fit(task: Task, jobs: int) -> int:
-    """Return how many agents to train at a time, fewer than asked for if their tables are large."""
-    needed = task.agent.memory(task.monmdp.shape) if isinstance(task.agent, AgentConfig) else 0
+def jobs_that_fit(needed: int, jobs: int) -> int:
+    """Return how many agents to train at a time, fewer than asked for if they need many bytes."""
     there = machine_memory()
     if not needed or there is None:
         return jobs
@@ -73,7 +71,8 @@ def train_seeds(
     seeds = [whole_number(seed, "seed", at_least=0, at_most=None) for seed in seeds]
     if not seeds:
         raise MonMDPError("at least one seed is needed")
-    jobs = jobs_that_fit(task, whole_number(jobs, "jobs", at_least=1))
+    needed = task.agent.memory(task.monmdp.shape) if isinstance(task.agent, AgentConfig) else 0
+    jobs = jobs_that_fit(needed, whole_number(jobs, "jobs", at_least=1))
     if isinstance(task.agent, PythonAgent) and not isinstance(task.agent, type):
         raise MonMDPError(
             f"one object cannot learn for several seeds: give what makes it, "

@@ -1,0 +1,149 @@
+"""Where data come from: the code that made them, the versions, the machine."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import io
+import os
+import platform
+import subprocess
+import textwrap
+import tokenize
+from collections.abc import Callable
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import monmdp
+from monmdp import catalogue
+from monmdp.agents.base import AgentConfig
+from monmdp.compiling import constants_of, reached
+from monmdp.experiment import training
+from monmdp.experiment.loop import run
+from monmdp.model import MonMDP
+
+PACKAGES = ("numpy", "numba", "llvmlite", "scipy")
+"""whose versions are recorded, because numbers may depend on them"""
+FOLLOWED = (
+    "monmdp.agents", "monmdp.experiment", "monmdp.planning.observability",
+    "monmdp.planning.factors",
+)  # fmt: skip
+"""modules whose plain functions can change what a run finds"""
+
+
+def kernel_hash(agent: Any) -> str:
+    """Return a hash of the code that turns a problem and a seed into an agent's learning curve.
+
+    It covers the training loop, the agent's verbs and the making of its state, the random streams
+    and the evaluation; comments, docstrings and layout do not count, nor does the version of
+    Python. The code of an agent that is not of this package is hashed with its settings instead.
+    """
+    if not isinstance(agent, AgentConfig):
+        return _hash_of(None, None)
+    small = _small_problem()  # the kind of state does not depend on the problem
+    state = agent.for_training(1).state(small.shape, small.mdp.r_min, small)
+    return _hash_of(type(state), type(agent))
+
+
+@cache
+def _small_problem() -> MonMDP:
+    return catalogue.make("loop", "ask")
+
+
+@cache
+def _hash_of(kind: type | None, config: type[AgentConfig] | None) -> str:
+    roots: list[tuple[Callable[..., Any], type | None]] = [(run, kind), (training.carry_out, None)]
+    roots += [(method, None) for method in _making_of_state(config)]
+    functions: dict[str, Callable[..., Any]] = {}
+    for root, of in roots:
+        for function in reached(root, of, FOLLOWED):
+            functions[f"{function.__module__}.{function.__qualname__}"] = function
+    digest = hashlib.sha256()
+    for name in sorted(functions):
+        digest.update(f"{name} {_essence(functions[name])}".encode())
+        for constant in constants_of(functions[name]):
+            digest.update(repr(constant).encode())
+    return digest.hexdigest()[:16]
+
+
+def _making_of_state(config: type[AgentConfig] | None) -> list[Callable[..., Any]]:
+    """The method that makes a state, and the methods of the configuration that it calls."""
+    if config is None:
+        return []
+    names = ["state"]
+    for name in names:  # grows on the way
+        for other in getattr(config, name).__code__.co_names:
+            if inspect.isfunction(getattr(config, other, None)) and other not in names:
+                names.append(other)
+    return [getattr(config, name) for name in names]
+
+
+def _essence(function: Callable[..., Any]) -> str:
+    """A function's text without comments, docstrings and layout, alike for all Pythons."""
+    try:
+        text = textwrap.dedent(inspect.getsource(function))
+    except (OSError, TypeError):  # typed in at a prompt, say
+        return repr(function.__code__.co_code)
+    words: list[str] = []
+    begins = True  # nothing of the statement has been read yet
+    marks = {tokenize.INDENT: "{", tokenize.DEDENT: "}", tokenize.NEWLINE: ";"}
+    for kind, word, *_ in tokenize.generate_tokens(io.StringIO(text).readline):
+        if kind in (tokenize.COMMENT, tokenize.NL, tokenize.ENDMARKER):
+            continue
+        if kind in marks:
+            words.append(marks[kind])
+            begins = True
+        elif not (begins and kind == tokenize.STRING):  # a statement of its own: a docstring
+            words.append(word)
+            begins = False
+    return "".join(words)
+
+
+@cache
+def provenance() -> dict[str, Any]:
+    """Return versions, commit and machine of this process."""
+    versions = {"monmdp": monmdp.__version__, "python": platform.python_version()}
+    for name in PACKAGES:
+        try:
+            versions[name] = version(name)
+        except PackageNotFoundError:
+            versions[name] = "?"
+    return {"versions": versions, "commit": commit(), "machine": machine()}
+
+
+def commit() -> str | None:
+    """Return the commit of the source tree that runs, ``+`` if it was changed; None outside git."""
+    folder = Path(__file__).parent
+    try:
+        tracked = _git(folder, "ls-files", "--error-unmatch", Path(__file__).name)
+        changed = _git(folder, "status", "--porcelain", "--untracked-files=no", "..")
+        return _git(folder, "rev-parse", "HEAD") + ("+" if changed else "") if tracked else None
+    except (OSError, subprocess.SubprocessError):
+        return None
+
+
+def _git(folder: Path, *words: str) -> str:
+    done = subprocess.run(
+        ["git", *words], cwd=folder, capture_output=True, text=True, check=True, timeout=10
+    )
+    return done.stdout.strip()
+
+
+def machine() -> dict[str, Any]:
+    """Return what this machine is."""
+    processor = platform.processor() or platform.machine()
+    try:
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                processor = line.partition(":")[2].strip()
+                break
+    except OSError:  # not on every platform
+        pass
+    return {
+        "host": platform.node(),
+        "system": f"{platform.system()} {platform.release()}",
+        "processor": processor,
+        "cores": os.cpu_count(),
+    }

@@ -1,0 +1,317 @@
+"""Results on disk: one immutable Parquet file for each run, found by its configuration and seed.
+
+::
+
+    DIR/runs/<configuration's id>/seed-0007.parquet     a run: its learning curve, and in the
+                                                        footer its settings and where it comes from
+    DIR/set-aside/                                      what was damaged or did not belong there
+    DIR/reports/<name>/                                 what was asked for, figures, claims, tables
+
+A run is there when its file is there: files are written whole or not at all, their pages carry
+checksums, and whoever resumes does what is missing. Nobody but the runner writes.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from monmdp.errors import MonMDPError
+from monmdp.experiment.evaluation import SCORES
+from monmdp.experiment.loop import COUNTERS
+from monmdp.files import write_whole
+from monmdp.model.arrays import FloatArray, IntArray
+from monmdp.suites import Configuration, resolve
+from monmdp.suites.plan import digest
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FORMAT = "monmdp-shard-1"
+FOOTER = b"monmdp"
+COLUMNS = ("step", *SCORES, *COUNTERS)
+SUFFIX = ".parquet"
+
+
+@dataclass(frozen=True, eq=False)
+class Shard:
+    """One run as it is on disk."""
+
+    settings: Mapping[str, Any]
+    seed: int
+    provenance: Mapping[str, Any]
+    """kernel hash, versions, commit, machine, wall and CPU seconds, when it was written"""
+    step: IntArray
+    """[checkpoint]"""
+    curve: Mapping[str, FloatArray]
+    """column -> [checkpoint]"""
+
+    def data(self) -> bytes:
+        """Return the bytes of all columns: what must be the same however the run was done."""
+        arrays = [self.step, *(self.curve[name] for name in COLUMNS[1:])]
+        return b"".join(np.ascontiguousarray(array).tobytes() for array in arrays)
+
+
+class Damaged(MonMDPError):
+    """A file that is no run, or not the one that its place says."""
+
+
+def shard_path(folder: Path, configuration_id: str, seed: int) -> Path:
+    """Return where a run is kept."""
+    return folder / "runs" / configuration_id / f"seed-{seed:04d}{SUFFIX}"
+
+
+def write_shard(path: Path, shard: Shard) -> None:
+    """Write a run; the file is there whole or not at all."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    footer = {
+        "format": FORMAT,
+        "settings": shard.settings,
+        "seed": shard.seed,
+        "provenance": shard.provenance,
+    }
+    table = pa.table({"step": shard.step, **{name: shard.curve[name] for name in COLUMNS[1:]}})
+    table = table.replace_schema_metadata({FOOTER: json.dumps(footer).encode()})
+    # Into memory first: what fails then is the one write below, with a plain error of the system.
+    content = io.BytesIO()
+    pq.write_table(
+        table, content, compression="zstd", use_dictionary=False, write_statistics=False,
+        write_page_checksum=True,
+    )  # fmt: skip
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise MonMDPError(f"cannot write {path}: {error.strerror or error}") from None
+    write_whole(path, lambda file: file.write(content.getvalue()))
+
+
+def read_shard(path: Path) -> Shard:
+    """Read a run; `Damaged` if it is none, or lies where another one belongs."""
+    footer, table = _read(path, columns=list(COLUMNS))
+    try:
+        columns = {name: table[name].to_numpy() for name in COLUMNS}
+        shard = Shard(
+            settings=footer["settings"],
+            seed=footer["seed"],
+            provenance=footer["provenance"],
+            step=columns.pop("step"),
+            curve=columns,
+        )
+        checkpoints = -(-shard.settings["steps"] // shard.settings["every"])
+    except (KeyError, TypeError) as error:
+        raise Damaged(f"{path}: {error} is missing") from None
+    if len(shard.step) != checkpoints:
+        raise Damaged(f"{path}: {len(shard.step)} checkpoints instead of {checkpoints}")
+    return shard
+
+
+def read_footer(path: Path) -> dict[str, Any]:
+    """Read what a run says of itself, without its data."""
+    footer, _ = _read(path, columns=None)
+    return footer
+
+
+def _read(path: Path, columns: list[str] | None) -> tuple[dict[str, Any], Any]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        with pq.ParquetFile(path, page_checksum_verification=True) as file:
+            footer = json.loads((file.schema_arrow.metadata or {})[FOOTER])
+            table = None if columns is None else file.read(columns)
+        is_ours = footer["format"] == FORMAT
+        its_id, its_seed = digest(footer["settings"]), footer["seed"]
+    except FileNotFoundError:
+        raise
+    except (pa.ArrowException, KeyError, TypeError, ValueError, OSError) as error:
+        first = str(error).partition("\n")[0]
+        raise Damaged(f"{path}: damaged, or no run ({first})") from None
+    if not is_ours:
+        raise Damaged(f"{path}: written by another version ({footer['format']!r})")
+    if path.stem != f"seed-{its_seed:04d}" or not path.parent.name.endswith(f"-{its_id}"):
+        raise Damaged(f"{path}: holds another run, of seed {its_seed} and settings {its_id}")
+    return footer, table
+
+
+# ---- what is there --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Inventory:
+    """What is there of the runs that were asked for; keys are (configuration's id, seed)."""
+
+    there: tuple[tuple[str, int], ...]
+    stale: tuple[tuple[str, int], ...]
+    """there, but made by other code than today's; also in `there`"""
+    missing: tuple[tuple[str, int], ...]
+    damaged: Mapping[tuple[str, int], str]
+    """why; they count as missing"""
+    cpu_seconds: Mapping[tuple[str, int], float]
+
+
+def take_inventory(folder: Path, runs: Mapping[tuple[str, int], Configuration]) -> Inventory:
+    """Look for runs; reads their footers, changes nothing."""
+    there, stale, missing, damaged, cpu = [], [], [], {}, {}
+    for key, configuration in runs.items():
+        try:
+            footer = read_footer(shard_path(folder, *key))
+        except FileNotFoundError:
+            missing.append(key)
+            continue
+        except Damaged as error:
+            damaged[key] = str(error)
+            missing.append(key)
+            continue
+        there.append(key)
+        cpu[key] = float(footer["provenance"].get("cpu_seconds", float("nan")))
+        if footer["provenance"].get("kernel") != resolve(configuration).kernel:
+            stale.append(key)
+    return Inventory(tuple(there), tuple(stale), tuple(missing), damaged, cpu)
+
+
+def strangers(folder: Path, runs: Iterable[tuple[str, int]]) -> tuple[list[Path], list[Path]]:
+    """Return the runs that nobody asked for, and the files that are no runs, in ``runs/``."""
+    asked = {shard_path(folder, *key) for key in runs}
+    idle, foreign = [], []
+    for path in sorted((folder / "runs").rglob("*")):
+        if path.is_dir() or path in asked or path.suffix == ".part":
+            continue
+        try:
+            read_footer(path)
+            idle.append(path)
+        except MonMDPError:
+            foreign.append(path)
+    return idle, foreign
+
+
+def set_aside(folder: Path, path: Path) -> Path:
+    """Move a file out of the way, never over another one; return where it is now."""
+    place = folder / "set-aside" / path.relative_to(folder / "runs")
+    n = 0
+    while place.exists():
+        n += 1
+        place = place.with_name(f"{path.name}.{n}")
+    place.parent.mkdir(parents=True, exist_ok=True)
+    os.replace(path, place)
+    return place
+
+
+def remove_parts(folder: Path) -> None:
+    """Remove what killed runners left half-written; for the only runner in a folder."""
+    for path in (folder / "runs").rglob(".*.part"):
+        with suppress(OSError):
+            path.unlink()
+
+
+# ---- one runner at a time -------------------------------------------------------------------
+
+
+@contextmanager
+def locked(folder: Path, shard: tuple[int, int] | None = None) -> Iterator[bool]:
+    """Hold a folder while working in it; yields whether nobody else can be at work there.
+
+    A whole run holds it alone. The shards of one split, 1/4 to 4/4, share it, each held once. The
+    system lets go when the process ends, however it ends.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        handle = open(folder / "lock", "a+")  # noqa: SIM115
+    except OSError as error:
+        raise MonMDPError(f"cannot use {folder} for results: {error.strerror or error}") from None
+    with handle:
+        held = _hold(handle, folder, shard)
+        if shard is None:
+            yield held
+            return
+        name = f"lock-{shard[0]}-of-{shard[1]}"
+        with open(folder / name, "a+") as own:
+            _hold(own, folder, None, f"shard {shard[0]}/{shard[1]}")
+            yield False
+
+
+def _hold(handle: Any, folder: Path, shard: tuple[int, int] | None, what: str = "") -> bool:
+    """Take a lock, alone or shared between the shards of one split; False if there are none."""
+    try:
+        import fcntl
+    except ImportError:  # not on every platform
+        return False
+    mine = "" if shard is None else f", a split into {shard[1]}"
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        handle.seek(0)
+        handle.truncate()
+        handle.write(f"process {os.getpid()} on {os.uname().nodename}{mine}\n")
+        handle.flush()
+        if shard is not None:
+            fcntl.flock(handle, fcntl.LOCK_SH)
+        return True
+    except BlockingIOError:
+        pass
+    except OSError:  # a file system that knows no locks
+        return False
+    handle.seek(0)
+    holder = handle.read().strip()
+    if shard is not None and holder.endswith(mine):
+        with suppress(BlockingIOError):
+            fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            return True
+    raise MonMDPError(
+        f"{what + ': ' if what else ''}another run is at work in {folder} ({holder}); wait for it, "
+        "or choose another folder"
+    )
+
+
+# ---- for people and their programs ----------------------------------------------------------
+
+
+def load_results(folder: str | os.PathLike[str]) -> pd.DataFrame:
+    """Return all runs in a folder as one tidy table: a row for each run and checkpoint.
+
+    Columns: world, monitor, agent, parameters of the problem (``world.key``, ``monitor.key``) and
+    of the agent (``agent.key``) that differ between runs, configuration, seed, step, the scores and
+    counters. Files that are no runs are skipped with a warning.
+    """
+    import warnings
+
+    import pandas as pd
+
+    folder = Path(folder)
+    if not (folder / "runs").is_dir():
+        raise MonMDPError(f"{folder}: there are no results here")
+    frames, described = [], []
+    for path in sorted((folder / "runs").rglob(f"*{SUFFIX}")):
+        try:
+            shard = read_shard(path)
+        except Damaged as error:
+            warnings.warn(str(error), stacklevel=2)
+            continue
+        settings = shard.settings
+        described.append(
+            {key: settings[key] for key in ("world", "monitor", "agent", "evaluation")}
+            | settings["problem_parameters"]
+            | {f"agent.{key}": value for key, value in settings["parameters"].items()}
+            | {"configuration": path.parent.name, "seed": shard.seed}
+        )
+        frames.append(pd.DataFrame({"step": shard.step, **shard.curve}))
+    if not frames:
+        raise MonMDPError(f"{folder}: there are no results here")
+    runs = pd.DataFrame(described)
+    always = {"world", "monitor", "agent", "evaluation", "configuration", "seed"}
+    same = [c for c in runs if c not in always and runs[c].nunique(dropna=False) == 1]
+    runs = runs.drop(columns=same)
+    for name in runs.columns:
+        if runs[name].dtype == object or runs[name].dtype.kind not in "iufb":
+            runs[name] = runs[name].astype("category")
+    rows = np.repeat(np.arange(len(runs)), [len(frame) for frame in frames])
+    curves = pd.concat(frames, ignore_index=True)
+    return pd.concat([runs.iloc[rows].reset_index(drop=True), curves], axis=1)

@@ -1,0 +1,298 @@
+"""From a suite to runs and panels: configurations with readable ids, shared between figures."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from itertools import product
+from typing import Any, NamedTuple
+
+from monmdp import agents, catalogue
+from monmdp.agents.base import AgentConfig
+from monmdp.errors import MonMDPError
+from monmdp.experiment.provenance import kernel_hash
+from monmdp.experiment.request import Request, default_steps, request
+from monmdp.experiment.seeds import file_name
+from monmdp.experiment.streams import fingerprint
+from monmdp.experiment.training import Task, prepare
+from monmdp.model.monmdp import Shape
+from monmdp.suites.spec import AgentChoice, Block, MonitorChoice, Score, Suite, WorldChoice
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """Everything about a run but its seed: a few names and numbers, small enough to be sent.
+
+    Parameters are sorted (key, value) pairs, so that it can be hashed.
+    """
+
+    world: str
+    monitor: str
+    agent: str
+    problem: tuple[tuple[str, Any], ...]
+    """parameters of the world and the monitor, ``world.key`` or ``monitor.key``"""
+    of_agent: tuple[tuple[str, Any], ...]
+    steps: int | None
+    every: int
+    evaluation: str
+    episodes: int
+    gamma: float | None
+    preset: str
+
+    def request(self) -> Request:
+        """Make the problem and the agent."""
+        params = dict(self.problem) | {f"agent.{key}": value for key, value in self.of_agent}
+        return request(self.world, self.monitor, self.agent, params, preset=self.preset)
+
+    def task(self) -> Task:
+        """Check it and prepare what training needs."""
+        asked = self.request()
+        return prepare(
+            asked.monmdp,
+            asked.agent,
+            default_steps(asked.monmdp) if self.steps is None else self.steps,
+            evaluation=self.evaluation,  # type: ignore[arg-type]
+            every=self.every,
+            episodes=self.episodes,
+            gamma=self.gamma,
+            made_with=asked.parameters,
+        )
+
+    @property
+    def id(self) -> str:
+        """Return a readable name that belongs to these settings alone, whoever asks for them."""
+        return resolve(self).id
+
+
+def digest(settings: Mapping[str, Any]) -> str:
+    """Hash what decides the data; not how the problem was asked for, nor what memory allows."""
+    parameters = {k: v for k, v in settings["parameters"].items() if k != "memory_limit"}
+    deciding = {k: v for k, v in settings.items() if k != "problem_parameters"}
+    text = json.dumps(deciding | {"parameters": parameters}, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+class Resolved(NamedTuple):
+    """What a configuration comes to."""
+
+    id: str
+    settings: Mapping[str, Any]
+    """of the problem's parameters those that change it"""
+    shape: Shape
+    memory: int
+    """bytes of a table so large that it limits how many agents fit; usually 0"""
+    is_compiled: bool
+    kernel: str
+    """hash of the code that a run of it would be done with"""
+
+
+@cache
+def resolve(configuration: Configuration) -> Resolved:
+    """Check a configuration and find out what it comes to."""
+    task = configuration.task()
+    settings = dict(task.settings)
+    given = tuple(sorted(settings["problem_parameters"].items()))
+    telling = _telling(configuration.world, configuration.monitor, given)
+    settings["problem_parameters"] = telling
+    usual: Mapping[str, Any] = {}
+    if configuration.agent in agents.KINDS:
+        names = configuration.agent, settings["world"], settings["monitor"]
+        usual = agents.paper_config(*names).for_training(task.steps).hyper_parameters()
+    unusual = {k: v for k, v in settings["parameters"].items() if usual.get(k) != v}
+    words = [settings["world"], settings["monitor"]]
+    words += [f"{key.partition('.')[2]}={value}" for key, value in telling.items()]
+    words += [settings["agent"], *(f"{key}={value}" for key, value in unusual.items())]
+    shape, agent = task.monmdp.shape, task.agent
+    return Resolved(
+        id=f"{file_name('-'.join(words))[:120]}-{digest(settings)}",
+        settings=settings,
+        shape=shape,
+        memory=agent.memory(shape) if isinstance(agent, AgentConfig) else 0,
+        is_compiled=isinstance(agent, AgentConfig),
+        kernel=kernel_hash(agent),
+    )
+
+
+@cache
+def _telling(world: str, monitor: str, given: tuple[tuple[str, Any], ...]) -> dict[str, Any]:
+    """The parameters without which it would be another problem."""
+    if not given:
+        return {}
+    problem = fingerprint(catalogue.make(world, monitor, **dict(given)))
+    result = {}
+    for key, value in given:
+        rest = {k: v for k, v in given if k != key}
+        if fingerprint(catalogue.make(world, monitor, **rest)) != problem:
+            result[key] = value
+    return result
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One agent in a panel."""
+
+    label: str
+    agent: str
+    configuration: Configuration
+    seeds: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One problem, and the agents that learn it."""
+
+    row: str
+    column: str
+    world: WorldChoice
+    monitor: MonitorChoice
+    rho: float | None
+    """as the suite has it; None: the monitor's own"""
+    score: Score
+    x_range: tuple[float, float] | None
+    y_range: tuple[float, float] | None
+    curves: tuple[Curve, ...]
+
+    def __getitem__(self, agent: str) -> Curve:
+        """Return the curve of the agent of this name."""
+        return next(curve for curve in self.curves if curve.agent == agent)
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The panels of one block: [row][column]."""
+
+    title: str | None
+    rows: tuple[tuple[Panel, ...], ...]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A suite, expanded."""
+
+    suite: Suite
+    preset: str
+    grids: tuple[Grid, ...]
+
+    def panels(self) -> Iterator[Panel]:
+        """Yield all panels."""
+        for grid in self.grids:
+            for row in grid.rows:
+                yield from row
+
+    def runs(self) -> dict[tuple[str, int], Configuration]:
+        """Return (configuration's id, seed) -> configuration."""
+        return {
+            (curve.configuration.id, seed): curve.configuration
+            for panel in self.panels()
+            for curve in panel.curves
+            for seed in curve.seeds
+        }
+
+
+def expand(suite: Suite, preset: str = "paper") -> Plan:
+    """Expand a suite; settings that do not go together are reported all at once."""
+    agents.preset(preset)
+    wrong: list[str] = []
+    grids = tuple(
+        Grid(block.title, _rows(suite, block, preset, f"experiment[{i}]", wrong))
+        for i, block in enumerate(suite.experiment)
+    )
+    if wrong:
+        different = list(dict.fromkeys(wrong))
+        many = "1 mistake" if len(different) == 1 else f"{len(different)} mistakes"
+        raise MonMDPError("\n  ".join([f"suite {suite.name!r}: {many}", *different]))
+    return Plan(suite, preset, grids)
+
+
+def _rows(
+    suite: Suite, block: Block, preset: str, where: str, wrong: list[str]
+) -> tuple[tuple[Panel, ...], ...]:
+    return tuple(
+        tuple(
+            _panel(suite, block, preset, where, wrong, world, monitor, rho, override)
+            for monitor in block.monitors
+        )
+        for world, rho, override in product(block.worlds, block.rho or (None,), block.overrides)
+    )
+
+
+def _panel(
+    suite: Suite,
+    block: Block,
+    preset: str,
+    where: str,
+    wrong: list[str],
+    world: WorldChoice,
+    monitor: MonitorChoice,
+    rho: float | None,
+    override: Mapping[str, Any],
+) -> Panel:
+    seeds = suite.seeds if block.seeds is None else block.seeds
+    chosen = tuple(range(seeds)) if isinstance(seeds, int) else seeds
+    curves = []
+    for agent in block.agents:
+        try:
+            configuration = _configuration(
+                suite, block, preset, world, monitor, agent, rho, override
+            )
+            resolve(configuration)  # checks it
+            curves.append(Curve(agent.shown_as, agent.name, configuration, chosen))
+        except MonMDPError as error:
+            wrong.append(f"{where}: {world.name} / {monitor.name}, {agent.shown_as}: {error}")
+    changed = [f"{key}={value}" for key, value in override.items()]
+    of_world = [f"{key}={value}" for key, value in world.parameters.items()]
+    of_monitor = [f"{key}={value}" for key, value in monitor.parameters.items()]
+    shown = [] if rho is None else [f"{100 * rho:g} %"]
+    return Panel(
+        row=" ".join([world.name, *of_world, *shown, *changed]),
+        column=" ".join([monitor.name, *of_monitor]),
+        world=world,
+        monitor=monitor,
+        rho=rho,
+        score=block.score,
+        x_range=block.x_range,
+        y_range=block.y_range,
+        curves=tuple(curves),
+    )
+
+
+def _configuration(
+    suite: Suite,
+    block: Block,
+    preset: str,
+    world: WorldChoice,
+    monitor: MonitorChoice,
+    agent: AgentChoice,
+    rho: float | None,
+    override: Mapping[str, Any],
+) -> Configuration:
+    """Put together what suite, block, choices and override say; the more special wins."""
+    problem = {f"world.{key}": value for key, value in world.parameters.items()}
+    problem |= {f"monitor.{key}": value for key, value in monitor.parameters.items()}
+    problem |= {} if rho is None else {"monitor.rho": float(rho)}
+    mine = dict(agent.parameters)
+    if override:
+        asked = request(world.name, monitor.name, agent.name, override)
+        problem |= asked.parameters
+        mine |= asked.of_agent
+
+    def said(key: str) -> Any:
+        own = getattr(block, key)
+        return getattr(suite, key) if own is None else own
+
+    return Configuration(
+        world=world.name,
+        monitor=monitor.name,
+        agent=agent.name,
+        problem=tuple(sorted(problem.items())),
+        of_agent=tuple(sorted(mine.items())),
+        steps=said("steps"),
+        every=said("every"),
+        evaluation=said("evaluation"),
+        episodes=said("episodes"),
+        gamma=said("gamma"),
+        preset=preset,
+    )

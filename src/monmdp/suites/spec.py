@@ -1,0 +1,307 @@
+"""What a suite of experiments is: frozen data, read from TOML, checked before anything starts.
+
+A suite is a list of blocks. A block is a product, worlds x monitors x ρ x overrides x agents x
+seeds, and is drawn as one panel or as a grid of panels: a row for each world, ρ and override, a
+column for each monitor. The figures of the paper are suites in `paper/`, in the same shape.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StrictFloat,
+    StrictInt,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
+
+from monmdp import agents, monitors, worlds
+from monmdp.errors import MonMDPError, nearest
+from monmdp.experiment.request import factory_of
+from monmdp.naming import Scope, assign, scope_of
+
+PAPER = Path(__file__).parent / "paper"
+
+Count = Annotated[StrictInt, Field(ge=1)]
+Chance = Annotated[StrictInt | StrictFloat, Field(ge=0, le=1)]
+Range = Annotated[tuple[StrictInt | StrictFloat, StrictInt | StrictFloat], "least and largest"]
+Seeds = Annotated[Count | tuple[Annotated[StrictInt, Field(ge=0)], ...], "how many, or which"]
+Score = Literal["episode_return", "goal_visits", "bottom_visits"]
+Evaluation = Literal["exact", "monte-carlo"]
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Choice(BaseModel):
+    """A world, a monitor or an agent by name, with its parameters."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    name: str
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What was given besides the name."""
+        return dict(self.model_extra or {})
+
+
+def _named(value: Any) -> Any:
+    """``"ask"`` is short for ``{ name = "ask" }``."""
+    return {"name": value} if isinstance(value, str) else value
+
+
+def _checked(choice: Choice, scope: Scope) -> None:
+    """Report every parameter that the chosen thing does not have or that is of a wrong type."""
+    wrong = []
+    for key, value in choice.parameters.items():
+        try:
+            assign({key: value}, {"": scope})
+        except MonMDPError as error:
+            wrong.append(str(error))
+    if wrong:
+        raise ValueError("; ".join(wrong))
+
+
+class WorldChoice(Choice):
+    """A world: a registered name, a map file (beside the suite's file, too), module:object."""
+
+    @field_validator("name")
+    @classmethod
+    def _find(cls, name: str, info: ValidationInfo) -> str:
+        beside = (info.context or {}).get("folder")
+        if beside is not None and name not in worlds.registry and (beside / name).is_file():
+            name = os.path.relpath(beside / name)
+        worlds.factory(name)
+        return name
+
+    @model_validator(mode="after")
+    def _check(self) -> WorldChoice:
+        _checked(self, scope_of(worlds.factory(self.name), f"world {self.name!r}"))
+        return self
+
+
+class MonitorChoice(Choice):
+    """A monitor: a registered name or module:object."""
+
+    @model_validator(mode="after")
+    def _check(self) -> MonitorChoice:
+        _checked(self, scope_of(monitors.factory(self.name), f"monitor {self.name!r}"))
+        return self
+
+
+class AgentChoice(Choice):
+    """An agent: a registered name or module:object; `label` is its name in legends and tables."""
+
+    label: str | None = None
+
+    @model_validator(mode="after")
+    def _check(self) -> AgentChoice:
+        _, scope, _ = factory_of(self.name)
+        _checked(self, scope)
+        return self
+
+    @property
+    def shown_as(self) -> str:
+        """Return the label, or the name with the parameters that were given."""
+        given = [f"{key}={value}" for key, value in self.parameters.items()]
+        return self.label or " ".join([self.name, *given])
+
+
+Worlds = Annotated[
+    tuple[Annotated[WorldChoice, BeforeValidator(_named)], ...], Field(min_length=1)
+]
+Monitors = Annotated[
+    tuple[Annotated[MonitorChoice, BeforeValidator(_named)], ...], Field(min_length=1)
+]
+Agents = Annotated[
+    tuple[Annotated[AgentChoice, BeforeValidator(_named)], ...], Field(min_length=1)
+]
+
+
+class QuickBlock(_Frozen):
+    """What ``--quick`` keeps of a block."""
+
+    worlds: tuple[str, ...] | None = None
+    monitors: tuple[str, ...] | None = None
+
+
+class Block(_Frozen):
+    """One product of settings, ``[[experiment]]`` in TOML."""
+
+    title: str | None = None
+    """above its panel or its grid of panels"""
+    worlds: Worlds
+    monitors: Monitors
+    rho: Annotated[tuple[Chance, ...], Field(min_length=1)] | None = None
+    """the monitors' ρ; without it, theirs"""
+    agents: Agents
+    overrides: Annotated[tuple[dict[str, Any], ...], Field(min_length=1)] = ({},)
+    """one more axis: parameters of worlds, monitors or agents, as key=value of the command line"""
+    steps: Count | None = None
+    """training steps; without it, the paper's budget"""
+    every: Count | None = None
+    evaluation: Evaluation | None = None
+    episodes: Count | None = None
+    gamma: Annotated[StrictFloat, Field(ge=0, lt=1)] | None = None
+    seeds: Seeds | None = None
+    score: Score = "episode_return"
+    """what its panels show"""
+    x_range: Range | None = None
+    """training steps that its panels show"""
+    y_range: Range | None = None
+    quick: QuickBlock | None = None
+
+    @field_validator("x_range", "y_range")
+    @classmethod
+    def _ordered(cls, limits: tuple[float, float] | None) -> tuple[float, float] | None:
+        if limits is not None and limits[0] >= limits[1]:
+            raise ValueError(f"the first must be less than the second, got {list(limits)}")
+        return limits
+
+    @model_validator(mode="after")
+    def _check(self) -> Block:
+        labels = [agent.shown_as for agent in self.agents]
+        if len(set(labels)) < len(labels):
+            raise ValueError("agents: one is there twice; give each a label of its own")
+        for kind in ("worlds", "monitors"):
+            names = [choice.name for choice in getattr(self, kind)]
+            for name in (self.quick and getattr(self.quick, kind)) or ():
+                if name not in names:
+                    raise ValueError(f"quick.{kind}: {name!r} is not in it{nearest(name, names)}")
+        return self
+
+    def shortened(self) -> Block:
+        """Return what ``--quick`` keeps of it."""
+        if self.quick is None:
+            return self
+        kept = {
+            kind: tuple(c for c in getattr(self, kind) if c.name in getattr(self.quick, kind))
+            for kind in ("worlds", "monitors")
+            if getattr(self.quick, kind) is not None
+        }
+        return self.model_copy(update={**kept, "quick": None})
+
+
+class Quick(_Frozen):
+    """What ``--quick`` changes in a suite."""
+
+    seeds: Count
+
+
+class Suite(_Frozen):
+    """A suite: what to run and to draw. Blocks inherit what they do not say themselves."""
+
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+    title: str = ""
+    steps: Count | None = None
+    every: Count = 100
+    evaluation: Evaluation = "exact"
+    episodes: Count = 100
+    gamma: Annotated[StrictFloat, Field(ge=0, lt=1)] | None = None
+    seeds: Seeds = 30
+    quick: Quick | None = None
+    experiment: tuple[Block, ...] = ()
+    draw: tuple[Annotated[WorldChoice, BeforeValidator(_named)], ...] = ()
+    """worlds to draw as maps"""
+    draw_dynamics: tuple[Annotated[WorldChoice, BeforeValidator(_named)], ...] = ()
+    """worlds to draw as graphs of their states"""
+
+    @model_validator(mode="after")
+    def _check(self) -> Suite:
+        if not (self.experiment or self.draw or self.draw_dynamics):
+            raise ValueError("nothing to do: there is no [[experiment]] and nothing to draw")
+        for seeds in (self.seeds, *(block.seeds for block in self.experiment)):
+            if isinstance(seeds, tuple) and (not seeds or len(set(seeds)) < len(seeds)):
+                raise ValueError(f"seeds must be some and different, got {list(seeds)}")
+        return self
+
+    def adapted(self, *, seeds: int | None = None, quick: bool = False) -> Suite:
+        """Return it with another number of seeds, or as its quick version."""
+        suite = self
+        if quick:
+            fewer = self.quick.seeds if self.quick else 10
+            blocks = tuple(
+                block.shortened().model_copy(update={"seeds": None}) for block in self.experiment
+            )
+            suite = self.model_copy(update={"seeds": fewer, "experiment": blocks, "quick": None})
+        if seeds is not None:
+            blocks = tuple(b.model_copy(update={"seeds": None}) for b in suite.experiment)
+            suite = suite.model_copy(update={"seeds": seeds, "experiment": blocks})
+        return suite
+
+
+def parse(content: Mapping[str, Any], where: str, folder: Path | None = None) -> Suite:
+    """Check a suite; every wrong key and value is reported at once, with its path."""
+    try:
+        return Suite.model_validate(content, context={"folder": folder})
+    except ValidationError as error:
+        lines = [_described(problem) for problem in error.errors()]
+        many = "1 mistake" if len(lines) == 1 else f"{len(lines)} mistakes"
+        raise MonMDPError("\n  ".join([f"{where}: {many}", *lines])) from None
+
+
+def load(path: str | os.PathLike[str]) -> Suite:
+    """Read a suite from a TOML file."""
+    path = Path(path)
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise MonMDPError(f"{path}: no such file") from None
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise MonMDPError(f"{path}: cannot be read, {reason}") from None
+    except tomllib.TOMLDecodeError as error:
+        raise MonMDPError(f"{path}: no valid TOML, {error}") from None
+    return parse(content, str(path), path.parent)
+
+
+def paper_suites() -> list[str]:
+    """Return the names of the paper's figures, in its order."""
+    return sorted((p.stem for p in PAPER.glob("*.toml")), key=lambda name: int(name[7:]))
+
+
+def paper_suite(name: str) -> Suite:
+    """Return the suite of one of the paper's figures: ``figure-4``."""
+    known = paper_suites()
+    if name not in known:
+        raise MonMDPError(f"unknown figure {name!r}{nearest(name, [*known, 'all'])}")
+    return load(PAPER / f"{name}.toml")
+
+
+def _described(problem: Any) -> str:
+    """One mistake: where it is, what it is, and which key may have been meant."""
+    path, keys = "", [str(part) for part in problem["loc"]]
+    for part in problem["loc"]:
+        if isinstance(part, int):
+            path += f"[{part}]"
+        elif part in keys and not _is_branch(part):
+            path += f".{part}" if path else str(part)
+    message = str(problem["msg"]).removeprefix("Value error, ")
+    if problem["type"] == "extra_forbidden":
+        model: type[BaseModel] = {"experiment": Block, "quick": Quick}.get(keys[0], Suite)
+        if len(keys) == 1:
+            model = Suite
+        elif "quick" in keys[:-1] and keys[0] == "experiment":
+            model = QuickBlock
+        message = f"no such key{nearest(keys[-1], model.model_fields)}"
+    elif "input" in problem and problem["type"] not in ("value_error", "missing"):
+        message = f"{message[:1].lower()}{message[1:]}, got {problem['input']!r}"
+    return f"{path or 'the suite'}: {message}"
+
+
+def _is_branch(part: str) -> bool:
+    """Whether a part of pydantic's path names an alternative of a type, not a key."""
+    return part in ("int", "float") or "[" in part or "(" in part
