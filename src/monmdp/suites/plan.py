@@ -19,7 +19,15 @@ from monmdp.experiment.seeds import file_name
 from monmdp.experiment.streams import fingerprint
 from monmdp.experiment.training import Task, prepare
 from monmdp.model.monmdp import Shape
-from monmdp.suites.spec import AgentChoice, Block, MonitorChoice, Score, Suite, WorldChoice
+from monmdp.suites.spec import (
+    AgentChoice,
+    Block,
+    MonitorChoice,
+    Score,
+    Suite,
+    WorldChoice,
+    mistakes,
+)
 
 
 @dataclass(frozen=True)
@@ -136,7 +144,8 @@ class Curve:
 
     label: str
     agent: str
-    configuration: Configuration
+    configuration: str
+    """its id"""
     seeds: tuple[int, ...]
 
 
@@ -146,14 +155,20 @@ class Panel:
 
     row: str
     column: str
-    world: WorldChoice
-    monitor: MonitorChoice
-    rho: float | None
-    """as the suite has it; None: the monitor's own"""
+    world: str
+    monitor: str
+    problem: Mapping[str, Any]
+    """parameters that the suite gives to the world and the monitor"""
     score: Score
+    """what it shows"""
     x_range: tuple[float, float] | None
     y_range: tuple[float, float] | None
     curves: tuple[Curve, ...]
+
+    @property
+    def rho(self) -> float:
+        """Return the monitor's ρ."""
+        return float(self.problem.get("monitor.rho", 1.0))
 
     def __getitem__(self, agent: str) -> Curve:
         """Return the curve of the agent of this name."""
@@ -169,10 +184,11 @@ class Grid:
 
 
 @dataclass(frozen=True)
-class Plan:
-    """A suite, expanded."""
+class Figure:
+    """The panels of a suite: plain data, which can be kept and read again."""
 
-    suite: Suite
+    name: str
+    title: str
     preset: str
     grids: tuple[Grid, ...]
 
@@ -182,12 +198,26 @@ class Plan:
             for row in grid.rows:
                 yield from row
 
+    def curves(self) -> Iterator[Curve]:
+        """Yield all curves of all panels."""
+        for panel in self.panels():
+            yield from panel.curves
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A suite, expanded."""
+
+    suite: Suite
+    figure: Figure
+    configurations: Mapping[str, Configuration]
+    """by id"""
+
     def runs(self) -> dict[tuple[str, int], Configuration]:
         """Return (configuration's id, seed) -> configuration."""
         return {
-            (curve.configuration.id, seed): curve.configuration
-            for panel in self.panels()
-            for curve in panel.curves
+            (curve.configuration, seed): self.configurations[curve.configuration]
+            for curve in self.figure.curves()
             for seed in curve.seeds
         }
 
@@ -195,104 +225,105 @@ class Plan:
 def expand(suite: Suite, preset: str = "paper") -> Plan:
     """Expand a suite; settings that do not go together are reported all at once."""
     agents.preset(preset)
-    wrong: list[str] = []
+    expansion = _Expansion(suite, preset)
     grids = tuple(
-        Grid(block.title, _rows(suite, block, preset, f"experiment[{i}]", wrong))
+        Grid(block.title, expansion.rows(block, f"experiment[{i}]"))
         for i, block in enumerate(suite.experiment)
     )
-    if wrong:
-        different = list(dict.fromkeys(wrong))
-        many = "1 mistake" if len(different) == 1 else f"{len(different)} mistakes"
-        raise MonMDPError("\n  ".join([f"suite {suite.name!r}: {many}", *different]))
-    return Plan(suite, preset, grids)
+    if expansion.wrong:
+        raise MonMDPError(mistakes(f"suite {suite.name!r}", list(dict.fromkeys(expansion.wrong))))
+    figure = Figure(suite.name, suite.title, preset, grids)
+    return Plan(suite, figure, expansion.configurations)
 
 
-def _rows(
-    suite: Suite, block: Block, preset: str, where: str, wrong: list[str]
-) -> tuple[tuple[Panel, ...], ...]:
-    return tuple(
-        tuple(
-            _panel(suite, block, preset, where, wrong, world, monitor, rho, override)
-            for monitor in block.monitors
+class _Expansion:
+    """A suite that is being expanded: collects configurations, and what is wrong."""
+
+    def __init__(self, suite: Suite, preset: str) -> None:
+        self.suite = suite
+        self.preset = preset
+        self.configurations: dict[str, Configuration] = {}
+        self.wrong: list[str] = []
+
+    def rows(self, block: Block, where: str) -> tuple[tuple[Panel, ...], ...]:
+        """Return the panels of a block."""
+        settings = product(block.worlds, block.rho or (None,), block.overrides)
+        return tuple(
+            tuple(self._panel(block, where, world, m, rho, override) for m in block.monitors)
+            for world, rho, override in settings
         )
-        for world, rho, override in product(block.worlds, block.rho or (None,), block.overrides)
-    )
 
+    def _panel(
+        self,
+        block: Block,
+        where: str,
+        world: WorldChoice,
+        monitor: MonitorChoice,
+        rho: float | None,
+        override: Mapping[str, Any],
+    ) -> Panel:
+        seeds = self.suite.seeds if block.seeds is None else block.seeds
+        chosen = tuple(range(seeds)) if isinstance(seeds, int) else seeds
+        problem = {f"world.{key}": value for key, value in world.parameters.items()}
+        problem |= {f"monitor.{key}": value for key, value in monitor.parameters.items()}
+        problem |= {} if rho is None else {"monitor.rho": float(rho)}
+        curves = []
+        for agent in block.agents:
+            try:
+                made = self._configuration(block, world, monitor, agent, problem, override)
+                found = resolve(made)
+            except MonMDPError as error:
+                names = f"{world.name} / {monitor.name}, {agent.shown_as}"
+                self.wrong.append(f"{where}: {names}: {error}")
+                continue
+            self.configurations.setdefault(found.id, made)
+            curves.append(Curve(agent.shown_as, agent.name, found.id, chosen))
+        of_world = [f"{key}={value}" for key, value in world.parameters.items()]
+        of_monitor = [f"{key}={value}" for key, value in monitor.parameters.items()]
+        changed = [f"{key}={value}" for key, value in override.items()]
+        shown = [] if rho is None else [f"{100 * rho:g} %"]
+        return Panel(
+            row=" ".join([world.name, *of_world, *shown, *changed]),
+            column=" ".join([monitor.name, *of_monitor]),
+            world=world.name,
+            monitor=monitor.name,
+            problem=problem,
+            score=block.score,
+            x_range=block.x_range,
+            y_range=block.y_range,
+            curves=tuple(curves),
+        )
 
-def _panel(
-    suite: Suite,
-    block: Block,
-    preset: str,
-    where: str,
-    wrong: list[str],
-    world: WorldChoice,
-    monitor: MonitorChoice,
-    rho: float | None,
-    override: Mapping[str, Any],
-) -> Panel:
-    seeds = suite.seeds if block.seeds is None else block.seeds
-    chosen = tuple(range(seeds)) if isinstance(seeds, int) else seeds
-    curves = []
-    for agent in block.agents:
-        try:
-            configuration = _configuration(
-                suite, block, preset, world, monitor, agent, rho, override
-            )
-            resolve(configuration)  # checks it
-            curves.append(Curve(agent.shown_as, agent.name, configuration, chosen))
-        except MonMDPError as error:
-            wrong.append(f"{where}: {world.name} / {monitor.name}, {agent.shown_as}: {error}")
-    changed = [f"{key}={value}" for key, value in override.items()]
-    of_world = [f"{key}={value}" for key, value in world.parameters.items()]
-    of_monitor = [f"{key}={value}" for key, value in monitor.parameters.items()]
-    shown = [] if rho is None else [f"{100 * rho:g} %"]
-    return Panel(
-        row=" ".join([world.name, *of_world, *shown, *changed]),
-        column=" ".join([monitor.name, *of_monitor]),
-        world=world,
-        monitor=monitor,
-        rho=rho,
-        score=block.score,
-        x_range=block.x_range,
-        y_range=block.y_range,
-        curves=tuple(curves),
-    )
+    def _configuration(
+        self,
+        block: Block,
+        world: WorldChoice,
+        monitor: MonitorChoice,
+        agent: AgentChoice,
+        problem: Mapping[str, Any],
+        override: Mapping[str, Any],
+    ) -> Configuration:
+        """Put together what suite, block, choices and override say; the more special wins."""
+        all_of_problem, of_agent = dict(problem), dict(agent.parameters)
+        if override:
+            asked = request(world.name, monitor.name, agent.name, override)
+            all_of_problem |= asked.parameters
+            of_agent |= asked.of_agent
 
+        def said(key: str) -> Any:
+            own = getattr(block, key)
+            return getattr(self.suite, key) if own is None else own
 
-def _configuration(
-    suite: Suite,
-    block: Block,
-    preset: str,
-    world: WorldChoice,
-    monitor: MonitorChoice,
-    agent: AgentChoice,
-    rho: float | None,
-    override: Mapping[str, Any],
-) -> Configuration:
-    """Put together what suite, block, choices and override say; the more special wins."""
-    problem = {f"world.{key}": value for key, value in world.parameters.items()}
-    problem |= {f"monitor.{key}": value for key, value in monitor.parameters.items()}
-    problem |= {} if rho is None else {"monitor.rho": float(rho)}
-    mine = dict(agent.parameters)
-    if override:
-        asked = request(world.name, monitor.name, agent.name, override)
-        problem |= asked.parameters
-        mine |= asked.of_agent
-
-    def said(key: str) -> Any:
-        own = getattr(block, key)
-        return getattr(suite, key) if own is None else own
-
-    return Configuration(
-        world=world.name,
-        monitor=monitor.name,
-        agent=agent.name,
-        problem=tuple(sorted(problem.items())),
-        of_agent=tuple(sorted(mine.items())),
-        steps=said("steps"),
-        every=said("every"),
-        evaluation=said("evaluation"),
-        episodes=said("episodes"),
-        gamma=said("gamma"),
-        preset=preset,
-    )
+        return Configuration(
+            world=world.name,
+            monitor=monitor.name,
+            agent=agent.name,
+            problem=tuple(sorted(all_of_problem.items())),
+            of_agent=tuple(sorted(of_agent.items())),
+            steps=said("steps"),
+            every=said("every"),
+            evaluation=said("evaluation"),
+            episodes=said("episodes"),
+            gamma=said("gamma"),
+            preset=self.preset,
+        )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -18,7 +18,7 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
-    StrictFloat,
+    PlainValidator,
     StrictInt,
     ValidationError,
     ValidationInfo,
@@ -33,10 +33,30 @@ from monmdp.naming import Scope, assign, scope_of
 
 PAPER = Path(__file__).parent / "paper"
 
+
+def _seeds(value: Any) -> int | tuple[int, ...]:
+    """How many seeds, or which."""
+    if isinstance(value, list | tuple):
+        if not value or not all(_is_whole(seed, 0) for seed in value):
+            raise ValueError(f"a list of seeds has whole numbers from 0 on, got {list(value)}")
+        if len(set(value)) < len(value):
+            raise ValueError(f"a seed is there twice, got {list(value)}")
+        return tuple(value)
+    if not _is_whole(value, 1):
+        raise ValueError(f"how many seeds (a whole number), or a list of them, got {value!r}")
+    return int(value)
+
+
+def _is_whole(value: Any, at_least: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= at_least
+
+
 Count = Annotated[StrictInt, Field(ge=1)]
-Chance = Annotated[StrictInt | StrictFloat, Field(ge=0, le=1)]
-Range = Annotated[tuple[StrictInt | StrictFloat, StrictInt | StrictFloat], "least and largest"]
-Seeds = Annotated[Count | tuple[Annotated[StrictInt, Field(ge=0)], ...], "how many, or which"]
+Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
+Chance = Annotated[float, Field(strict=True, ge=0, le=1)]
+Discount = Annotated[float, Field(strict=True, ge=0, lt=1)]
+Range = tuple[Number, Number]
+Seeds = Annotated[int | tuple[int, ...], PlainValidator(_seeds)]
 Score = Literal["episode_return", "goal_visits", "bottom_visits"]
 Evaluation = Literal["exact", "monte-carlo"]
 
@@ -155,7 +175,7 @@ class Block(_Frozen):
     every: Count | None = None
     evaluation: Evaluation | None = None
     episodes: Count | None = None
-    gamma: Annotated[StrictFloat, Field(ge=0, lt=1)] | None = None
+    gamma: Discount | None = None
     seeds: Seeds | None = None
     score: Score = "episode_return"
     """what its panels show"""
@@ -210,7 +230,7 @@ class Suite(_Frozen):
     every: Count = 100
     evaluation: Evaluation = "exact"
     episodes: Count = 100
-    gamma: Annotated[StrictFloat, Field(ge=0, lt=1)] | None = None
+    gamma: Discount | None = None
     seeds: Seeds = 30
     quick: Quick | None = None
     experiment: tuple[Block, ...] = ()
@@ -223,9 +243,6 @@ class Suite(_Frozen):
     def _check(self) -> Suite:
         if not (self.experiment or self.draw or self.draw_dynamics):
             raise ValueError("nothing to do: there is no [[experiment]] and nothing to draw")
-        for seeds in (self.seeds, *(block.seeds for block in self.experiment)):
-            if isinstance(seeds, tuple) and (not seeds or len(set(seeds)) < len(seeds)):
-                raise ValueError(f"seeds must be some and different, got {list(seeds)}")
         return self
 
     def adapted(self, *, seeds: int | None = None, quick: bool = False) -> Suite:
@@ -248,9 +265,19 @@ def parse(content: Mapping[str, Any], where: str, folder: Path | None = None) ->
     try:
         return Suite.model_validate(content, context={"folder": folder})
     except ValidationError as error:
-        lines = [_described(problem) for problem in error.errors()]
-        many = "1 mistake" if len(lines) == 1 else f"{len(lines)} mistakes"
-        raise MonMDPError("\n  ".join([f"{where}: {many}", *lines])) from None
+        # Of a list whose items are wrong pydantic also says that it is too short.
+        lines = [
+            _described(problem)
+            for problem in error.errors()
+            if not (problem["type"] == "too_short" and problem["input"])
+        ]
+        raise MonMDPError(mistakes(where, list(dict.fromkeys(lines)))) from None
+
+
+def mistakes(where: str, lines: Sequence[str]) -> str:
+    """Put mistakes into one message, a line each."""
+    many = "1 mistake" if len(lines) == 1 else f"{len(lines)} mistakes"
+    return "\n  ".join([f"{where}: {many}", *lines])
 
 
 def load(path: str | os.PathLike[str]) -> Suite:

@@ -1,0 +1,320 @@
+"""Evidence: what figures, claims and tables read of the runs, in a file of a megabyte or two.
+
+An `Aggregate` sums up the runs of one configuration. Curves are kept for drawing, in single
+precision; what claims and tables read is one number a seed, as it was. `Evidence` is the figures
+and their aggregates: made from a folder of results, or read back from its summary file, it is the
+same to the bit.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from monmdp.errors import MonMDPError
+from monmdp.experiment.policy import Policy
+from monmdp.files import write_whole
+from monmdp.model import MonMDP
+from monmdp.model.arrays import FloatArray, IntArray
+from monmdp.planning import solve
+from monmdp.results.store import Shard, read_shard, shard_path
+from monmdp.statistics import area, end, half_width, smooth, steps_to, steps_to_v_bootstrap
+from monmdp.suites import Configuration, Curve, Figure, Grid, Panel, Plan, resolve
+
+FORMAT = "monmdp-summary-1"
+SCORES = ("episode_return", "goal_visits", "bottom_visits")
+"""what a panel may show"""
+RESAMPLES = 1000
+OPTIMAL = 0.01
+"""a policy within 1 % of the minimax-optimal return, in units of max(1, |V|), is optimal"""
+AT = 0.05
+"""within 5 % counts as being at a value"""
+
+
+@dataclass(frozen=True, eq=False)
+class Aggregate:
+    """The runs of one configuration, seeds being the replicates."""
+
+    configuration: str
+    settings: Mapping[str, Any]
+    seeds: tuple[int, ...]
+    minimax: float
+    """V: return of an episode of the minimax-optimal policy in M_↓"""
+    uniform: float
+    """the same of the policy that plays at random"""
+    mean: Mapping[str, FloatArray]
+    """score -> [checkpoint] mean over seeds, as it was; for the scores that are drawn"""
+    half: Mapping[str, FloatArray]
+    """score -> [checkpoint] half of the 95 % interval of the smoothed mean"""
+    area: FloatArray
+    """[seed] mean of all tests' returns"""
+    end: Mapping[str, FloatArray]
+    """score -> [seed] mean of the last ten tests"""
+    first: Mapping[str, FloatArray]
+    """score -> [seed] the first test, before any training"""
+    steps_to_optimal: IntArray
+    """[seed] checkpoint from which on the test policy is optimal, within 1 %; the budget if never"""
+    optimal: Any
+    """[seed] whether it becomes so"""
+    steps_to_v: int
+    """checkpoint from which on the mean over seeds stays within 5 % of V; the budget if never"""
+    reaches_v: bool
+    steps_to_v_resampled: IntArray
+    """[resample] the same for resampled seeds; the same seeds in all configurations of a problem"""
+    wall_seconds: float
+    cpu_seconds: float
+    kernels: tuple[str, ...]
+    """hashes of the code that made the runs; more than one if they were made at different times"""
+    stale: int
+    """runs made by other code than that which reads them"""
+
+    @property
+    def step(self) -> IntArray:
+        """Return [checkpoint] training steps."""
+        steps: IntArray = np.arange(0, self.settings["steps"], self.settings["every"])
+        return steps
+
+    @property
+    def threshold(self) -> float:
+        """Return what counts as being at V, from below."""
+        return self.minimax - AT * max(1.0, abs(self.minimax))
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """Figures, and the aggregates of the runs that were there."""
+
+    figures: tuple[Figure, ...]
+    aggregates: Mapping[str, Aggregate]
+    """by configuration"""
+    made: Mapping[str, Any]
+    """versions, commit and machine of the process that summed the runs up"""
+
+    def of(self, curve: Curve) -> Aggregate | None:
+        """Return what is known of a curve, if anything is."""
+        return self.aggregates.get(curve.configuration)
+
+
+def gather(folder: Path, plans: Sequence[Plan], made: Mapping[str, Any]) -> Evidence:
+    """Sum up the runs in a folder; of a configuration the seeds that are there and asked for."""
+    asked: dict[str, tuple[Configuration, dict[int, None], dict[str, None]]] = {}
+    for plan in plans:
+        for panel in plan.figure.panels():
+            for curve in panel.curves:
+                configuration = plan.configurations[curve.configuration]
+                _, seeds, scores = asked.setdefault(
+                    curve.configuration, (configuration, {}, {})
+                )
+                seeds |= dict.fromkeys(curve.seeds)
+                scores[panel.score] = None
+    aggregates = {}
+    for name, (configuration, seeds, scores) in asked.items():
+        shards = []
+        for seed in sorted(seeds):
+            path = shard_path(folder, name, seed)
+            if path.exists():
+                shards.append(read_shard(path))
+        if shards:
+            aggregates[name] = _aggregate(configuration, shards, tuple(scores))
+    return Evidence(tuple(plan.figure for plan in plans), aggregates, made)
+
+
+def _aggregate(
+    configuration: Configuration, shards: Sequence[Shard], drawn: Iterable[str]
+) -> Aggregate:
+    found = resolve(configuration)
+    minimax, uniform = _references(_problem_of(configuration), found.settings["gamma"])
+    raw = {
+        name: np.array([shard.curve[name] for shard in shards])
+        for name in (*SCORES, "worst_case_return")
+    }
+    step = shards[0].step
+    unit = max(1.0, abs(minimax))
+    optimal_from, optimal = steps_to(step, raw["worst_case_return"], minimax - OPTIMAL * unit)
+    threshold = minimax - AT * unit
+    steps, reached = steps_to(step, raw["episode_return"].mean(axis=0), threshold)
+    # Runs of one problem share seeds and streams; those of different problems nothing.
+    resampling = np.random.default_rng(int(found.settings["problem"], 16))
+    kernels = [str(shard.provenance["kernel"]) for shard in shards]
+    return Aggregate(
+        configuration=found.id,
+        settings=found.settings,
+        seeds=tuple(shard.seed for shard in shards),
+        minimax=minimax,
+        uniform=uniform,
+        mean={name: raw[name].mean(axis=0).astype(np.float32) for name in drawn},
+        half={name: half_width(smooth(raw[name])).astype(np.float32) for name in drawn},
+        area=area(raw["episode_return"]),
+        end={name: end(raw[name]) for name in SCORES},
+        first={name: raw[name][:, 0].copy() for name in SCORES},
+        steps_to_optimal=optimal_from,
+        optimal=optimal,
+        steps_to_v=int(steps),
+        reaches_v=bool(reached),
+        steps_to_v_resampled=steps_to_v_bootstrap(
+            step, raw["episode_return"], threshold, resampling, RESAMPLES
+        ),
+        wall_seconds=sum(float(shard.provenance["wall_seconds"]) for shard in shards),
+        cpu_seconds=sum(float(shard.provenance["cpu_seconds"]) for shard in shards),
+        kernels=tuple(sorted(set(kernels))),
+        stale=sum(kernel != found.kernel for kernel in kernels),
+    )
+
+
+@cache
+def _problem(world: str, monitor: str, problem: tuple[tuple[str, Any], ...], preset: str) -> MonMDP:
+    from monmdp.experiment.request import request
+
+    return request(world, monitor, params=dict(problem), preset=preset).monmdp
+
+
+def _problem_of(configuration: Configuration) -> MonMDP:
+    of = configuration
+    return _problem(of.world, of.monitor, of.problem, of.preset)
+
+
+@cache
+def _references(problem: MonMDP, gamma: float) -> tuple[float, float]:
+    """Returns of an episode: of the minimax-optimal policy, and of playing at random."""
+    n_states, n_actions = problem.n_states, problem.n_actions
+    at_random = Policy(problem.shape, np.full((n_states, n_actions), 1 / n_actions))
+    uniform = at_random.evaluate(problem, gamma)["worst_case_return"]
+    return solve(problem, gamma).episode_return, uniform
+
+
+# ---- the summary file -----------------------------------------------------------------------
+
+_PER_SEED = ("area", "steps_to_optimal", "optimal")
+
+
+def save(evidence: Evidence, path: str | os.PathLike[str]) -> None:
+    """Write evidence into one Parquet file: a row for each configuration."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    rows = []
+    for of in evidence.aggregates.values():
+        row: dict[str, Any] = {
+            "configuration": of.configuration,
+            "settings": json.dumps(of.settings),
+            "seeds": list(of.seeds),
+            "minimax": of.minimax,
+            "uniform": of.uniform,
+            "area": of.area,
+            "steps_to_optimal": of.steps_to_optimal,
+            "optimal": of.optimal,
+            "steps_to_v": of.steps_to_v,
+            "reaches_v": of.reaches_v,
+            "steps_to_v_resampled": of.steps_to_v_resampled,
+            "wall_seconds": of.wall_seconds,
+            "cpu_seconds": of.cpu_seconds,
+            "kernels": list(of.kernels),
+            "stale": of.stale,
+        }
+        for score in SCORES:
+            row |= {f"end_{score}": of.end[score], f"first_{score}": of.first[score]}
+            row |= {f"mean_{score}": of.mean.get(score), f"half_{score}": of.half.get(score)}
+        rows.append(row)
+    curves = {f"{of}_{score}" for of in ("mean", "half") for score in SCORES}
+    per_seed = {"area", *(f"{of}_{score}" for of in ("end", "first") for score in SCORES)}
+    kinds = {
+        "configuration": pa.string(), "settings": pa.string(), "seeds": pa.list_(pa.int64()),
+        "minimax": pa.float64(), "uniform": pa.float64(),
+        "steps_to_optimal": pa.list_(pa.int32()), "optimal": pa.list_(pa.bool_()),
+        "steps_to_v": pa.int64(), "reaches_v": pa.bool_(),
+        "steps_to_v_resampled": pa.list_(pa.int32()), "wall_seconds": pa.float64(),
+        "cpu_seconds": pa.float64(), "kernels": pa.list_(pa.string()), "stale": pa.int64(),
+        **{name: pa.list_(pa.float32()) for name in sorted(curves)},
+        **{name: pa.list_(pa.float64()) for name in sorted(per_seed)},
+    }  # fmt: skip
+    footer = {
+        "format": FORMAT,
+        "figures": [asdict(figure) for figure in evidence.figures],
+        "made": evidence.made,
+    }
+    schema = pa.schema(list(kinds.items()), metadata={b"monmdp": json.dumps(footer).encode()})
+    table = pa.Table.from_pylist(rows, schema=schema)
+    content = io.BytesIO()
+    pq.write_table(
+        table, content, compression="zstd", compression_level=19, write_statistics=False,
+        write_page_checksum=True,
+    )  # fmt: skip
+    write_whole(path, lambda file: file.write(content.getvalue()))
+
+
+def load(path: str | os.PathLike[str]) -> Evidence:
+    """Read what `save` wrote."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        with pq.ParquetFile(path, page_checksum_verification=True) as file:
+            footer = json.loads((file.schema_arrow.metadata or {})[b"monmdp"])
+            if footer["format"] != FORMAT:
+                raise MonMDPError(f"{path}: no summary, or one of another version")
+            rows = file.read().to_pylist()
+    except FileNotFoundError:
+        raise MonMDPError(f"{path}: no such file") from None
+    except (pa.ArrowException, KeyError, ValueError, OSError) as error:
+        if isinstance(error, MonMDPError):
+            raise
+        raise MonMDPError(f"{path}: damaged, or no summary of results") from None
+    figures = tuple(_figure(figure) for figure in footer["figures"])
+    return Evidence(figures, {row["configuration"]: _read(row) for row in rows}, footer["made"])
+
+
+def _read(row: Mapping[str, Any]) -> Aggregate:
+    def by_score(prefix: str, kind: type) -> dict[str, FloatArray]:
+        names = {score: row[f"{prefix}_{score}"] for score in SCORES}
+        return {score: np.array(v, dtype=kind) for score, v in names.items() if v is not None}
+
+    return Aggregate(
+        configuration=row["configuration"],
+        settings=json.loads(row["settings"]),
+        seeds=tuple(row["seeds"]),
+        minimax=row["minimax"],
+        uniform=row["uniform"],
+        mean=by_score("mean", np.float32),
+        half=by_score("half", np.float32),
+        area=np.array(row["area"]),
+        end=by_score("end", np.float64),
+        first=by_score("first", np.float64),
+        steps_to_optimal=np.array(row["steps_to_optimal"], dtype=np.int64),
+        optimal=np.array(row["optimal"], dtype=np.bool_),
+        steps_to_v=row["steps_to_v"],
+        reaches_v=row["reaches_v"],
+        steps_to_v_resampled=np.array(row["steps_to_v_resampled"], dtype=np.int64),
+        wall_seconds=row["wall_seconds"],
+        cpu_seconds=row["cpu_seconds"],
+        kernels=tuple(row["kernels"]),
+        stale=row["stale"],
+    )
+
+
+def _figure(data: Mapping[str, Any]) -> Figure:
+    """A figure from what JSON kept of it."""
+    grids = tuple(
+        Grid(
+            grid["title"],
+            tuple(tuple(_panel(panel) for panel in row) for row in grid["rows"]),
+        )
+        for grid in data["grids"]
+    )
+    return Figure(data["name"], data["title"], data["preset"], grids)
+
+
+def _panel(data: Mapping[str, Any]) -> Panel:
+    curves = tuple(Curve(**{**of, "seeds": tuple(of["seeds"])}) for of in data["curves"])
+    ranges = {
+        key: None if data[key] is None else tuple(data[key]) for key in ("x_range", "y_range")
+    }
+    return Panel(**{**data, **ranges, "curves": curves})
