@@ -12,8 +12,9 @@ from hypothesis.extra.numpy import arrays
 
 import monmdp
 from monmdp import MonMDPError, experiment
-from monmdp.experiment.comparison import area, probability_of_improvement
+from monmdp.experiment.comparison import area
 from monmdp.experiment.request import parse_agents
+from monmdp.statistics import probability_of_improvement
 
 values = arrays(np.float64, st.integers(2, 8), elements=st.sampled_from([0.0, 1.0, 2.0]))
 
@@ -22,11 +23,11 @@ values = arrays(np.float64, st.integers(2, 8), elements=st.sampled_from([0.0, 1.
 def test_probability_of_improvement_counts_pairs_and_halves_ties(ours, theirs):
     n = min(len(ours), len(theirs))
     ours, theirs = ours[:n], theirs[:n]
-    chance, (low, high) = probability_of_improvement(ours, theirs, np.random.default_rng(0))
+    chance, low, high = probability_of_improvement(ours, theirs, np.random.default_rng(0))
     by_hand = [1.0 * (x > y) + 0.5 * (x == y) for x in ours for y in theirs]
     assert chance == pytest.approx(np.mean(by_hand))
     assert 0 <= low <= high <= 1
-    back, _ = probability_of_improvement(theirs, ours, np.random.default_rng(0))
+    back, _, _ = probability_of_improvement(theirs, ours, np.random.default_rng(0))
     assert chance + back == pytest.approx(1)
 
 
@@ -34,7 +35,7 @@ def test_the_interval_resamples_seeds_jointly_and_takes_all_pairs_of_them():
     rng = np.random.default_rng(5)
     ours = rng.normal(size=12)
     theirs = ours + rng.normal(scale=0.5, size=12) - 0.2  # the same seeds are alike
-    _, (low, high) = probability_of_improvement(ours, theirs, np.random.default_rng(7))
+    _, low, high = probability_of_improvement(ours, theirs, np.random.default_rng(7))
     again, chances = np.random.default_rng(7), []
     for rows in again.integers(12, size=(2000, 12)):
         pairs = [(ours[i], theirs[j]) for i in rows for j in rows]
@@ -55,7 +56,7 @@ def test_the_interval_covers_what_it_should():
     rng, hits = np.random.default_rng(1), 0
     for _ in range(100):
         ours, theirs = rng.normal(1, 1, 30), rng.normal(0, 1, 30)
-        _, (low, high) = probability_of_improvement(ours, theirs, rng)
+        _, low, high = probability_of_improvement(ours, theirs, rng)
         hits += low <= 0.7602 <= high
     assert hits >= 88
 

@@ -19,7 +19,7 @@ import monmdp
 from conftest import WORLDS, dense_policy_values, random_monmdp, seeds, worst_by_hand
 from monmdp import MonMDPError, agents, compiling, experiment
 from monmdp.compiling import compiled
-from monmdp.experiment import Policy, Run, loop, summary, train, training
+from monmdp.experiment import Policy, Run, loop, train, training
 from monmdp.experiment.evaluation import SCORES, chances, evaluate, own_tables
 from monmdp.experiment.policy import checked_evaluation
 from monmdp.experiment.seeds import cores, default_folder, run_file
@@ -726,13 +726,6 @@ def test_the_axis_reaches_where_curves_end():
     assert axes.get_yscale() == "symlog"
     many = experiment.draw_runs({str(i): [fake_run([0, 1])] for i in range(8)}, monmdp.solve(_LOOP))
     assert len(many.axes[0].get_lines()) == 9
-
-
-def test_smoothing_and_intervals():
-    np.testing.assert_allclose(summary.smooth([1.0, 0.0, 0.0]), [1, 0.9, 0.81])
-    values = np.array([[1.0, 2.0], [3.0, 2.0]])
-    np.testing.assert_allclose(summary.half_width(values), [1.96 * np.sqrt(2) / np.sqrt(2), 0])
-    assert np.isnan(summary.half_width(values[:1])).all()
 
 
 def test_the_summary_and_its_picture():

@@ -150,7 +150,7 @@ def bandit(
 ) -> None:
     """Show the 1/ρ law: pulls that it takes to find a good arm when rewards are often hidden."""
     from monmdp import drawing
-    from monmdp.experiment.summary import half_width
+    from monmdp.statistics import half_width
     from monmdp.theory import bandit_law
 
     if png is not None:

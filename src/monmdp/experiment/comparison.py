@@ -8,14 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from monmdp import statistics
 from monmdp.errors import MonMDPError, nearest
-from monmdp.experiment.summary import Summary, half_width, summarize
+from monmdp.experiment.summary import Summary, summarize
 from monmdp.experiment.training import Run
-from monmdp.model.arrays import FloatArray
 from monmdp.planning import Solution
-
-RESAMPLES = 2000
-"""bootstrap resamples behind the interval of the probability of improvement"""
+from monmdp.statistics import half_width, probability_of_improvement
 
 SAME = ("problem", "steps", "every", "evaluation", "episodes", "gamma")
 """settings that the runs of all agents must share"""
@@ -104,9 +102,7 @@ def compare(
     rows = []
     for name, of_seeds in runs.items():
         behind = areas[reference] - areas[name]
-        chance, interval = probability_of_improvement(
-            areas[reference], areas[name], np.random.default_rng(0)
-        )
+        chance = probability_of_improvement(areas[reference], areas[name], np.random.default_rng(0))
         rows.append(
             Row(
                 agent=name,
@@ -115,8 +111,8 @@ def compare(
                 area_half=float(half_width(areas[name])),
                 behind=float(behind.mean()),
                 behind_half=float(half_width(behind)),
-                improvement=chance,
-                improvement_interval=interval,
+                improvement=chance.estimate,
+                improvement_interval=None if np.isnan(chance.low) else (chance.low, chance.high),
             )
         )
     return Comparison(reference, seeds, tuple(rows))
@@ -124,24 +120,7 @@ def compare(
 
 def area(run: Run) -> float:
     """Return the mean of all tests of a run."""
-    return float(run.curve["episode_return"].mean())
-
-
-def probability_of_improvement(
-    ours: FloatArray, theirs: FloatArray, rng: np.random.Generator
-) -> tuple[float, tuple[float, float] | None]:
-    """Return P(X > Y) + P(X = Y)/2 for a run X of ours and Y of theirs, and its 95 % interval.
-
-    All pairs of runs count. The interval is a bootstrap over seeds, the same seeds on both sides.
-    """
-    n = len(ours)
-    ahead = (ours[:, None] > theirs) + 0.5 * (ours[:, None] == theirs)
-    if n < 2:
-        return float(ahead.mean()), None
-    chosen = rng.integers(n, size=(RESAMPLES, n))
-    resampled = [ahead[np.ix_(rows, rows)].mean() for rows in chosen]
-    low, high = np.quantile(resampled, [0.025, 0.975])
-    return float(ahead.mean()), (float(low), float(high))
+    return float(statistics.area(run.curve["episode_return"]))
 
 
 def _check_alike(runs: Mapping[str, Sequence[Run]], reference: Sequence[Run]) -> None:

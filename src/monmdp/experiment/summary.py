@@ -1,4 +1,4 @@
-"""What a set of runs says, seeds being the replicates: pure functions on arrays, and a figure."""
+"""What a set of runs says, seeds being the replicates: the numbers of a table, and a figure."""
 
 from __future__ import annotations
 
@@ -7,38 +7,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from monmdp.drawing import learning_curves
 from monmdp.experiment.training import Run
-from monmdp.model.arrays import FloatArray
 from monmdp.planning import Solution
+from monmdp.statistics import end, half_width, mean_interval, smooth, stays_from
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-END = 10
-"""checkpoints at the end over which the end return is taken"""
 SMOOTHED = 100
 """curves of at least so many checkpoints are smoothed before they are drawn"""
-
-
-def smooth(raw: ArrayLike, old: float = 0.9) -> FloatArray:
-    """Exponential moving average along the last axis, starting at the first raw value."""
-    values = np.array(raw, dtype=np.float64)
-    for i in range(1, values.shape[-1]):
-        values[..., i] = old * values[..., i - 1] + (1 - old) * values[..., i]
-    return values
-
-
-def half_width(values: ArrayLike, axis: int = 0) -> FloatArray:
-    """Half of the 95 % interval of the mean, 1.96 sd/√n; NaN for a single value."""
-    array = np.asarray(values, dtype=np.float64)
-    n = array.shape[axis]
-    if n < 2:
-        return np.full(np.delete(array.shape, axis), np.nan)
-    width: FloatArray = 1.96 * array.std(axis=axis, ddof=1) / np.sqrt(n)
-    return width
 
 
 def steps_to_minimax(run: Run, episode_return: float, tolerance: float = 0.01) -> int | None:
@@ -50,10 +29,8 @@ def steps_to_minimax(run: Run, episode_return: float, tolerance: float = 0.01) -
     good = run.curve["worst_case_return"] >= episode_return - tolerance * max(
         1.0, abs(episode_return)
     )
-    if not good[-1]:
-        return None
-    bad = np.flatnonzero(~good)
-    return int(run.step[bad[-1] + 1]) if len(bad) else int(run.step[0])
+    first = int(stays_from(good))
+    return int(run.step[first]) if first < len(good) else None
 
 
 @dataclass(frozen=True)
@@ -83,13 +60,12 @@ class Summary:
 
 def summarize(runs: Sequence[Run], solution: Solution) -> Summary:
     """Sum up the runs of several seeds."""
-    ends = np.array([run.curve["episode_return"][-END:].mean() for run in runs])
-    mean, half = float(ends.mean()), float(half_width(ends))
+    final = mean_interval([float(end(run.curve["episode_return"])) for run in runs])
     reached = tuple(steps_to_minimax(run, solution.episode_return) for run in runs)
     return Summary(
         episode_return_minimax=solution.episode_return,
-        final_mean=mean,
-        final_interval=None if np.isnan(half) else (mean - half, mean + half),
+        final_mean=final.estimate,
+        final_interval=None if np.isnan(final.low) else (final.low, final.high),
         seeds=len(runs),
         seeds_converged=sum(step is not None for step in reached),
         steps_to_1pct=reached,

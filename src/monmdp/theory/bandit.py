@@ -17,9 +17,9 @@ import numpy as np
 
 from monmdp.compiling import compiled
 from monmdp.errors import MonMDPError
-from monmdp.experiment.summary import half_width
 from monmdp.model.arrays import FloatArray, IntArray
 from monmdp.model.mdp import number, whole_number
+from monmdp.statistics import half_width
 from monmdp.theory.constants import below_an_eighth, inside_unit
 
 if TYPE_CHECKING:

@@ -1,0 +1,303 @@
+"""What runs say: pure functions on arrays, seeds being the replicates, never episodes.
+
+Curves. A run's *area* is the mean of its raw checkpoints, its *end* the mean of the last ten; a
+figure shows the exponential moving average of every seed, then mean ± 1.96 sd/√n over seeds.
+
+Differences. A contrast Σ wᵢ μᵢ of independent groups has the estimate Σ wᵢ x̄ᵢ, the squared error
+e² = Σ eᵢ², eᵢ² = wᵢ² sᵢ²/nᵢ, and e⁴ / Σ eᵢ⁴/(nᵢ-1) degrees of freedom (Welch, Satterthwaite).
+
+Many tasks, after Agarwal et al. (2021): interquartile mean, probability of improvement and
+performance profile, with percentile intervals from a bootstrap that draws runs anew within every
+task and leaves the tasks as they are.
+
+Times. A run that has not got there within its budget is censored, not late. Kaplan and Meier:
+S(t) = Π over times u ≤ t of (1 - reached at u / still under way at u).
+
+All intervals are of 95 %; all randomness comes from the generator that is passed in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, SupportsFloat
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from monmdp.errors import MonMDPError
+from monmdp.model.arrays import BoolArray, FloatArray, IntArray
+
+END = 10
+"""checkpoints at the end over which the end return is taken"""
+RESAMPLES = 2000
+"""bootstrap resamples behind an interval"""
+BOUNDS = (0.025, 0.975)
+"""quantiles between which an interval lies"""
+
+
+class Interval(NamedTuple):
+    """An estimate and its 95 % interval, whose bounds are NaN where a single value says nothing."""
+
+    estimate: float
+    low: float
+    high: float
+
+    def contains(self, value: float) -> bool:
+        """Return whether the value lies within the bounds, or on one; never if they are NaN."""
+        return self.low <= value <= self.high
+
+
+# Curves
+
+
+def smooth(raw: ArrayLike, old: float = 0.9) -> FloatArray:
+    """Exponential moving average along the last axis, starting at the first raw value."""
+    values = np.array(raw, dtype=np.float64)
+    for i in range(1, values.shape[-1]):
+        values[..., i] = old * values[..., i - 1] + (1 - old) * values[..., i]
+    return values
+
+
+def area(curves: ArrayLike) -> FloatArray:
+    """Mean of all checkpoints of curves[..., checkpoint]: how high a learning curve lies."""
+    return np.asarray(np.mean(np.asarray(curves, dtype=np.float64), axis=-1))
+
+
+def end(curves: ArrayLike, last: int = END) -> FloatArray:
+    """Mean of the last checkpoints of curves[..., checkpoint], of all if there are fewer."""
+    return area(np.asarray(curves, dtype=np.float64)[..., -last:])
+
+
+def stays_from(good: ArrayLike) -> IntArray:
+    """Index of the checkpoint of good[..., checkpoint] from which on all are good.
+
+    The number of checkpoints, one more than the last index, where the last one is not good.
+    """
+    flags = np.asarray(good, dtype=np.bool_)
+    good_to_the_end = np.logical_and.accumulate(flags[..., ::-1], axis=-1)
+    return np.asarray(flags.shape[-1] - good_to_the_end.sum(axis=-1), dtype=np.int64)
+
+
+def steps_to(step: ArrayLike, values: ArrayLike, threshold: float) -> tuple[IntArray, BoolArray]:
+    """Steps [...] after which values[..., checkpoint] stay ≥ threshold, and whether they ever do.
+
+    Where they do not, the steps are the budget: the last of step[checkpoint] and one spacing more.
+    """
+    at, curves = np.asarray(step, dtype=np.int64), np.asarray(values, dtype=np.float64)
+    if at.ndim != 1 or len(at) < 2 or curves.shape[-1:] != at.shape:
+        raise MonMDPError(
+            "steps: as many as values along their last axis, at least two, expected; "
+            f"got shape {at.shape} for values of shape {curves.shape}"
+        )
+    times = np.append(at, 2 * at[-1] - at[-2])
+    first = stays_from(curves >= threshold)
+    return times[first], np.asarray(first < len(at))
+
+
+def steps_to_v_bootstrap(
+    step: ArrayLike,
+    curves: ArrayLike,
+    threshold: float,
+    rng: np.random.Generator,
+    resamples: int = 1000,
+) -> IntArray:
+    """`steps_to` [resample] of the mean over seeds drawn anew from curves[seed, checkpoint].
+
+    Generators seeded alike draw the same seeds whatever the curves, so that the steps of two
+    configurations are paired and may be divided resample by resample.
+    """
+    of_seeds = np.asarray(curves, dtype=np.float64)
+    n = len(of_seeds)
+    return steps_to(step, _counts(n, rng, resamples) @ of_seeds / n, threshold)[0]
+
+
+# Means and their differences
+
+
+def half_width(values: ArrayLike, axis: int = 0) -> FloatArray:
+    """Half of the 95 % interval of the mean along an axis, 1.96 sd/√n; NaN for a single value."""
+    array = np.asarray(values, dtype=np.float64)
+    n = array.shape[axis]
+    if n < 2:
+        return np.full(np.delete(array.shape, axis), np.nan)
+    width: FloatArray = 1.96 * array.std(axis=axis, ddof=1) / np.sqrt(n)
+    return width
+
+
+def mean_interval(values: ArrayLike) -> Interval:
+    """Mean of values[run] ± 1.96 sd/√n, the paper's interval."""
+    array = _checked(values, 1)
+    mean, half = float(array.mean()), float(half_width(array))
+    return Interval(mean, mean - half, mean + half)
+
+
+def contrast(terms: Sequence[tuple[float, ArrayLike]]) -> Interval:
+    """Σ weight · mean of independent groups (weight, values[run]), with its Welch interval.
+
+    Where no group varies, the interval is the estimate; a group of one value leaves it unknown.
+    """
+    from scipy.special import stdtrit
+
+    estimate, squares, freedom = 0.0, [], []
+    for weight, values in terms:
+        group = _checked(values, 1)
+        # Seen from the first value equal values have exactly their mean, and no variance.
+        apart = group - group[0]
+        estimate += weight * float(group[0] + apart.mean())
+        freedom.append(len(group) - 1)
+        squares.append(weight**2 * apart.var(ddof=1) / len(group) if freedom[-1] else np.nan)
+    total = float(np.sum(squares))
+    if total == 0:
+        return Interval(estimate, estimate, estimate)
+    if np.isnan(total):
+        return Interval(estimate, np.nan, np.nan)
+    degrees = 1 / np.sum((np.array(squares) / total) ** 2 / np.array(freedom))
+    half = float(stdtrit(degrees, BOUNDS[1])) * np.sqrt(total)
+    return Interval(estimate, float(estimate - half), float(estimate + half))
+
+
+def welch(ours: ArrayLike, theirs: ArrayLike) -> Interval:
+    """Mean of ours[run] minus mean of theirs[run], independent runs, with its Welch interval."""
+    return contrast([(1.0, ours), (-1.0, theirs)])
+
+
+# Many tasks
+
+
+def iqm(scores: ArrayLike) -> float:
+    """Interquartile mean of all entries of scores[...]: without the lowest and highest quarter."""
+    ordered = np.sort(np.asarray(scores, dtype=np.float64), axis=None)
+    cut = len(ordered) // 4
+    return float(ordered[cut : len(ordered) - cut].mean())
+
+
+def bootstrap(
+    scores: ArrayLike,
+    statistic: Callable[[FloatArray], SupportsFloat],
+    rng: np.random.Generator,
+    resamples: int = RESAMPLES,
+) -> Interval:
+    """Statistic of scores[run, task] or scores[run], runs drawn anew within every task.
+
+    The statistic is given scores[run, task] in any case.
+    """
+    array = _by_task(scores)
+    estimate = float(statistic(array))
+    if len(array) < 2:
+        return Interval(estimate, np.nan, np.nan)
+    n = len(array)
+    found = [
+        float(statistic(np.take_along_axis(array, rng.integers(n, size=array.shape), axis=0)))
+        for _ in range(resamples)
+    ]
+    low, high = np.quantile(found, BOUNDS)
+    return Interval(estimate, float(low), float(high))
+
+
+def probability_of_improvement(
+    ours: ArrayLike, theirs: ArrayLike, rng: np.random.Generator, resamples: int = RESAMPLES
+) -> Interval:
+    """P(X > Y) + P(X = Y)/2 for runs X of ours[run, task], Y of theirs[run, task]: mean over tasks.
+
+    Arrays [run] are of one task. All pairs of runs of a task count. Seeds are paired: within a
+    task the bootstrap draws the same seeds on both sides.
+    """
+    mine, others = _by_task(ours), _by_task(theirs)
+    if mine.shape != others.shape:
+        raise MonMDPError(
+            f"seeds are paired: scores of one shape expected, got {mine.shape} and {others.shape}"
+        )
+    n, tasks = mine.shape
+    ahead = (mine[:, None] > others) + 0.5 * (mine[:, None] == others)
+    estimate = float(ahead.mean(axis=(0, 1)).mean())
+    if n < 2:
+        return Interval(estimate, np.nan, np.nan)
+    found = np.zeros(resamples)
+    for task in range(tasks):
+        counts = _counts(n, rng, resamples)
+        found += np.sum(counts @ ahead[..., task] * counts, axis=1) / n**2
+    low, high = np.quantile(found / tasks, BOUNDS)
+    return Interval(estimate, float(low), float(high))
+
+
+def performance_profile(
+    scores: ArrayLike,
+    thresholds: ArrayLike,
+    rng: np.random.Generator,
+    resamples: int = RESAMPLES,
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Fraction [threshold] of scores[run, task] above each threshold, and its band: low, high.
+
+    The band holds 95 % at every threshold by itself.
+    """
+    array, levels = _by_task(scores), np.asarray(thresholds, dtype=np.float64)
+    n, tasks = array.shape
+    above = (array[..., None] > levels).astype(np.float64)
+    profile: FloatArray = above.mean(axis=(0, 1))
+    if n < 2:
+        return profile, np.full_like(profile, np.nan), np.full_like(profile, np.nan)
+    found = np.zeros((resamples, len(levels)))
+    for task in range(tasks):
+        found += _counts(n, rng, resamples) @ above[:, task]
+    low, high = np.quantile(found / (n * tasks), BOUNDS, axis=0)
+    return profile, low, high
+
+
+# Censored times
+
+
+def survival(times: ArrayLike, reached: ArrayLike) -> tuple[FloatArray, FloatArray]:
+    """Kaplan-Meier curve of times[run]: distinct times t[i] at which runs got there, and S(t[i]).
+
+    S is 1 before the first of them, and S(t[i]) holds from t[i] on until the next. A run that has
+    not reached it by its time was still under way then, also next to others that got there.
+    """
+    ends, there = _checked(times, 1), np.asarray(reached, dtype=np.bool_)
+    if ends.shape != there.shape:
+        raise MonMDPError(f"a flag for each time expected: {ends.shape} times, {there.shape} flags")
+    t = np.unique(ends[there])
+    got_there = np.sum((ends == t[:, None]) & there, axis=1)
+    under_way = np.sum(ends >= t[:, None], axis=1)
+    return t, np.cumprod(1 - got_there / under_way)
+
+
+def median_time(times: ArrayLike, reached: ArrayLike) -> float | None:
+    """First of times[run] by which half have got there, S(t) ≤ 1/2; None where S stays above."""
+    t, S = survival(times, reached)
+    # S is a product of rounded fractions: (1 - 1/4)(1 - 1/3) need not be 1/2 to the last bit.
+    half = np.flatnonzero(S <= 0.5 + 1e-9)
+    return float(t[half[0]]) if len(half) else None
+
+
+def restricted_mean(times: ArrayLike, reached: ArrayLike, limit: float) -> float:
+    """Mean of min(times[run], limit) with censoring allowed for: area under S up to the limit."""
+    t, S = survival(times, reached)
+    longest = float(np.max(np.asarray(times)))
+    if limit > longest and (len(S) == 0 or S[-1] > 0):
+        raise MonMDPError(f"limit {limit:g}: runs were followed for {longest:g} only")
+    inside = t < limit
+    edges = np.concatenate([[0.0], t[inside], [limit]])
+    return float(np.concatenate([[1.0], S[inside]]) @ np.diff(edges))
+
+
+def _counts(n: int, rng: np.random.Generator, resamples: int) -> FloatArray:
+    """How often each of n runs is drawn, counts[resample, run], n draws with replacement each."""
+    chosen = rng.integers(n, size=(resamples, n)) + n * np.arange(resamples)[:, None]
+    counts = np.bincount(chosen.ravel(), minlength=resamples * n)
+    return counts.reshape(resamples, n).astype(np.float64)
+
+
+def _by_task(scores: ArrayLike) -> FloatArray:
+    """Scores as [run, task]; [run] is one task."""
+    array = np.asarray(scores, dtype=np.float64)
+    return _checked(array[:, None] if array.ndim == 1 else array, 2)
+
+
+def _checked(values: ArrayLike, axes: int) -> FloatArray:
+    """Refuse what no statistic exists of; NaN would quietly lose every comparison."""
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim != axes or array.size == 0:
+        raise MonMDPError(f"values along {axes} axes expected, got shape {array.shape}")
+    if not np.isfinite(array).all():
+        raise MonMDPError("values: finite numbers expected")
+    return array
