@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import signal
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -112,3 +114,17 @@ def print_table(lines: Sequence[Sequence[str]], right: Sequence[int] = ()) -> No
 def short(value: float) -> str:
     """Return a number with six digits."""
     return f"{value:.6g}"
+
+
+@contextmanager
+def stoppable() -> Iterator[None]:
+    """Take a polite request to end, a cluster's for example, like Ctrl-C."""
+
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

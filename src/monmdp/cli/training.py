@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
 import sys
 import textwrap
 import threading
@@ -26,6 +25,7 @@ from monmdp.cli.app import (
     print_table,
     problem_or_names,
     short,
+    stoppable,
 )
 from monmdp.errors import MonMDPError
 
@@ -253,7 +253,7 @@ def _train_seeds(
     from monmdp.experiment.seeds import run_file
 
     try:
-        with _stoppable(), _progress_bar(n_seeds, task.steps, shown=shown, label=label) as tell:
+        with stoppable(), _progress_bar(n_seeds, task.steps, shown=shown, label=label) as tell:
             return train_seeds(task, range(n_seeds), jobs=jobs, out=folder, progress=tell)
     except KeyboardInterrupt:
         done = sum(run_file(folder, seed).exists() for seed in range(n_seeds))
@@ -306,20 +306,6 @@ def _tasks(
                 raise
             left_out[label] = str(error)
     return tasks, left_out
-
-
-@contextmanager
-def _stoppable() -> Iterator[None]:
-    """Take a polite request to end, a cluster's for example, like Ctrl-C."""
-
-    def stop(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, stop)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 @contextmanager

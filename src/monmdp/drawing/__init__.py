@@ -6,18 +6,26 @@ Matplotlib is touched.
 """
 
 from monmdp.drawing.curves import learning_curves, power_law
+from monmdp.drawing.dynamics import draw_dynamics
+from monmdp.drawing.panels import CurveData, PanelData, RowData, panel_grid, profiles
 from monmdp.drawing.picture import draw_world, frame, gallery, picture_format, save
 from monmdp.drawing.text import grid_text, policy_text, sparkline, world_text
 
 __all__ = [
+    "CurveData",
+    "PanelData",
+    "RowData",
+    "draw_dynamics",
     "draw_world",
     "frame",
     "gallery",
     "grid_text",
     "learning_curves",
+    "panel_grid",
     "picture_format",
     "policy_text",
     "power_law",
+    "profiles",
     "save",
     "sparkline",
     "world_text",

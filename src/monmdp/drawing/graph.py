@@ -28,13 +28,14 @@ def size(mdp: MDP) -> tuple[float, float]:
     """Width and height in inches that suit the drawing, its legend apart."""
     if mdp.n_states > MAX_NODES:
         return 5.0, 4.0
-    if _is_chain(mdp):
+    if is_chain(mdp):
         return max(3.5, 0.9 * mdp.n_states), 1.6
     side = max(3.0, 2 * _circle_radius(mdp.n_states) * 0.5 + 1)
     return side, side
 
 
-def _is_chain(mdp: MDP) -> bool:
+def is_chain(mdp: MDP) -> bool:
+    """Return whether every move leads to a neighbour, so that the states form a row."""
     return bool((np.abs(mdp.successor - mdp.outcomes.state) <= 1).all())
 
 
@@ -45,7 +46,7 @@ def _circle_radius(n: int) -> float:
 
 def _positions(mdp: MDP) -> FloatArray:
     n = mdp.n_states
-    if _is_chain(mdp):
+    if is_chain(mdp):
         return np.column_stack([1.5 * np.arange(n), np.zeros(n)])
     angle = 2 * np.pi * np.arange(n) / n
     return _circle_radius(n) * np.column_stack([np.sin(angle), -np.cos(angle)])

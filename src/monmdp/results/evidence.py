@@ -8,7 +8,6 @@ same to the bit.
 
 from __future__ import annotations
 
-import hashlib
 import io
 import json
 import os
@@ -21,7 +20,6 @@ from typing import Any
 import numpy as np
 
 from monmdp.errors import MonMDPError
-from monmdp.experiment.policy import Policy
 from monmdp.files import write_whole
 from monmdp.model import MonMDP
 from monmdp.model.arrays import FloatArray, IntArray
@@ -49,8 +47,6 @@ class Aggregate:
     seeds: tuple[int, ...]
     minimax: float
     """V: return of an episode of the minimax-optimal policy in M_↓"""
-    uniform: float
-    """the same of the policy that plays at random"""
     mean: Mapping[str, FloatArray]
     """score -> [checkpoint] mean over seeds, as it was; for the scores that are drawn"""
     half: Mapping[str, FloatArray]
@@ -111,9 +107,7 @@ def gather(folder: Path, plans: Sequence[Plan], made: Mapping[str, Any]) -> Evid
         for panel in plan.figure.panels():
             for curve in panel.curves:
                 configuration = plan.configurations[curve.configuration]
-                _, seeds, scores = asked.setdefault(
-                    curve.configuration, (configuration, {}, {})
-                )
+                _, seeds, scores = asked.setdefault(curve.configuration, (configuration, {}, {}))
                 seeds |= dict.fromkeys(curve.seeds)
                 scores[panel.score] = None
     aggregates = {}
@@ -132,7 +126,7 @@ def _aggregate(
     configuration: Configuration, shards: Sequence[Shard], drawn: Iterable[str]
 ) -> Aggregate:
     found = resolve(configuration)
-    minimax, uniform = _references(_problem_of(configuration), found.settings["gamma"])
+    minimax = _minimax(_problem_of(configuration), found.settings["gamma"])
     raw = {
         name: np.array([shard.curve[name] for shard in shards])
         for name in (*SCORES, "worst_case_return")
@@ -150,7 +144,6 @@ def _aggregate(
         settings=found.settings,
         seeds=tuple(shard.seed for shard in shards),
         minimax=minimax,
-        uniform=uniform,
         mean={name: raw[name].mean(axis=0).astype(np.float32) for name in drawn},
         half={name: half_width(smooth(raw[name])).astype(np.float32) for name in drawn},
         area=area(raw["episode_return"]),
@@ -183,17 +176,11 @@ def _problem_of(configuration: Configuration) -> MonMDP:
 
 
 @cache
-def _references(problem: MonMDP, gamma: float) -> tuple[float, float]:
-    """Returns of an episode: of the minimax-optimal policy, and of playing at random."""
-    n_states, n_actions = problem.n_states, problem.n_actions
-    at_random = Policy(problem.shape, np.full((n_states, n_actions), 1 / n_actions))
-    uniform = at_random.evaluate(problem, gamma)["worst_case_return"]
-    return solve(problem, gamma).episode_return, uniform
+def _minimax(problem: MonMDP, gamma: float) -> float:
+    return solve(problem, gamma).episode_return
 
 
 # ---- the summary file -----------------------------------------------------------------------
-
-_PER_SEED = ("area", "steps_to_optimal", "optimal")
 
 
 def save(evidence: Evidence, path: str | os.PathLike[str]) -> None:
@@ -208,7 +195,6 @@ def save(evidence: Evidence, path: str | os.PathLike[str]) -> None:
             "settings": json.dumps(of.settings),
             "seeds": list(of.seeds),
             "minimax": of.minimax,
-            "uniform": of.uniform,
             "area": of.area,
             "steps_to_optimal": of.steps_to_optimal,
             "optimal": of.optimal,
@@ -228,7 +214,7 @@ def save(evidence: Evidence, path: str | os.PathLike[str]) -> None:
     per_seed = {"area", *(f"{of}_{score}" for of in ("end", "first") for score in SCORES)}
     kinds = {
         "configuration": pa.string(), "settings": pa.string(), "seeds": pa.list_(pa.int64()),
-        "minimax": pa.float64(), "uniform": pa.float64(),
+        "minimax": pa.float64(),
         "steps_to_optimal": pa.list_(pa.int32()), "optimal": pa.list_(pa.bool_()),
         "steps_to_v": pa.int64(), "reaches_v": pa.bool_(),
         "steps_to_v_resampled": pa.list_(pa.int32()), "wall_seconds": pa.float64(),
@@ -282,7 +268,6 @@ def _read(row: Mapping[str, Any]) -> Aggregate:
         settings=json.loads(row["settings"]),
         seeds=tuple(row["seeds"]),
         minimax=row["minimax"],
-        uniform=row["uniform"],
         mean=by_score("mean", np.float32),
         half=by_score("half", np.float32),
         area=np.array(row["area"]),
@@ -309,7 +294,8 @@ def _figure(data: Mapping[str, Any]) -> Figure:
         )
         for grid in data["grids"]
     )
-    return Figure(data["name"], data["title"], data["preset"], grids)
+    maps, graphs = (tuple((name, of) for name, of in data[key]) for key in ("maps", "graphs"))
+    return Figure(data["name"], data["title"], data["preset"], grids, maps, graphs)
 
 
 def _panel(data: Mapping[str, Any]) -> Panel:

@@ -188,9 +188,7 @@ class Finished:
     shard: Shard
 
 
-def work(
-    configuration: Configuration, seed: int, parent: int | None = None
-) -> Finished | Failure:
+def work(configuration: Configuration, seed: int, parent: int | None = None) -> Finished | Failure:
     """Do one run, in whatever process or on whatever machine this is called."""
     if parent is not None:
         _die_with(parent)

@@ -1,6 +1,16 @@
 """Suites: experiments as data, and what they expand to."""
 
-from monmdp.suites.plan import Configuration, Curve, Figure, Grid, Panel, Plan, Resolved, expand, resolve
+from monmdp.suites.plan import (
+    Configuration,
+    Curve,
+    Figure,
+    Grid,
+    Panel,
+    Plan,
+    Resolved,
+    expand,
+    resolve,
+)
 from monmdp.suites.spec import Block, Suite, load, paper_suite, paper_suites, parse
 
 __all__ = [

@@ -113,6 +113,11 @@ def resolve(configuration: Configuration) -> Resolved:
     words = [settings["world"], settings["monitor"]]
     words += [f"{key.partition('.')[2]}={value}" for key, value in telling.items()]
     words += [settings["agent"], *(f"{key}={value}" for key, value in unusual.items())]
+    if task.steps <= task.every:
+        raise MonMDPError(
+            f"{task.steps:,} steps with a test every {task.every:,} are one test; a learning curve "
+            "has two or more (every=…)"
+        )
     shape, agent = task.monmdp.shape, task.agent
     return Resolved(
         id=f"{file_name('-'.join(words))[:120]}-{digest(settings)}",
@@ -191,6 +196,10 @@ class Figure:
     title: str
     preset: str
     grids: tuple[Grid, ...]
+    maps: tuple[tuple[str, Mapping[str, Any]], ...] = ()
+    """worlds, with their parameters, to draw as maps"""
+    graphs: tuple[tuple[str, Mapping[str, Any]], ...] = ()
+    """worlds to draw as graphs of their states"""
 
     def panels(self) -> Iterator[Panel]:
         """Yield all panels."""
@@ -232,7 +241,11 @@ def expand(suite: Suite, preset: str = "paper") -> Plan:
     )
     if expansion.wrong:
         raise MonMDPError(mistakes(f"suite {suite.name!r}", list(dict.fromkeys(expansion.wrong))))
-    figure = Figure(suite.name, suite.title, preset, grids)
+    maps, graphs = (
+        tuple((choice.name, choice.parameters) for choice in choices)
+        for choices in (suite.draw, suite.draw_dynamics)
+    )
+    figure = Figure(suite.name, suite.title, preset, grids, maps, graphs)
     return Plan(suite, figure, expansion.configurations)
 
 
@@ -273,7 +286,7 @@ class _Expansion:
                 made = self._configuration(block, world, monitor, agent, problem, override)
                 found = resolve(made)
             except MonMDPError as error:
-                names = f"{world.name} / {monitor.name}, {agent.shown_as}"
+                names = f"{world.shown_as} / {monitor.name}, {agent.shown_as}"
                 self.wrong.append(f"{where}: {names}: {error}")
                 continue
             self.configurations.setdefault(found.id, made)
@@ -283,9 +296,9 @@ class _Expansion:
         changed = [f"{key}={value}" for key, value in override.items()]
         shown = [] if rho is None else [f"{100 * rho:g} %"]
         return Panel(
-            row=" ".join([world.name, *of_world, *shown, *changed]),
+            row=" ".join([world.shown_as, *of_world, *shown, *changed]),
             column=" ".join([monitor.name, *of_monitor]),
-            world=world.name,
+            world=world.shown_as,
             monitor=monitor.name,
             problem=problem,
             score=block.score,

@@ -26,7 +26,7 @@ from pydantic import (
     model_validator,
 )
 
-from monmdp import agents, monitors, worlds
+from monmdp import monitors, worlds
 from monmdp.errors import MonMDPError, nearest
 from monmdp.experiment.request import factory_of
 from monmdp.naming import Scope, assign, scope_of
@@ -102,10 +102,18 @@ class WorldChoice(Choice):
     @classmethod
     def _find(cls, name: str, info: ValidationInfo) -> str:
         beside = (info.context or {}).get("folder")
-        if beside is not None and name not in worlds.registry and (beside / name).is_file():
-            name = os.path.relpath(beside / name)
+        if name not in worlds.registry:
+            for path in (Path(name), *(() if beside is None else (beside / name,))):
+                if path.is_file():
+                    name = str(path.resolve())
+                    break
         worlds.factory(name)
         return name
+
+    @property
+    def shown_as(self) -> str:
+        """Return its name; of a map file, the file's."""
+        return Path(self.name).stem if os.sep in self.name else self.name
 
     @model_validator(mode="after")
     def _check(self) -> WorldChoice:
@@ -140,15 +148,11 @@ class AgentChoice(Choice):
         return self.label or " ".join([self.name, *given])
 
 
-Worlds = Annotated[
-    tuple[Annotated[WorldChoice, BeforeValidator(_named)], ...], Field(min_length=1)
-]
+Worlds = Annotated[tuple[Annotated[WorldChoice, BeforeValidator(_named)], ...], Field(min_length=1)]
 Monitors = Annotated[
     tuple[Annotated[MonitorChoice, BeforeValidator(_named)], ...], Field(min_length=1)
 ]
-Agents = Annotated[
-    tuple[Annotated[AgentChoice, BeforeValidator(_named)], ...], Field(min_length=1)
-]
+Agents = Annotated[tuple[Annotated[AgentChoice, BeforeValidator(_named)], ...], Field(min_length=1)]
 
 
 class QuickBlock(_Frozen):

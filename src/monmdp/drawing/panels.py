@@ -1,0 +1,230 @@
+"""Grids of learning curves, as the paper's figures have them: functions from arrays to a figure."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from monmdp.drawing.curves import COLOURS, LINES
+from monmdp.drawing.picture import new_figure
+from monmdp.model.arrays import FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+PANEL = 2.05, 1.55
+"""width and height of a small panel, in inches"""
+LARGE = 3.1, 2.4
+"""of panels that stand in a single row of up to four"""
+
+
+@dataclass(frozen=True)
+class CurveData:
+    """One line with its band."""
+
+    label: str
+    step: IntArray
+    """[checkpoint]"""
+    mean: FloatArray
+    """[checkpoint]"""
+    half: FloatArray
+    """[checkpoint] half the width of the band; NaN: no band"""
+
+
+@dataclass(frozen=True)
+class PanelData:
+    """What one panel shows."""
+
+    curves: Sequence[CurveData]
+    dashed: float | None = None
+    """the minimax return"""
+    title: str = ""
+    """above it"""
+    x_range: tuple[float, float] | None = None
+    y_range: tuple[float, float] | None = None
+    missing: Sequence[str] = field(default=())
+    """curves of which there are no runs yet"""
+
+
+@dataclass(frozen=True)
+class RowData:
+    """Panels beside each other."""
+
+    panels: Sequence[PanelData]
+    label: str = ""
+    """left of them"""
+    heading: str = ""
+    """above them, where a new part of the figure begins"""
+
+
+def panel_grid(
+    rows: Sequence[RowData],
+    *,
+    title: str,
+    y_label: str,
+    note: str,
+    colours: Mapping[str, str] | None = None,
+) -> Figure:
+    """Draw rows of panels with one legend above and a note below.
+
+    Args:
+        rows: the panels.
+        title: above everything.
+        y_label: what all panels show.
+        note: what is averaged, over how many seeds, and what the bands are.
+        colours: label -> colour; all others get the usual ones in their order.
+    """
+    columns = max(len(row.panels) for row in rows)
+    large = len(rows) == 1 and columns <= 4
+    width, height = LARGE if large else PANEL
+    left, right, gap = 0.95, 0.15, 0.42 if large else 0.36
+    top, below, between = 0.95, 0.95, 0.3
+    headings = [0.34 if row.heading else 0.0 for row in rows]
+    total_width = max(left + columns * width + (columns - 1) * gap + right, 5.0)
+    heights = len(rows) * height + (len(rows) - 1) * between + sum(headings)
+    total_height = top + heights + below
+    figure = new_figure(total_width, total_height)
+    style = _styles(rows, colours or {})
+    y = total_height - top
+    for i, row in enumerate(rows):
+        if row.heading:
+            figure.text(
+                0.15 / total_width, (y - 0.05) / total_height, row.heading, fontsize=9.5,
+                weight="bold", va="center",
+            )  # fmt: skip
+        y -= headings[i] + height
+        for j, panel in enumerate(row.panels):
+            x = left + j * (width + gap)
+            place = (x / total_width, y / total_height, width / total_width, height / total_height)
+            ax = figure.add_axes(place)
+            _draw(ax, panel, style, last=i == len(rows) - 1 or len(rows[i + 1].panels) <= j)
+        if row.label:
+            figure.text(
+                0.5 / total_width, (y + height / 2) / total_height, row.label, rotation=90,
+                fontsize=8, ha="center", va="center",
+            )  # fmt: skip
+        y -= between
+    middle = (below + heights / 2) / total_height
+    figure.text(0.2 / total_width, middle, y_label, rotation=90, va="center", fontsize=9)
+    figure.text(
+        0.5, (below - 0.42) / total_height, "training steps (×10³)", ha="center", fontsize=9
+    )
+    figure.text(0.15 / total_width, 1 - 0.2 / total_height, title, fontsize=11, va="center")
+    _legend(figure, style, rows, 1 - 0.48 / total_height)
+    folded = textwrap.fill(note, int(total_width * 15.5))
+    figure.text(0.15 / total_width, 0.06 / total_height, folded, fontsize=7, color="0.35")
+    return figure
+
+
+def _styles(rows: Sequence[RowData], colours: Mapping[str, str]) -> dict[str, dict[str, Any]]:
+    """Label -> colour and line, the same in all panels."""
+    labels = dict.fromkeys(
+        label
+        for row in rows
+        for panel in row.panels
+        for label in (*(curve.label for curve in panel.curves), *panel.missing)
+    )
+    free = [colour for colour in COLOURS if colour not in colours.values()] or list(COLOURS)
+    styles, n = {}, 0
+    for label in labels:
+        if label in colours:
+            styles[label] = {"color": colours[label], "linestyle": "-"}
+        else:
+            line = LINES[n // len(free) % len(LINES)]
+            styles[label] = {"color": free[n % len(free)], "linestyle": line}
+            n += 1
+    return styles
+
+
+def _legend(
+    figure: Figure, styles: Mapping[str, Mapping[str, Any]], rows: Sequence[RowData], y: float
+) -> None:
+    from matplotlib.lines import Line2D
+
+    handles = [Line2D([], [], linewidth=2, label=label, **of) for label, of in styles.items()]
+    if any(panel.dashed is not None for row in rows for panel in row.panels):
+        handles.append(
+            Line2D([], [], color="black", linestyle="--", linewidth=1.2, label="minimax-optimal")
+        )
+    figure.legend(
+        handles=handles, loc="center", bbox_to_anchor=(0.5, y), ncols=len(handles), frameon=False,
+        fontsize=8.5, handlelength=1.8,
+    )  # fmt: skip
+
+
+def _draw(ax: Axes, panel: PanelData, styles: Mapping[str, Mapping[str, Any]], last: bool) -> None:
+    from matplotlib.ticker import MaxNLocator
+
+    for curve in panel.curves:
+        of, x = styles[curve.label], curve.step / 1000
+        lower, upper = curve.mean - curve.half, curve.mean + curve.half
+        ax.fill_between(x, lower, upper, color=of["color"], alpha=0.25, linewidth=0)
+        ax.plot(x, curve.mean, linewidth=1.4, **of)
+    if panel.dashed is not None:
+        ax.axhline(panel.dashed, color="black", linestyle="--", linewidth=1.0, zorder=1.5)
+    if panel.missing:
+        ax.text(
+            0.5, 0.5, "not run:\n" + "\n".join(panel.missing), transform=ax.transAxes, ha="center",
+            va="center", fontsize=7, color="0.5",
+        )  # fmt: skip
+    if panel.curves:
+        ax.set_ylim(*(panel.y_range or _y_range(panel)))
+        budget = max(float(curve.step[-1]) for curve in panel.curves)
+        x_range = panel.x_range or (0.0, budget)
+        ax.set_xlim(x_range[0] / 1000, max(x_range[1], 1.0) / 1000)
+    ax.set_title(panel.title, fontsize=9)
+    ax.tick_params(labelsize=7, pad=2, labelbottom=True)
+    ax.xaxis.set_major_locator(MaxNLocator(5))
+    ax.yaxis.set_major_locator(MaxNLocator(5))
+    if not last:
+        ax.tick_params(labelbottom=panel.x_range is not None)
+    ax.spines[["top", "right"]].set_visible(False)
+
+
+def _y_range(panel: PanelData) -> tuple[float, float]:
+    """A range that shows where curves go; in the first tenth they may come from far below."""
+    means = [curve.mean for curve in panel.curves]
+    low = min(float(mean[len(mean) // 10 :].min()) for mean in means)
+    high = max(float(mean.max()) for mean in means)
+    if panel.dashed is not None:
+        low, high = min(low, panel.dashed), max(high, panel.dashed)
+    margin = 0.08 * max(high - low, 1e-3)
+    return low - margin, high + margin
+
+
+def profiles(
+    thresholds: FloatArray,
+    curves: Mapping[str, tuple[FloatArray, FloatArray, FloatArray]],
+    *,
+    title: str,
+    note: str,
+    colours: Mapping[str, str] | None = None,
+) -> Figure:
+    """Draw performance profiles: the fraction of runs that score more than τ, with bands.
+
+    Args:
+        thresholds: [τ] normalised scores.
+        curves: label -> [τ] fraction, lower and upper end of its band.
+        title: above the picture.
+        note: below it.
+        colours: label -> colour.
+    """
+    figure = new_figure(6.4, 4.2)
+    ax = figure.add_axes((0.11, 0.24, 0.85, 0.66))
+    given = colours or {}
+    free = [colour for colour in COLOURS if colour not in given.values()]
+    for i, (label, (fraction, low, high)) in enumerate(curves.items()):
+        colour = given.get(label, free[i % len(free)])
+        ax.fill_between(thresholds, low, high, color=colour, alpha=0.25, linewidth=0, step="post")
+        ax.step(thresholds, fraction, where="post", color=colour, linewidth=1.6, label=label)
+    ax.set(xlim=(float(thresholds[0]), float(thresholds[-1])), ylim=(0, 1.02))
+    ax.set_xlabel("normalised end return τ  (1: the minimax return v, 0: less by max(1, |v|))")
+    ax.set_ylabel("fraction of runs above τ")
+    ax.set_title(title, fontsize=11, loc="left")
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.legend(frameon=False, fontsize=9, loc="lower left")
+    figure.text(0.03, 0.02, textwrap.fill(note, 105), fontsize=7, color="0.35")
+    return figure

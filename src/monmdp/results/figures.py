@@ -1,0 +1,168 @@
+"""The figures of a suite, drawn from evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from monmdp import drawing, worlds
+from monmdp.drawing import CurveData, PanelData, RowData
+from monmdp.results.evidence import Aggregate, Evidence
+from monmdp.statistics import smooth
+from monmdp.suites import Curve, Figure, Grid, Panel
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Picture
+
+NAMES = {
+    "monitored-mbie-eb": "Monitored MBIE-EB",
+    "known-monitor": "Known Monitor",
+    "directed-e2": "Directed-E²",
+    "mbie-eb": "MBIE-EB",
+    "pessimistic-mbie-eb": "Pessimistic MBIE-EB",
+}
+"""as the paper writes them"""
+COLOURS = {
+    "monitored-mbie-eb": "#009e73",
+    "known-monitor": "#7b3294",
+    "directed-e2": "#e69f00",
+    "mbie-eb": "#0072b2",
+    "pessimistic-mbie-eb": "#d55e00",
+}
+"""green, orange and purple are the paper's"""
+AXES = {
+    "episode_return": "discounted test return",
+    "goal_visits": "visits a test episode",
+    "bottom_visits": "visits a test episode",
+}
+
+
+def draw(figure: Figure, evidence: Evidence) -> Picture:
+    """Draw a figure of a suite."""
+    if figure.graphs:
+        name, parameters = figure.graphs[0]
+        return drawing.draw_dynamics(worlds.make(name, **parameters))
+    if figure.maps:
+        made = {name: worlds.make(name, **parameters) for name, parameters in figure.maps}
+        return drawing.gallery(made)
+    return drawing.panel_grid(
+        _rows(figure, evidence),
+        title=f"{figure.name}: {figure.title}" if figure.title else figure.name,
+        y_label=AXES[next(figure.panels()).score],
+        note=_note(figure, evidence),
+        colours=colours(figure),
+    )
+
+
+def label(curve: Curve) -> str:
+    """Return a curve's name as a legend has it."""
+    for name, written in NAMES.items():
+        if curve.agent == name and (curve.label == name or curve.label.startswith(f"{name} ")):
+            rest = curve.label.removeprefix(name).strip().replace("r0=", "r₀ = ").replace("-", "−")
+            return f"{written} ({rest})" if rest else written
+    return curve.label
+
+
+def colours(figure: Figure) -> dict[str, str]:
+    """Label -> the colour that the paper gives to the agent, to its first label in a figure."""
+    result: dict[str, str] = {}
+    for curve in figure.curves():
+        colour = COLOURS.get(curve.agent)
+        if colour is not None and colour not in result.values():
+            result.setdefault(label(curve), colour)
+    return result
+
+
+def _rows(figure: Figure, evidence: Evidence) -> list[RowData]:
+    singles = all(len(grid.rows) == 1 and len(grid.rows[0]) == 1 for grid in figure.grids)
+    if singles:  # blocks of one panel stand side by side
+        panels = [
+            _panel(grid.rows[0][0], evidence, grid.title or _name(grid.rows[0][0]))
+            for grid in figure.grids
+        ]
+        return [RowData(panels)]
+    return [row for grid in figure.grids for row in _grid(grid, evidence)]
+
+
+def _grid(grid: Grid, evidence: Evidence) -> list[RowData]:
+    return [
+        RowData(
+            [_panel(panel, evidence, panel.column if i == 0 else "") for panel in panels],
+            label=panels[0].row,
+            heading=(grid.title or "") if i == 0 else "",
+        )
+        for i, panels in enumerate(grid.rows)
+    ]
+
+
+def _name(panel: Panel) -> str:
+    return f"{panel.row} / {panel.column}"
+
+
+def _panel(panel: Panel, evidence: Evidence, title: str) -> PanelData:
+    there, missing, minimax = [], [], None
+    for curve in panel.curves:
+        of = evidence.of(curve)
+        if of is None:
+            missing.append(label(curve))
+            continue
+        minimax = of.minimax
+        mean = smooth(of.mean[panel.score].astype(np.float64))
+        half = of.half[panel.score].astype(np.float64)
+        there.append(CurveData(label(curve), of.step, mean, half))
+    return PanelData(
+        curves=there,
+        dashed=minimax if panel.score == "episode_return" else None,
+        title=title,
+        x_range=panel.x_range,
+        y_range=panel.y_range,
+        missing=missing,
+    )
+
+
+def _note(figure: Figure, evidence: Evidence) -> str:
+    """What is averaged, and what the band is."""
+    runs = [of for of in map(evidence.of, figure.curves()) if of is not None]
+    if not runs:
+        return "nothing has been run yet"
+    settings = runs[0].settings
+    drawn = f", {settings['episodes']} episodes a test" if settings["episodes"] else ""
+    stale = sum(of.stale for of in {of.configuration: of for of in runs}.values())
+    parts = [
+        f"mean over {_seeds(runs)} seeds; band: 95 % interval of the mean, ±1.96 sd/√n; each seed "
+        "smoothed by an exponential moving average (0.9 old, 0.1 new)",
+        f"{settings['evaluation']} evaluation{drawn}; preset {figure.preset}",
+    ]
+    if any(panel.score == "episode_return" for panel in figure.panels()):
+        parts.append("dashed: return of the minimax-optimal policy, computed")
+        parts.append("in the first tenth of the steps curves may lie below the axis")
+    if stale:
+        parts.append(f"{stale} runs were made by another version of the code")
+    return "; ".join(parts)
+
+
+def _seeds(runs: Sequence[Aggregate]) -> str:
+    counts = sorted({len(of.seeds) for of in runs})
+    return f"n = {counts[0]}" if len(counts) == 1 else f"n = {counts[0]} to {counts[-1]}"
+
+
+def draw_profiles(
+    title: str,
+    thresholds: Sequence[float],
+    curves: Mapping[str, tuple[Sequence[float], Sequence[float], Sequence[float]]],
+    figure: Figure,
+    n_runs: int,
+    n_tasks: int,
+) -> Picture:
+    """Draw the performance profiles of a figure's agents."""
+    return drawing.profiles(
+        np.array(thresholds),
+        {name: tuple(map(np.array, of)) for name, of in curves.items()},  # type: ignore[misc]
+        title=title,
+        note=f"{n_runs} runs on each of {n_tasks} problems; a run's end return is the mean of its "
+        "last ten tests; bands: 95 %, pointwise, from 2,000 bootstrap resamples of runs within "
+        "problems",
+        colours=colours(figure),
+    )

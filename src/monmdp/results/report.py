@@ -1,0 +1,227 @@
+"""The files that a suite ends with: figures, claims, tables, and the summary they are made from."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from monmdp import drawing
+from monmdp.errors import MonMDPError
+from monmdp.files import write_whole
+from monmdp.results import evidence as evidence_file
+from monmdp.results.claims import Claim, check_claims
+from monmdp.results.evidence import Evidence
+from monmdp.results.figures import draw, draw_profiles, label
+from monmdp.results.tables import (
+    THRESHOLDS,
+    SuiteTable,
+    cpu_seconds,
+    end_interval,
+    suite_table,
+)
+from monmdp.statistics import Interval, mean_interval, median_time
+from monmdp.suites import Figure
+
+SUMMARY = "summary.parquet"
+
+
+@dataclass(frozen=True)
+class Report:
+    """What was written, and what it says."""
+
+    folder: Path
+    pictures: tuple[Path, ...]
+    claims: tuple[Claim, ...]
+    tables: tuple[SuiteTable, ...]
+    cpu: Mapping[str, float]
+    """figure -> CPU seconds"""
+    cpu_total: float
+    """the same of all runs, each counted once"""
+
+
+def write_report(folder: Path, evidence: Evidence) -> Report:
+    """Draw the figures, check the claims, and write both with tables and summary into a folder."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise MonMDPError(f"cannot write into {folder}: {error.strerror or error}") from None
+    pictures, tables = [], []
+    for figure in evidence.figures:
+        drawn = draw(figure, evidence)
+        for suffix in (".png", ".pdf"):
+            drawing.save(drawn, folder / f"{figure.name}{suffix}")
+        pictures.append(folder / f"{figure.name}.png")
+        table = suite_table(figure, evidence)
+        if table is not None:
+            tables.append(table)
+            if table.problems > 1:
+                drawing.save(_profiles(table), folder / f"{figure.name}-profiles.png")
+                pictures.append(folder / f"{figure.name}-profiles.png")
+    claims = tuple(check_claims(evidence))
+    cpu = cpu_seconds(evidence.figures, evidence)
+    total = sum(of.cpu_seconds for of in evidence.aggregates.values())
+    report = Report(folder, tuple(pictures), claims, tuple(tables), cpu, total)
+    about = _about(evidence, report)
+    if claims:
+        _write(folder / "claims.md", claims_text(claims, about))
+        _write_json(
+            folder / "claims.json",
+            {"about": about, "claims": [claim.to_dict() for claim in claims]},
+        )
+    if evidence.aggregates:
+        _write(folder / "statistics.md", statistics_text(evidence, tables))
+        _write_json(folder / "statistics.json", [table.to_dict() for table in tables])
+        evidence_file.save(evidence, folder / SUMMARY)
+    return report
+
+
+def _about(evidence: Evidence, report: Report) -> dict[str, Any]:
+    """Which runs this rests on, and where they come from."""
+    runs = evidence.aggregates.values()
+    kernels: dict[str, set[str]] = {}
+    for of in runs:
+        kernels.setdefault(of.settings["agent"], set()).update(of.kernels)
+    presets = sorted({figure.preset for figure in evidence.figures})
+    return {
+        "preset": ", ".join(presets),
+        "figures": [figure.name for figure in evidence.figures],
+        "configurations": len(evidence.aggregates),
+        "runs": sum(len(of.seeds) for of in runs),
+        "stale_runs": sum(of.stale for of in runs),
+        "seeds": sorted({len(of.seeds) for of in runs}),
+        "cpu_seconds": report.cpu_total,
+        "cpu_seconds_by_figure": dict(report.cpu),
+        "kernels": {agent: sorted(hashes) for agent, hashes in sorted(kernels.items())},
+        **evidence.made,
+    }
+
+
+def _profiles(table: SuiteTable) -> Any:
+    return draw_profiles(
+        f"{table.figure.name}: performance profiles",
+        THRESHOLDS.tolist(),
+        {row.agent: tuple(of.tolist() for of in row.profile) for row in table.rows},  # type: ignore[misc]
+        table.figure,
+        n_runs=table.rows[0].runs // table.problems,
+        n_tasks=table.problems,
+    )
+
+
+# ---- as text --------------------------------------------------------------------------------
+
+
+def claims_text(claims: Sequence[Claim], about: Mapping[str, Any]) -> str:
+    """Return the claims as Markdown: a table, then every check."""
+    seeds = " to ".join(str(n) for n in dict.fromkeys((about["seeds"][0], about["seeds"][-1])))
+    lines = [
+        "# Claims of the paper",
+        "",
+        f"Checked from {about['runs']:,} runs, {seeds} seeds each, preset {about['preset']}. "
+        "Intervals are of 95 %: Welch's for differences of areas, ±1.96 sd/√n for ends and visits, "
+        "resampled seeds for steps-to-v.",
+        "",
+        *claims_table(claims),
+        "",
+    ]
+    if about["stale_runs"]:
+        lines += [f"{about['stale_runs']} runs were made by another version of the code.", ""]
+    for claim in claims:
+        lines += [f"## {claim.name}: {claim.text}", ""]
+        for part in claim.parts:
+            lines += [f"**{part.text}**: {part.verdict.value}", ""]
+            lines += ["| setting | measured | verdict |", "|---|---|---|"]
+            lines += [
+                f"| {check.setting} | {check.measured} | {check.verdict.value} |"
+                for check in part.checks
+            ] or ["| - | not run | inconclusive |"]
+            lines.append("")
+    return "\n".join(lines)
+
+
+def claims_table(claims: Sequence[Claim]) -> list[str]:
+    """Return a Markdown table with a row for each part of each claim."""
+    lines = ["| claim | | measured | verdict |", "|---|---|---|---|"]
+    for claim in claims:
+        lines.append(f"| **{claim.name}** | {claim.text} | | **{claim.verdict.value}** |")
+        for part in claim.parts:
+            lines.append(f"| | {part.text} | {part.measured} | {part.verdict.value} |")
+    return lines
+
+
+def statistics_text(evidence: Evidence, tables: Sequence[SuiteTable]) -> str:
+    """Return the tables over all problems, and one with all problems, as Markdown."""
+    lines = ["# Statistics", ""]
+    for table in tables:
+        lines += suite_lines(table)
+    for figure in evidence.figures:
+        lines += _problem_lines(figure, evidence)
+    return "\n".join(lines)
+
+
+def suite_lines(table: SuiteTable) -> list[str]:
+    """Return the table of a suite's agents as Markdown."""
+    lines = [
+        f"## {table.figure.name}: agents over {table.problems} problems",
+        "",
+        "Scores are 1 - (v - return) / max(1, |v|), v being the exact minimax return. IQM: interquartile "
+        "mean, with a 95 % stratified bootstrap interval. P(improvement): chance that a run of the "
+        "first agent has a larger area. Optimal: runs within 1 % of the minimax return that stay "
+        "there; steps to that: Kaplan-Meier median, and mean within the budget.",
+        "",
+        "| agent | IQM of ends | IQM of areas | P(improvement) | optimal | median steps | mean "
+        "steps |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for row in table.rows:
+        chance = "" if row.improvement is None else _span(row.improvement, ".2f")
+        median = "never" if row.median_steps is None else f"{row.median_steps:,.0f}"
+        lines.append(
+            f"| {row.agent} | {_span(row.iqm_end)} | {_span(row.iqm_area)} | {chance} "
+            f"| {row.optimal}/{row.runs} | {median} | {row.mean_steps:,.0f} |"
+        )
+    if table.left_out:
+        lines += ["", f"Left out: {', '.join(table.left_out)}."]
+    return [*lines, ""]
+
+
+def _problem_lines(figure: Figure, evidence: Evidence) -> list[str]:
+    panels = [panel for panel in figure.panels() if panel.score == "episode_return"]
+    if not panels:
+        return []
+    lines = [
+        f"## {figure.name}: every problem",
+        "",
+        "| problem | agent | minimax | end | area | optimal | median steps to 1 % | steps-to-v |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for panel in panels:
+        for curve in panel.curves:
+            of = evidence.of(curve)
+            name = f"{panel.row} / {panel.column} | {label(curve)}"
+            if of is None:
+                lines.append(f"| {name} | | not run | | | | |")
+                continue
+            median = median_time(of.steps_to_optimal.astype(float), of.optimal)
+            lines.append(
+                f"| {name} | {of.minimax:.4g} | {_span(end_interval(of))} "
+                f"| {_span(mean_interval(of.area))} | {int(of.optimal.sum())}/{len(of.seeds)} "
+                f"| {'never' if median is None else f'{median:,.0f}'} "
+                f"| {f'{of.steps_to_v:,}' if of.reaches_v else 'never'} |"
+            )
+    return [*lines, ""]
+
+
+def _span(interval: Interval, form: str = ".4g") -> str:
+    estimate, low, high = (f"{x:{form}}" for x in interval)
+    return f"{estimate} [{low}, {high}]"
+
+
+def _write(path: Path, text: str) -> None:
+    write_whole(path, lambda file: file.write(text.encode()))
+
+
+def _write_json(path: Path, content: Any) -> None:
+    _write(path, json.dumps(content, indent=2, ensure_ascii=False) + "\n")

@@ -1,0 +1,163 @@
+"""What the agents of a suite come to over all its problems: tables, from evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from monmdp.model.arrays import FloatArray
+from monmdp.results.evidence import Aggregate, Evidence
+from monmdp.results.figures import label
+from monmdp.statistics import (
+    Interval,
+    bootstrap,
+    iqm,
+    mean_interval,
+    median_time,
+    performance_profile,
+    probability_of_improvement,
+    restricted_mean,
+)
+from monmdp.suites import Figure
+
+THRESHOLDS = np.linspace(0.0, 1.1, 221)
+
+
+@dataclass(frozen=True)
+class AgentRow:
+    """One agent over all problems of a figure.
+
+    Scores are normalised by the exact minimax return v: 1 - (v - return) / max(1, |v|).
+    """
+
+    agent: str
+    iqm_end: Interval
+    """interquartile mean of normalised end returns"""
+    iqm_area: Interval
+    """the same of normalised areas"""
+    improvement: Interval | None
+    """chance that a run of the first agent has a larger area; None for the first agent itself"""
+    optimal: int
+    """runs whose test policy becomes minimax-optimal, within 1 %, and stays so"""
+    runs: int
+    median_steps: float | None
+    """Kaplan-Meier median of the steps to that; None if more than half never get there"""
+    mean_steps: float
+    """mean of the steps to that within the budget, runs that never get there counting in full"""
+    profile: tuple[FloatArray, FloatArray, FloatArray]
+    """[τ] fraction of runs whose normalised end is above τ, and its band"""
+
+
+@dataclass(frozen=True)
+class SuiteTable:
+    """The agents of a figure."""
+
+    figure: Figure
+    problems: int
+    rows: tuple[AgentRow, ...]
+    left_out: tuple[str, ...]
+    """problems on which not all agents have the same seeds, two or more"""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain Python objects, for JSON."""
+        return {
+            "figure": self.figure.name,
+            "problems": self.problems,
+            "left_out": list(self.left_out),
+            "agents": [
+                {
+                    "agent": row.agent,
+                    "iqm_end": list(row.iqm_end),
+                    "iqm_area": list(row.iqm_area),
+                    "probability_of_improvement": row.improvement and list(row.improvement),
+                    "optimal": row.optimal,
+                    "runs": row.runs,
+                    "median_steps_to_1pct": row.median_steps,
+                    "mean_steps_to_1pct_within_budget": row.mean_steps,
+                }
+                for row in self.rows
+            ],
+        }
+
+
+def suite_table(figure: Figure, evidence: Evidence) -> SuiteTable | None:
+    """Compare agents over the problems of a figure that all of them have learnt.
+
+    None if no agent is in all panels, or nothing is there.
+    """
+    panels = [panel for panel in figure.panels() if panel.score == "episode_return"]
+    if not panels:
+        return None
+    names = [label(curve) for curve in panels[0].curves]
+    names = [n for n in names if all(n in map(label, panel.curves) for panel in panels)]
+    tasks: list[dict[str, Aggregate]] = []
+    left_out = []
+    for panel in panels:
+        known = {label(curve): evidence.of(curve) for curve in panel.curves}
+        runs = {name: of for name in names if (of := known[name]) is not None}
+        shown = f"{panel.row} / {panel.column}"
+        same = len(runs) == len(names) and len({of.seeds for of in runs.values()}) == 1
+        if same and all(len(of.seeds) > 1 for of in runs.values()):
+            tasks.append(runs)
+        else:
+            left_out.append(shown)
+    if not names or not tasks or len({len(t[names[0]].seeds) for t in tasks}) > 1:
+        return None
+    rows = []
+    reference = np.array([task[names[0]].area for task in tasks]).T
+    for name in names:
+        runs_of = [task[name] for task in tasks]
+        ends = np.array([_normalised(of, of.end["episode_return"]) for of in runs_of]).T
+        areas = np.array([_normalised(of, of.area) for of in runs_of]).T
+        own = np.array([of.area for of in runs_of]).T
+        improvement = None
+        if name != names[0]:
+            improvement = probability_of_improvement(reference, own, _rng())
+        times = np.concatenate([of.steps_to_optimal for of in runs_of]).astype(np.float64)
+        reached = np.concatenate([of.optimal for of in runs_of])
+        budget = float(min(of.settings["steps"] for of in runs_of))
+        within = np.minimum(times, budget)
+        rows.append(
+            AgentRow(
+                agent=name,
+                iqm_end=bootstrap(ends, iqm, _rng()),
+                iqm_area=bootstrap(areas, iqm, _rng()),
+                improvement=improvement,
+                optimal=int(reached.sum()),
+                runs=len(reached),
+                median_steps=median_time(times, reached),
+                mean_steps=restricted_mean(within, reached & (times <= budget), budget),
+                profile=performance_profile(ends, THRESHOLDS, _rng()),
+            )
+        )
+    return SuiteTable(figure, len(tasks), tuple(rows), tuple(left_out))
+
+
+def _rng() -> np.random.Generator:
+    return np.random.default_rng(0)
+
+
+def _normalised(of: Aggregate, returns: FloatArray) -> FloatArray:
+    """1 for the minimax-optimal policy, 0 for less by max(1, |v|)."""
+    result: FloatArray = 1 + (returns - of.minimax) / max(1.0, abs(of.minimax))
+    return result
+
+
+def end_interval(of: Aggregate) -> Interval:
+    """Return the mean end return and its interval."""
+    return mean_interval(of.end["episode_return"])
+
+
+def cpu_seconds(figures: Sequence[Figure], evidence: Evidence) -> dict[str, float]:
+    """Figure -> CPU seconds of the runs that it shows; runs of several figures count in each."""
+    return {
+        figure.name: sum(
+            evidence.aggregates[name].cpu_seconds
+            for name in dict.fromkeys(curve.configuration for curve in figure.curves())
+            if name in evidence.aggregates
+        )
+        for figure in figures
+    }
