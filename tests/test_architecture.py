@@ -12,8 +12,8 @@ import monmdp
 # Each part may import only what stands before it.
 ORDER = [
     "errors", "files", "compiling", "model", "naming", "worlds", "monitors", "catalogue",
-    "planning", "statistics", "drawing", "registration", "envs", "agents", "experiment", "theory",
-    "testing", "cli",
+    "planning", "statistics", "drawing", "registration", "envs", "agents", "experiment", "suites",
+    "results", "theory", "testing", "cli",
 ]  # fmt: skip
 ROOT = Path(monmdp.__file__).parent
 FILES = sorted(

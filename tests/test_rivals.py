@@ -323,8 +323,8 @@ def test_no_more_agents_are_trained_at_a_time_than_fit_into_memory(monkeypatch):
         ("monitored-mbie-eb", 1_000, 8),
     ):
         monkeypatch.setattr(training_seeds, "machine_memory", lambda memory=memory: memory)
-        task = experiment.prepare(problem, name, 100)
-        assert training_seeds.jobs_that_fit(task, 8) == expected
+        needed = experiment.prepare(problem, name, 100).agent.memory(problem.shape)
+        assert training_seeds.jobs_that_fit(needed, 8) == expected
 
 
 def test_directed_e2_says_so_when_there_is_no_room(monkeypatch):

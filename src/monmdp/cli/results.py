@@ -135,7 +135,9 @@ def status(
         }
         print(json.dumps(result, indent=2))
         return
-    lines = [("report", "runs", "there", "missing", "stale", "damaged", "CPU seconds")]
+    lines: list[tuple[str, ...]] = [
+        ("report", "runs", "there", "missing", "stale", "damaged", "CPU seconds")
+    ]
     for one in reports:
         counts = [f"{one[key]:,}" for key in ("runs", "there", "missing", "stale")]
         damaged = one["damaged"]
@@ -335,7 +337,9 @@ def _print_plan(asked: Asked, out: Path, jobs: int | None, shard: tuple[int, int
     from monmdp.results.runner import belongs, estimate
     from monmdp.results.store import take_inventory
 
-    lines = [("figure", "configurations", "runs", "there", "to do", "CPU seconds, about")]
+    lines: list[tuple[str, ...]] = [
+        ("figure", "configurations", "runs", "there", "to do", "CPU seconds, about")
+    ]
     counted: set[tuple[str, int]] = set()
     total = 0.0
     for plan in asked.plans:
@@ -391,6 +395,7 @@ def _print_report(report: Report) -> None:
         print(f"\n{claim.name}  {claim.verdict.value.upper()}  {claim.text}")
         for part in claim.parts:
             text = f"{part.verdict.value}: {part.text}: {part.measured}"
+            text += f". Also: {part.also}" if part.also else ""
             print(textwrap.fill(text, 100, initial_indent="    - ", subsequent_indent="      "))
     print()
     for path in report.pictures:

@@ -44,7 +44,8 @@ def kernel_hash(agent: Any) -> str:
         return _hash_of(None, None)
     small = _small_problem()  # the kind of state does not depend on the problem
     state = agent.for_training(1).state(small.shape, small.mdp.r_min, small)
-    return _hash_of(type(state), type(agent))
+    kinds: Any = type(state), type(agent)
+    return _hash_of(*kinds)
 
 
 @cache
@@ -53,7 +54,7 @@ def _small_problem() -> MonMDP:
 
 
 @cache
-def _hash_of(kind: type | None, config: type[AgentConfig] | None) -> str:
+def _hash_of(kind: Any, config: Any) -> str:
     roots: list[tuple[Callable[..., Any], type | None]] = [(run, kind), (training.carry_out, None)]
     roots += [(method, None) for method in _making_of_state(config)]
     functions: dict[str, Callable[..., Any]] = {}

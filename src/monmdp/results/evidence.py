@@ -53,19 +53,25 @@ class Aggregate:
     """score -> [checkpoint] half of the 95 % interval of the smoothed mean"""
     area: FloatArray
     """[seed] mean of all tests' returns"""
+    late_area: FloatArray
+    """[seed] the same without the first tenth of the tests"""
     end: Mapping[str, FloatArray]
     """score -> [seed] mean of the last ten tests"""
     first: Mapping[str, FloatArray]
     """score -> [seed] the first test, before any training"""
     steps_to_optimal: IntArray
-    """[seed] checkpoint from which on the test policy is optimal, within 1 %; the budget if never"""
+    """[seed] checkpoint from which on the test policy is optimal; the budget if never"""
     optimal: Any
     """[seed] whether it becomes so"""
     steps_to_v: int
     """checkpoint from which on the mean over seeds stays within 5 % of V; the budget if never"""
     reaches_v: bool
     steps_to_v_resampled: IntArray
-    """[resample] the same for resampled seeds; the same seeds in all configurations of a problem"""
+    """[resample] the same for resampled seeds, the same ones in all configurations of a problem.
+
+    Exact returns of the same test policies: drawn ones have a noise that alone would decide when a
+    mean of few different seeds dips for the last time.
+    """
     wall_seconds: float
     cpu_seconds: float
     kernels: tuple[str, ...]
@@ -147,6 +153,7 @@ def _aggregate(
         mean={name: raw[name].mean(axis=0).astype(np.float32) for name in drawn},
         half={name: half_width(smooth(raw[name])).astype(np.float32) for name in drawn},
         area=area(raw["episode_return"]),
+        late_area=area(raw["episode_return"][:, len(step) // 10 :]),
         end={name: end(raw[name]) for name in SCORES},
         first={name: raw[name][:, 0].copy() for name in SCORES},
         steps_to_optimal=optimal_from,
@@ -154,7 +161,7 @@ def _aggregate(
         steps_to_v=int(steps),
         reaches_v=bool(reached),
         steps_to_v_resampled=steps_to_v_bootstrap(
-            step, raw["episode_return"], threshold, resampling, RESAMPLES
+            step, raw["worst_case_return"], threshold, resampling, RESAMPLES
         ),
         wall_seconds=sum(float(shard.provenance["wall_seconds"]) for shard in shards),
         cpu_seconds=sum(float(shard.provenance["cpu_seconds"]) for shard in shards),
@@ -196,6 +203,7 @@ def save(evidence: Evidence, path: str | os.PathLike[str]) -> None:
             "seeds": list(of.seeds),
             "minimax": of.minimax,
             "area": of.area,
+            "late_area": of.late_area,
             "steps_to_optimal": of.steps_to_optimal,
             "optimal": of.optimal,
             "steps_to_v": of.steps_to_v,
@@ -211,7 +219,11 @@ def save(evidence: Evidence, path: str | os.PathLike[str]) -> None:
             row |= {f"mean_{score}": of.mean.get(score), f"half_{score}": of.half.get(score)}
         rows.append(row)
     curves = {f"{of}_{score}" for of in ("mean", "half") for score in SCORES}
-    per_seed = {"area", *(f"{of}_{score}" for of in ("end", "first") for score in SCORES)}
+    per_seed = {
+        "area",
+        "late_area",
+        *(f"{of}_{score}" for of in ("end", "first") for score in SCORES),
+    }
     kinds = {
         "configuration": pa.string(), "settings": pa.string(), "seeds": pa.list_(pa.int64()),
         "minimax": pa.float64(),
@@ -271,6 +283,7 @@ def _read(row: Mapping[str, Any]) -> Aggregate:
         mean=by_score("mean", np.float32),
         half=by_score("half", np.float32),
         area=np.array(row["area"]),
+        late_area=np.array(row["late_area"]),
         end=by_score("end", np.float64),
         first=by_score("first", np.float64),
         steps_to_optimal=np.array(row["steps_to_optimal"], dtype=np.int64),

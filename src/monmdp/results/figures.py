@@ -9,6 +9,7 @@ import numpy as np
 
 from monmdp import drawing, worlds
 from monmdp.drawing import CurveData, PanelData, RowData
+from monmdp.model.arrays import FloatArray
 from monmdp.results.evidence import Aggregate, Evidence
 from monmdp.statistics import smooth
 from monmdp.suites import Curve, Figure, Grid, Panel
@@ -150,16 +151,16 @@ def _seeds(runs: Sequence[Aggregate]) -> str:
 
 def draw_profiles(
     title: str,
-    thresholds: Sequence[float],
-    curves: Mapping[str, tuple[Sequence[float], Sequence[float], Sequence[float]]],
+    thresholds: FloatArray,
+    curves: Mapping[str, tuple[FloatArray, FloatArray, FloatArray]],
     figure: Figure,
     n_runs: int,
     n_tasks: int,
 ) -> Picture:
     """Draw the performance profiles of a figure's agents."""
     return drawing.profiles(
-        np.array(thresholds),
-        {name: tuple(map(np.array, of)) for name, of in curves.items()},  # type: ignore[misc]
+        thresholds,
+        curves,
         title=title,
         note=f"{n_runs} runs on each of {n_tasks} problems; a run's end return is the mean of its "
         "last ten tests; bands: 95 %, pointwise, from 2,000 bootstrap resamples of runs within "

@@ -102,8 +102,8 @@ def _about(evidence: Evidence, report: Report) -> dict[str, Any]:
 def _profiles(table: SuiteTable) -> Any:
     return draw_profiles(
         f"{table.figure.name}: performance profiles",
-        THRESHOLDS.tolist(),
-        {row.agent: tuple(of.tolist() for of in row.profile) for row in table.rows},  # type: ignore[misc]
+        THRESHOLDS,
+        {row.agent: row.profile for row in table.rows},
         table.figure,
         n_runs=table.rows[0].runs // table.problems,
         n_tasks=table.problems,
@@ -131,7 +131,8 @@ def claims_text(claims: Sequence[Claim], about: Mapping[str, Any]) -> str:
     for claim in claims:
         lines += [f"## {claim.name}: {claim.text}", ""]
         for part in claim.parts:
-            lines += [f"**{part.text}**: {part.verdict.value}", ""]
+            also = f" (Also: {part.also}.)" if part.also else ""
+            lines += [f"**{part.text}**: {part.verdict.value}.{also}", ""]
             lines += ["| setting | measured | verdict |", "|---|---|---|"]
             lines += [
                 f"| {check.setting} | {check.measured} | {check.verdict.value} |"
@@ -147,7 +148,8 @@ def claims_table(claims: Sequence[Claim]) -> list[str]:
     for claim in claims:
         lines.append(f"| **{claim.name}** | {claim.text} | | **{claim.verdict.value}** |")
         for part in claim.parts:
-            lines.append(f"| | {part.text} | {part.measured} | {part.verdict.value} |")
+            also = f". Also: {part.also}" if part.also else ""
+            lines.append(f"| | {part.text} | {part.measured}{also} | {part.verdict.value} |")
     return lines
 
 
@@ -166,10 +168,10 @@ def suite_lines(table: SuiteTable) -> list[str]:
     lines = [
         f"## {table.figure.name}: agents over {table.problems} problems",
         "",
-        "Scores are 1 - (v - return) / max(1, |v|), v being the exact minimax return. IQM: interquartile "
-        "mean, with a 95 % stratified bootstrap interval. P(improvement): chance that a run of the "
-        "first agent has a larger area. Optimal: runs within 1 % of the minimax return that stay "
-        "there; steps to that: Kaplan-Meier median, and mean within the budget.",
+        "Scores are 1 - (v - return) / max(1, |v|), v being the exact minimax return. IQM: "
+        "interquartile mean, with a 95 % stratified bootstrap interval. P(improvement): chance "
+        "that a run of the first agent has a larger area. Optimal: runs within 1 % of the minimax "
+        "return that stay there; steps to that: Kaplan-Meier median, and mean within the budget.",
         "",
         "| agent | IQM of ends | IQM of areas | P(improvement) | optimal | median steps | mean "
         "steps |",

@@ -110,7 +110,7 @@ def estimate(configuration: Configuration) -> float:
     pairs = n_se * n_sm * n_ae * n_am
     tests = settings["steps"] / settings["every"]
     drawn = tests * settings["episodes"] * settings["time_limit"] * 0.01
-    return 1e-6 * (settings["steps"] * (each + by_pair * pairs) + drawn)
+    return float(1e-6 * (settings["steps"] * (each + by_pair * pairs) + drawn))
 
 
 def belongs(key: Key, shard: tuple[int, int] | None) -> bool:
@@ -276,8 +276,7 @@ def _finished(
         parallel = Parallel(return_as="generator_unordered", batch_size=1, pre_dispatch="2*n_jobs")
         calls = (delayed(work)(configuration, seed, parent) for configuration, seed in runs)
         try:
-            for result in parallel(calls):
-                yield result
+            yield from parallel(calls)
         except MonMDPError:
             raise
         except Exception as error:
@@ -297,6 +296,6 @@ def _cluster(address: str) -> Any:
             "--scheduler needs the package distributed: pip install 'monmdp[cluster]'"
         ) from None
     try:
-        return Client(address, timeout=10, set_as_default=True)
+        return Client(address, timeout=10, set_as_default=True)  # type: ignore[no-untyped-call]
     except (OSError, ValueError, TypeError) as error:
         raise MonMDPError(f"no scheduler at {address}: {error}") from None

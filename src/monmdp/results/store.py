@@ -60,7 +60,7 @@ class Shard:
         return b"".join(np.ascontiguousarray(array).tobytes() for array in arrays)
 
 
-class Damaged(MonMDPError):
+class DamagedError(MonMDPError):
     """A file that is no run, or not the one that its place says."""
 
 
@@ -96,7 +96,7 @@ def write_shard(path: Path, shard: Shard) -> None:
 
 
 def read_shard(path: Path) -> Shard:
-    """Read a run; `Damaged` if it is none, or lies where another one belongs."""
+    """Read a run; `DamagedError` if it is none, or lies where another one belongs."""
     footer, table = _read(path, columns=list(COLUMNS))
     try:
         columns = {name: table[name].to_numpy() for name in COLUMNS}
@@ -109,9 +109,9 @@ def read_shard(path: Path) -> Shard:
         )
         checkpoints = -(-shard.settings["steps"] // shard.settings["every"])
     except (KeyError, TypeError) as error:
-        raise Damaged(f"{path}: {error} is missing") from None
+        raise DamagedError(f"{path}: {error} is missing") from None
     if len(shard.step) != checkpoints:
-        raise Damaged(f"{path}: {len(shard.step)} checkpoints instead of {checkpoints}")
+        raise DamagedError(f"{path}: {len(shard.step)} checkpoints instead of {checkpoints}")
     return shard
 
 
@@ -135,11 +135,11 @@ def _read(path: Path, columns: list[str] | None) -> tuple[dict[str, Any], Any]:
         raise
     except (pa.ArrowException, KeyError, TypeError, ValueError, OSError) as error:
         first = str(error).partition("\n")[0]
-        raise Damaged(f"{path}: damaged, or no run ({first})") from None
+        raise DamagedError(f"{path}: damaged, or no run ({first})") from None
     if not is_ours:
-        raise Damaged(f"{path}: written by another version ({footer['format']!r})")
+        raise DamagedError(f"{path}: written by another version ({footer['format']!r})")
     if path.stem != f"seed-{its_seed:04d}" or not path.parent.name.endswith(f"-{its_id}"):
-        raise Damaged(f"{path}: holds another run, of seed {its_seed} and settings {its_id}")
+        raise DamagedError(f"{path}: holds another run, of seed {its_seed} and settings {its_id}")
     return footer, table
 
 
@@ -168,7 +168,7 @@ def take_inventory(folder: Path, runs: Mapping[tuple[str, int], Configuration]) 
         except FileNotFoundError:
             missing.append(key)
             continue
-        except Damaged as error:
+        except DamagedError as error:
             damaged[key] = str(error)
             missing.append(key)
             continue
@@ -292,7 +292,7 @@ def load_results(folder: str | os.PathLike[str]) -> pd.DataFrame:
     for path in sorted((folder / "runs").rglob(f"*{SUFFIX}")):
         try:
             shard = read_shard(path)
-        except Damaged as error:
+        except DamagedError as error:
             warnings.warn(str(error), stacklevel=2)
             continue
         settings = shard.settings

@@ -322,12 +322,10 @@ def _described(problem: Any) -> str:
             path += f".{part}" if path else str(part)
     message = str(problem["msg"]).removeprefix("Value error, ")
     if problem["type"] == "extra_forbidden":
-        model: type[BaseModel] = {"experiment": Block, "quick": Quick}.get(keys[0], Suite)
-        if len(keys) == 1:
-            model = Suite
-        elif "quick" in keys[:-1] and keys[0] == "experiment":
-            model = QuickBlock
-        message = f"no such key{nearest(keys[-1], model.model_fields)}"
+        # Which table the key is in: the suite's, a block's, or what --quick makes of either.
+        block, suite = (QuickBlock, Quick) if "quick" in keys[:-1] else (Block, Suite)
+        known = (block if keys[0] == "experiment" and len(keys) > 1 else suite).model_fields
+        message = f"no such key{nearest(keys[-1], known)}"
     elif "input" in problem and problem["type"] not in ("value_error", "missing"):
         message = f"{message[:1].lower()}{message[1:]}, got {problem['input']!r}"
     return f"{path or 'the suite'}: {message}"
