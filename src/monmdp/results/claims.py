@@ -7,8 +7,8 @@ not if anything in them does not.
 Terms. A run's *area* is the mean of its tests. *Better*: the 95 % Welch interval of the difference
 of mean areas lies above 0; *on par*: it contains 0. *End*: mean of the last ten tests; *at v*: its
 interval lies within v ± 0.05·max(1, |v|); *fails*: wholly below that. *Steps-to-v*: the first test
-from which on the mean over seeds stays ≥ v - 0.05·max(1, |v|); its intervals come from resampling
-seeds, with the exact returns of the test policies. With fewer than 30 seeds "the interval contains
+from which on the mean over seeds stays ≥ v - 0.05·max(1, |v|), by the exact returns of the tested
+policies; its intervals come from resampling seeds. With fewer than 30 seeds "the interval contains
 0" decides nothing, because it may only be wide: such a check is inconclusive. So is one whose data
 are missing, or whose interval straddles the edge of what "at v" allows.
 

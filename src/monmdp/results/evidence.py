@@ -64,14 +64,16 @@ class Aggregate:
     optimal: Any
     """[seed] whether it becomes so"""
     steps_to_v: int
-    """checkpoint from which on the mean over seeds stays within 5 % of V; the budget if never"""
-    reaches_v: bool
-    steps_to_v_resampled: IntArray
-    """[resample] the same for resampled seeds, the same ones in all configurations of a problem.
+    """checkpoint from which on the mean over seeds stays within 5 % of V; the budget if never.
 
-    Exact returns of the same test policies: drawn ones have a noise that alone would decide when a
-    mean of few different seeds dips for the last time.
+    By the exact returns of the test policies in M_↓: where a start is random, the noise of drawn
+    returns alone would decide when a mean dips for the last time.
     """
+    reaches_v: bool
+    steps_to_v_drawn: int
+    """the same by the returns of the learning curve, drawn if the evaluation is Monte Carlo"""
+    steps_to_v_resampled: IntArray
+    """[resample] for resampled seeds, the same ones in all configurations of a problem"""
     wall_seconds: float
     cpu_seconds: float
     kernels: tuple[str, ...]
@@ -141,7 +143,8 @@ def _aggregate(
     unit = max(1.0, abs(minimax))
     optimal_from, optimal = steps_to(step, raw["worst_case_return"], minimax - OPTIMAL * unit)
     threshold = minimax - AT * unit
-    steps, reached = steps_to(step, raw["episode_return"].mean(axis=0), threshold)
+    steps, reached = steps_to(step, raw["worst_case_return"].mean(axis=0), threshold)
+    drawn_steps, _ = steps_to(step, raw["episode_return"].mean(axis=0), threshold)
     # Runs of one problem share seeds and streams; those of different problems nothing.
     resampling = np.random.default_rng(int(found.settings["problem"], 16))
     kernels = [str(shard.provenance["kernel"]) for shard in shards]
@@ -160,6 +163,7 @@ def _aggregate(
         optimal=optimal,
         steps_to_v=int(steps),
         reaches_v=bool(reached),
+        steps_to_v_drawn=int(drawn_steps),
         steps_to_v_resampled=steps_to_v_bootstrap(
             step, raw["worst_case_return"], threshold, resampling, RESAMPLES
         ),
@@ -208,6 +212,7 @@ def save(evidence: Evidence, path: str | os.PathLike[str]) -> None:
             "optimal": of.optimal,
             "steps_to_v": of.steps_to_v,
             "reaches_v": of.reaches_v,
+            "steps_to_v_drawn": of.steps_to_v_drawn,
             "steps_to_v_resampled": of.steps_to_v_resampled,
             "wall_seconds": of.wall_seconds,
             "cpu_seconds": of.cpu_seconds,
@@ -228,7 +233,7 @@ def save(evidence: Evidence, path: str | os.PathLike[str]) -> None:
         "configuration": pa.string(), "settings": pa.string(), "seeds": pa.list_(pa.int64()),
         "minimax": pa.float64(),
         "steps_to_optimal": pa.list_(pa.int32()), "optimal": pa.list_(pa.bool_()),
-        "steps_to_v": pa.int64(), "reaches_v": pa.bool_(),
+        "steps_to_v": pa.int64(), "reaches_v": pa.bool_(), "steps_to_v_drawn": pa.int64(),
         "steps_to_v_resampled": pa.list_(pa.int32()), "wall_seconds": pa.float64(),
         "cpu_seconds": pa.float64(), "kernels": pa.list_(pa.string()), "stale": pa.int64(),
         **{name: pa.list_(pa.float32()) for name in sorted(curves)},
@@ -290,6 +295,7 @@ def _read(row: Mapping[str, Any]) -> Aggregate:
         optimal=np.array(row["optimal"], dtype=np.bool_),
         steps_to_v=row["steps_to_v"],
         reaches_v=row["reaches_v"],
+        steps_to_v_drawn=row["steps_to_v_drawn"],
         steps_to_v_resampled=np.array(row["steps_to_v_resampled"], dtype=np.int64),
         wall_seconds=row["wall_seconds"],
         cpu_seconds=row["cpu_seconds"],

@@ -13,7 +13,7 @@ from monmdp.errors import MonMDPError
 from monmdp.files import write_whole
 from monmdp.results import evidence as evidence_file
 from monmdp.results.claims import Claim, check_claims
-from monmdp.results.evidence import Evidence
+from monmdp.results.evidence import Aggregate, Evidence
 from monmdp.results.figures import draw, draw_profiles, label
 from monmdp.results.tables import (
     THRESHOLDS,
@@ -196,7 +196,8 @@ def _problem_lines(figure: Figure, evidence: Evidence) -> list[str]:
     lines = [
         f"## {figure.name}: every problem",
         "",
-        "| problem | agent | minimax | end | area | optimal | median steps to 1 % | steps-to-v |",
+        "| problem | agent | minimax | end | area | optimal | median steps to 1 % | steps-to-v "
+        "(by drawn tests) |",
         "|---|---|---|---|---|---|---|---|",
     ]
     for panel in panels:
@@ -211,9 +212,13 @@ def _problem_lines(figure: Figure, evidence: Evidence) -> list[str]:
                 f"| {name} | {of.minimax:.4g} | {_span(end_interval(of))} "
                 f"| {_span(mean_interval(of.area))} | {int(of.optimal.sum())}/{len(of.seeds)} "
                 f"| {'never' if median is None else f'{median:,.0f}'} "
-                f"| {f'{of.steps_to_v:,}' if of.reaches_v else 'never'} |"
+                f"| {_steps(of.steps_to_v, of)} ({_steps(of.steps_to_v_drawn, of)}) |"
             )
     return [*lines, ""]
+
+
+def _steps(steps: int, of: Aggregate) -> str:
+    return f"{steps:,}" if steps < of.settings["steps"] else "never"
 
 
 def _span(interval: Interval, form: str = ".4g") -> str:
