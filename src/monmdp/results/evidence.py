@@ -8,7 +8,6 @@ same to the bit.
 
 from __future__ import annotations
 
-import io
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,15 +19,15 @@ from typing import Any
 import numpy as np
 
 from monmdp.errors import MonMDPError
-from monmdp.files import write_whole
 from monmdp.model import MonMDP
 from monmdp.model.arrays import FloatArray, IntArray
 from monmdp.planning import solve
+from monmdp.results.sealed import read_sealed, write_sealed
 from monmdp.results.store import Shard, read_shard, shard_path
 from monmdp.statistics import area, end, half_width, smooth, steps_to, steps_to_v_bootstrap
 from monmdp.suites import Configuration, Curve, Figure, Grid, Panel, Plan, resolve
 
-FORMAT = "monmdp-summary-1"
+FORMAT = "monmdp-summary-2"
 SCORES = ("episode_return", "goal_visits", "bottom_visits")
 """what a panel may show"""
 RESAMPLES = 1000
@@ -197,7 +196,6 @@ def _minimax(problem: MonMDP, gamma: float) -> float:
 def save(evidence: Evidence, path: str | os.PathLike[str]) -> None:
     """Write evidence into one Parquet file: a row for each configuration."""
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     rows = []
     for of in evidence.aggregates.values():
@@ -244,33 +242,17 @@ def save(evidence: Evidence, path: str | os.PathLike[str]) -> None:
         "figures": [asdict(figure) for figure in evidence.figures],
         "made": evidence.made,
     }
-    schema = pa.schema(list(kinds.items()), metadata={b"monmdp": json.dumps(footer).encode()})
-    table = pa.Table.from_pylist(rows, schema=schema)
-    content = io.BytesIO()
-    pq.write_table(
-        table, content, compression="zstd", compression_level=19, write_statistics=False,
-        write_page_checksum=True,
-    )  # fmt: skip
-    write_whole(path, lambda file: file.write(content.getvalue()))
+    table = pa.Table.from_pylist(rows, schema=pa.schema(list(kinds.items())))
+    write_sealed(path, table, footer, compression_level=19)
 
 
 def load(path: str | os.PathLike[str]) -> Evidence:
     """Read what `save` wrote."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     try:
-        with pq.ParquetFile(path, page_checksum_verification=True) as file:
-            footer = json.loads((file.schema_arrow.metadata or {})[b"monmdp"])
-            if footer["format"] != FORMAT:
-                raise MonMDPError(f"{path}: no summary, or one of another version")
-            rows = file.read().to_pylist()
+        footer, table = read_sealed(path, FORMAT)
     except FileNotFoundError:
         raise MonMDPError(f"{path}: no such file") from None
-    except (pa.ArrowException, KeyError, ValueError, OSError) as error:
-        if isinstance(error, MonMDPError):
-            raise
-        raise MonMDPError(f"{path}: damaged, or no summary of results") from None
+    rows = table.to_pylist()
     figures = tuple(_figure(figure) for figure in footer["figures"])
     return Evidence(figures, {row["configuration"]: _read(row) for row in rows}, footer["made"])
 

@@ -7,14 +7,12 @@
     DIR/set-aside/                                      what was damaged or did not belong there
     DIR/reports/<name>/                                 what was asked for, figures, claims, tables
 
-A run is there when its file is there: files are written whole or not at all, their pages carry
-checksums, and whoever resumes does what is missing. Nobody but the runner writes.
+A run is there when its file is there: files are written whole or not at all, carry a checksum, and
+whoever resumes does what is missing. Nobody but the runner writes.
 """
 
 from __future__ import annotations
 
-import io
-import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -27,16 +25,15 @@ import numpy as np
 from monmdp.errors import MonMDPError
 from monmdp.experiment.evaluation import SCORES
 from monmdp.experiment.loop import COUNTERS
-from monmdp.files import write_whole
 from monmdp.model.arrays import FloatArray, IntArray
+from monmdp.results.sealed import DamagedError, read_sealed, write_sealed
 from monmdp.suites import Configuration, resolve
 from monmdp.suites.plan import digest
 
 if TYPE_CHECKING:
     import pandas as pd
 
-FORMAT = "monmdp-shard-1"
-FOOTER = b"monmdp"
+FORMAT = "monmdp-shard-2"
 COLUMNS = ("step", *SCORES, *COUNTERS)
 SUFFIX = ".parquet"
 
@@ -60,10 +57,6 @@ class Shard:
         return b"".join(np.ascontiguousarray(array).tobytes() for array in arrays)
 
 
-class DamagedError(MonMDPError):
-    """A file that is no run, or not the one that its place says."""
-
-
 def shard_path(folder: Path, configuration_id: str, seed: int) -> Path:
     """Return where a run is kept."""
     return folder / "runs" / configuration_id / f"seed-{seed:04d}{SUFFIX}"
@@ -72,7 +65,6 @@ def shard_path(folder: Path, configuration_id: str, seed: int) -> Path:
 def write_shard(path: Path, shard: Shard) -> None:
     """Write a run; the file is there whole or not at all."""
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     footer = {
         "format": FORMAT,
@@ -81,63 +73,35 @@ def write_shard(path: Path, shard: Shard) -> None:
         "provenance": shard.provenance,
     }
     table = pa.table({"step": shard.step, **{name: shard.curve[name] for name in COLUMNS[1:]}})
-    table = table.replace_schema_metadata({FOOTER: json.dumps(footer).encode()})
-    # Into memory first: what fails then is the one write below, with a plain error of the system.
-    content = io.BytesIO()
-    pq.write_table(
-        table, content, compression="zstd", use_dictionary=False, write_statistics=False,
-        write_page_checksum=True,
-    )  # fmt: skip
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise MonMDPError(f"cannot write {path}: {error.strerror or error}") from None
-    write_whole(path, lambda file: file.write(content.getvalue()))
+    write_sealed(path, table, footer, use_dictionary=False)
 
 
 def read_shard(path: Path) -> Shard:
     """Read a run; `DamagedError` if it is none, or lies where another one belongs."""
-    footer, table = _read(path, columns=list(COLUMNS))
-    try:
-        columns = {name: table[name].to_numpy() for name in COLUMNS}
-        shard = Shard(
-            settings=footer["settings"],
-            seed=footer["seed"],
-            provenance=footer["provenance"],
-            step=columns.pop("step"),
-            curve=columns,
-        )
-        checkpoints = -(-shard.settings["steps"] // shard.settings["every"])
-    except (KeyError, TypeError) as error:
-        raise DamagedError(f"{path}: {error} is missing") from None
-    if len(shard.step) != checkpoints:
-        raise DamagedError(f"{path}: {len(shard.step)} checkpoints instead of {checkpoints}")
-    return shard
+    footer, table = _read(path, COLUMNS)
+    columns = {name: table[name].to_numpy() for name in COLUMNS}
+    return Shard(
+        settings=footer["settings"],
+        seed=footer["seed"],
+        provenance=footer["provenance"],
+        step=columns.pop("step"),
+        curve=columns,
+    )
 
 
 def read_footer(path: Path) -> dict[str, Any]:
-    """Read what a run says of itself, without its data."""
-    footer, _ = _read(path, columns=None)
+    """Read what a run says of itself, without its data; they are checked, too."""
+    footer, _ = _read(path, ())
     return footer
 
 
-def _read(path: Path, columns: list[str] | None) -> tuple[dict[str, Any], Any]:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        with pq.ParquetFile(path, page_checksum_verification=True) as file:
-            footer = json.loads((file.schema_arrow.metadata or {})[FOOTER])
-            table = None if columns is None else file.read(columns)
-        is_ours = footer["format"] == FORMAT
-        its_id, its_seed = digest(footer["settings"]), footer["seed"]
-    except FileNotFoundError:
-        raise
-    except (pa.ArrowException, KeyError, TypeError, ValueError, OSError) as error:
-        first = str(error).partition("\n")[0]
-        raise DamagedError(f"{path}: damaged, or no run ({first})") from None
-    if not is_ours:
-        raise DamagedError(f"{path}: written by another version ({footer['format']!r})")
+def _read(path: Path, columns: tuple[str, ...]) -> tuple[dict[str, Any], Any]:
+    footer, table = read_sealed(path, FORMAT, columns)
+    its_id, its_seed = digest(footer["settings"]), footer["seed"]
     if path.stem != f"seed-{its_seed:04d}" or not path.parent.name.endswith(f"-{its_id}"):
         raise DamagedError(f"{path}: holds another run, of seed {its_seed} and settings {its_id}")
     return footer, table
@@ -160,7 +124,7 @@ class Inventory:
 
 
 def take_inventory(folder: Path, runs: Mapping[tuple[str, int], Configuration]) -> Inventory:
-    """Look for runs; reads their footers, changes nothing."""
+    """Look for runs; changes nothing."""
     there, stale, missing, damaged, cpu = [], [], [], {}, {}
     for key, configuration in runs.items():
         try:

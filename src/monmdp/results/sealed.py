@@ -1,0 +1,77 @@
+"""Parquet files of our own: what they say of themselves, and a checksum of every byte.
+
+Parquet's own checksums cover pages, not their headers nor the footer. A seal covers all of the
+file: it is a hash of it with zeros in the seal's place.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from monmdp.errors import MonMDPError
+from monmdp.files import write_whole
+
+KEY = b"monmdp"
+SEAL = b'"seal": "'
+BLANK = b"0" * 64
+
+
+class DamagedError(MonMDPError):
+    """A file that is not what its name says, or is so no longer."""
+
+
+def write_sealed(
+    path: str | os.PathLike[str], table: Any, footer: Mapping[str, Any], **options: Any
+) -> None:
+    """Write a table and its footer into one file; it is there whole or not at all."""
+    import pyarrow.parquet as pq
+
+    text = json.dumps({"seal": BLANK.decode(), **footer})
+    # Into memory first: what fails then is the one write below, with a plain error of the system.
+    content = io.BytesIO()
+    pq.write_table(
+        table.replace_schema_metadata({KEY: text.encode()}), content,
+        compression="zstd", write_statistics=False, **options,
+    )  # fmt: skip
+    sealed = _with_seal(content.getvalue(), hashlib.sha256(content.getvalue()).hexdigest().encode())
+    write_whole(path, lambda file: file.write(sealed))
+
+
+def read_sealed(
+    path: str | os.PathLike[str], form: str, columns: Sequence[str] | None = None
+) -> tuple[dict[str, Any], Any]:
+    """Read the footer, and the columns as a table; `DamagedError` if a single bit has changed."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        content = Path(path).read_bytes()
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise DamagedError(f"{path}: cannot be read, {error.strerror or error}") from None
+    at = content.rfind(SEAL) + len(SEAL)
+    seal = content[at : at + len(BLANK)]
+    if at < len(SEAL):
+        raise DamagedError(f"{path}: damaged, or no file of this program")
+    if hashlib.sha256(_with_seal(content, BLANK)).hexdigest().encode() != seal:
+        raise DamagedError(f"{path}: damaged, its checksum does not fit")
+    with pq.ParquetFile(pa.BufferReader(content)) as file:
+        footer = json.loads((file.schema_arrow.metadata or {})[KEY])
+        if footer.get("format") != form:
+            found = footer.get("format")
+            raise DamagedError(f"{path}: {found!r} instead of {form!r}, or of another version")
+        table = None if columns == () else file.read(columns)
+    return footer, table
+
+
+def _with_seal(content: bytes, seal: bytes) -> bytes:
+    """Put a seal into its place, the last one of its kind in the file."""
+    at = content.rindex(SEAL) + len(SEAL)
+    return content[:at] + seal + content[at + len(seal) :]
