@@ -93,6 +93,8 @@ def _essence(function: Callable[..., Any]) -> str:
     for kind, word, *_ in tokenize.generate_tokens(io.StringIO(text).readline):
         if kind in (tokenize.COMMENT, tokenize.NL, tokenize.ENDMARKER):
             continue
+        if kind == tokenize.NEWLINE and begins:  # of a docstring
+            continue
         if kind in marks:
             words.append(marks[kind])
             begins = True
