@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 import textwrap
 import time
@@ -107,7 +108,7 @@ def status(
 ) -> None:
     """Say what is there of what was asked for: done, missing, stale, damaged."""
     from monmdp.results.request import kept
-    from monmdp.results.store import strangers, take_inventory
+    from monmdp.results.store import parts, strangers, take_inventory
 
     _demand_results(folder)
     everything, unreadable = kept(folder)
@@ -126,11 +127,13 @@ def status(
             }
         )
     idle, foreign = strangers(folder, [key for asked in everything for key in asked.runs()])
+    half_written = parts(folder)
     if as_json:
         result = {
             "reports": reports,
             "not_asked_for": [str(path) for path in idle],
             "foreign": [str(path) for path in foreign],
+            "half_written": [str(path) for path in half_written],
             "unreadable_requests": unreadable,
         }
         print(json.dumps(result, indent=2))
@@ -149,6 +152,8 @@ def status(
             print(f"damaged: {line}")
     for path in foreign:
         print(f"foreign: {path}")
+    for path in half_written:
+        print(f"half-written, by a runner at work or one that was killed: {path}")
     if idle:
         print(f"not asked for by any report here: {len(idle)} runs")
     for line in unreadable:
@@ -234,7 +239,7 @@ def _again(words: list[str], seeds: int | None, quick: bool, preset: str, out: P
     """The command line that goes on, or puts shards together."""
     words = ["monmdp", *words, *(["--seeds", str(seeds)] if seeds else [])]
     words += [*(["--quick"] if quick else []), *(["--preset", preset] if preset != "paper" else [])]
-    return " ".join([*words, "--out", str(out)])
+    return shlex.join([*words, "--out", str(out)])
 
 
 def _shard(text: str | None) -> tuple[int, int] | None:
@@ -272,6 +277,9 @@ def _carry_out(
         _print_plan(asked, out, jobs, shard)
         return
     keep(asked, out)
+    options = {"--jobs": jobs, "--shard": shard_text, "--scheduler": scheduler}
+    words = [f"{key} {value}" for key, value in options.items() if value is not None]
+    go_on = " ".join([again, *words, *(["--stale"] if stale else [])])
     begin, cpu = time.perf_counter(), time.process_time()
     try:
         with stoppable(), _shown_progress() as tell:
@@ -279,10 +287,10 @@ def _carry_out(
                 out, runs, jobs=jobs, shard=shard, scheduler=scheduler, stale=stale, tell=tell
             )
     except KeyboardInterrupt:
-        print(f"\ninterrupted; what is finished is kept. To go on: {again}", file=sys.stderr)
+        print(f"\ninterrupted; what is finished is kept. To go on: {go_on}", file=sys.stderr)
         raise typer.Exit(130) from None
     except MonMDPError as error:
-        raise MonMDPError(f"{error}\nwhat is finished is kept. To go on: {again}") from None
+        raise MonMDPError(f"{error}\nwhat is finished is kept. To go on: {go_on}") from None
     seconds, cpu = time.perf_counter() - begin, time.process_time() - cpu
     _print_outcome(outcome, seconds, cpu, again)
     if shard is not None:

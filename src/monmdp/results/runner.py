@@ -10,7 +10,9 @@ import hashlib
 import os
 import threading
 import time
+import warnings
 from collections.abc import Callable, Generator, Mapping, Sequence
+from concurrent.futures import BrokenExecutor
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -41,6 +43,8 @@ Tell = Callable[["Progress"], None]
 
 THREADS = 16
 """up to so many jobs run in threads: compiled code does not hold the interpreter's lock"""
+CONNECTING = 10.0
+"""seconds to wait for a scheduler"""
 MICROSECONDS: dict[str, tuple[float, float]] = {
     "monitored-mbie-eb": (2.0, 0.003),
     "known-monitor": (2.0, 0.005),
@@ -144,12 +148,13 @@ def execute(
     """
     mine = {key: of for key, of in runs.items() if belongs(key, shard)}
     with locked(folder, shard) as alone:
-        inventory = take_inventory(folder, mine)
-        aside = [set_aside(folder, shard_path(folder, *key)) for key in inventory.damaged]
+        aside = []
         if alone:  # else a part may be another runner's, who is about to finish it
             remove_parts(folder)
             _, foreign = strangers(folder, runs)
             aside += [set_aside(folder, path) for path in foreign]
+        inventory = take_inventory(folder, mine)
+        aside += [set_aside(folder, shard_path(folder, *key)) for key in inventory.damaged]
         to_do = [*inventory.missing, *(inventory.stale if stale else ())]
         costs = {key: estimate(mine[key]) for key in to_do}
         to_do.sort(key=lambda key: -costs[key])
@@ -244,10 +249,9 @@ def _die_with(parent: int) -> None:
     if parent in _watched or os.getpid() == parent:
         return
     _watched.add(parent)
-    direct = os.getppid()
 
     def watch() -> None:
-        while os.getppid() == direct:
+        while os.getppid() == parent:  # orphans have another one
             time.sleep(0.5)
         os._exit(1)
 
@@ -275,16 +279,28 @@ def _finished(
         stack.enter_context(parallel_config(backend=backend, n_jobs=n_jobs))
         parallel = Parallel(return_as="generator_unordered", batch_size=1, pre_dispatch="2*n_jobs")
         calls = (delayed(work)(configuration, seed, parent) for configuration, seed in runs)
+        results = parallel(calls)
         try:
-            yield from parallel(calls)
+            for result in results:  # noqa: UP028  # `yield from` would close it, with a warning
+                yield result
         except MonMDPError:
             raise
+        except BrokenExecutor as error:
+            raise MonMDPError(
+                "a worker process ended before its run did: killed from outside, out of memory, "
+                "or crashed"
+            ) from error
         except Exception as error:
             if scheduler is None:
                 raise
             raise MonMDPError(
                 f"the scheduler at {scheduler} failed, {type(error).__name__}: {error}"
             ) from error
+        finally:
+            with warnings.catch_warnings():
+                # Whoever stops early knows that some runs are done for nothing.
+                warnings.filterwarnings("ignore", message=".*tasks have been successfully executed")
+                results.close()
 
 
 def _cluster(address: str) -> Any:
@@ -296,6 +312,6 @@ def _cluster(address: str) -> Any:
             "--scheduler needs the package distributed: pip install 'monmdp[cluster]'"
         ) from None
     try:
-        return Client(address, timeout=10, set_as_default=True)  # type: ignore[no-untyped-call]
+        return Client(address, timeout=CONNECTING, set_as_default=True)  # type: ignore[no-untyped-call]
     except (OSError, ValueError, TypeError) as error:
         raise MonMDPError(f"no scheduler at {address}: {error}") from None

@@ -52,8 +52,8 @@ def read_sealed(
 
     try:
         content = Path(path).read_bytes()
-    except FileNotFoundError:
-        raise
+    except (FileNotFoundError, NotADirectoryError):
+        raise FileNotFoundError(path) from None
     except OSError as error:
         raise DamagedError(f"{path}: cannot be read, {error.strerror or error}") from None
     at = content.rfind(SEAL) + len(SEAL)

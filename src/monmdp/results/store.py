@@ -14,6 +14,7 @@ whoever resumes does what is missing. Nobody but the runner writes.
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 FORMAT = "monmdp-shard-2"
 COLUMNS = ("step", *SCORES, *COUNTERS)
 SUFFIX = ".parquet"
+PATIENCE = 1.0
+"""seconds to wait for a lock: shards that start together hold it alone for a moment"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,14 +151,25 @@ def strangers(folder: Path, runs: Iterable[tuple[str, int]]) -> tuple[list[Path]
     asked = {shard_path(folder, *key) for key in runs}
     idle, foreign = [], []
     for path in sorted((folder / "runs").rglob("*")):
-        if path.is_dir() or path in asked or path.suffix == ".part":
+        if path.is_dir() or path in asked or _is_part(path):
             continue
         try:
             read_footer(path)
             idle.append(path)
+        except FileNotFoundError:  # taken away meanwhile
+            continue
         except MonMDPError:
             foreign.append(path)
     return idle, foreign
+
+
+def parts(folder: Path) -> list[Path]:
+    """Return what killed runners left half-written, and what is being written now."""
+    return sorted(path for path in (folder / "runs").rglob("*") if _is_part(path))
+
+
+def _is_part(path: Path) -> bool:
+    return path.name.startswith(".") and path.suffix == ".part"
 
 
 def set_aside(folder: Path, path: Path) -> Path:
@@ -165,14 +179,17 @@ def set_aside(folder: Path, path: Path) -> Path:
     while place.exists():
         n += 1
         place = place.with_name(f"{path.name}.{n}")
-    place.parent.mkdir(parents=True, exist_ok=True)
-    os.replace(path, place)
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        os.replace(path, place)
+    except OSError as error:
+        raise MonMDPError(f"cannot set {path} aside: {error.strerror or error}") from None
     return place
 
 
 def remove_parts(folder: Path) -> None:
     """Remove what killed runners left half-written; for the only runner in a folder."""
-    for path in (folder / "runs").rglob(".*.part"):
+    for path in parts(folder):
         with suppress(OSError):
             path.unlink()
 
@@ -210,25 +227,30 @@ def _hold(handle: Any, folder: Path, shard: tuple[int, int] | None, what: str = 
     except ImportError:  # not on every platform
         return False
     mine = "" if shard is None else f", a split into {shard[1]}"
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        handle.seek(0)
-        handle.truncate()
-        handle.write(f"process {os.getpid()} on {os.uname().nodename}{mine}\n")
-        handle.flush()
-        if shard is not None:
-            fcntl.flock(handle, fcntl.LOCK_SH)
-        return True
-    except BlockingIOError:
-        pass
-    except OSError:  # a file system that knows no locks
-        return False
-    handle.seek(0)
-    holder = handle.read().strip()
-    if shard is not None and holder.endswith(mine):
-        with suppress(BlockingIOError):
-            fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            handle.seek(0)
+            handle.truncate()
+            handle.write(f"process {os.getpid()} on {os.uname().nodename}{mine}\n")
+            handle.flush()
+            if shard is not None:
+                fcntl.flock(handle, fcntl.LOCK_SH)
             return True
+        except BlockingIOError:
+            pass
+        except OSError:  # a file system that knows no locks
+            return False
+        handle.seek(0)
+        holder = handle.read().strip()
+        if shard is not None and holder.endswith(mine):
+            with suppress(BlockingIOError):
+                fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                return True
+        if time.monotonic() > deadline:
+            break
+        time.sleep(0.02)
     raise MonMDPError(
         f"{what + ': ' if what else ''}another run is at work in {folder} ({holder}); wait for it, "
         "or choose another folder"
