@@ -162,8 +162,7 @@ def execute(
         failures: dict[Key, str] = {}
         if tell is not None:
             tell(progress)
-        work_list = [(mine[key], key[1]) for key in to_do]
-        with closing(_finished(work_list, jobs, scheduler)) as finished:
+        with closing(_finished({key: mine[key] for key in to_do}, jobs, scheduler)) as finished:
             for result in finished:
                 key = result.key
                 if isinstance(result, Failure):
@@ -193,12 +192,13 @@ class Finished:
     shard: Shard
 
 
-def work(configuration: Configuration, seed: int, parent: int | None = None) -> Finished | Failure:
+def work(key: Key, configuration: Configuration, parent: int | None = None) -> Finished | Failure:
     """Do one run, in whatever process or on whatever machine this is called."""
     if parent is not None:
         _die_with(parent)
-    key = configuration.id, seed
+    seed = key[1]
     try:
+        resolved = resolve(configuration)
         task = _task(configuration)
         _warm_up(task)
         wall, cpu = time.perf_counter(), time.thread_time()
@@ -209,14 +209,13 @@ def work(configuration: Configuration, seed: int, parent: int | None = None) -> 
     except Exception as error:  # a bug, ours or of a user's agent; the other runs go on
         return Failure(key, f"{type(error).__name__}: {error}")
     made = {
-        "kernel": resolve(configuration).kernel,
+        "kernel": resolved.kernel,
         **provenance(),
         "wall_seconds": wall,
         "cpu_seconds": cpu,
         "written": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
     }
-    settings = resolve(configuration).settings
-    return Finished(key, Shard(settings, seed, made, run.step, run.curve))
+    return Finished(key, Shard(resolved.settings, seed, made, run.step, run.curve))
 
 
 @lru_cache(maxsize=16)
@@ -259,7 +258,7 @@ def _die_with(parent: int) -> None:
 
 
 def _finished(
-    runs: Sequence[tuple[Configuration, int]], jobs: int | None, scheduler: str | None
+    runs: Mapping[Key, Configuration], jobs: int | None, scheduler: str | None
 ) -> Generator[Finished | Failure, None, None]:
     """Yield runs as they are done: in threads, in processes, or on a cluster."""
     if not runs:
@@ -271,14 +270,14 @@ def _finished(
             stack.enter_context(_cluster(scheduler))
             backend, n_jobs, parent = "dask", jobs or -1, None
         else:
-            resolved = [resolve(configuration) for configuration, _ in runs]
+            resolved = [resolve(configuration) for configuration in runs.values()]
             n_jobs = jobs_that_fit(max(r.memory for r in resolved), jobs or cores())
             compiled = all(r.is_compiled for r in resolved)
             backend = "threading" if compiled and n_jobs <= THREADS else "loky"
             parent = os.getpid() if backend == "loky" else None
         stack.enter_context(parallel_config(backend=backend, n_jobs=n_jobs))
         parallel = Parallel(return_as="generator_unordered", batch_size=1, pre_dispatch="2*n_jobs")
-        calls = (delayed(work)(configuration, seed, parent) for configuration, seed in runs)
+        calls = (delayed(work)(key, configuration, parent) for key, configuration in runs.items())
         results = parallel(calls)
         try:
             for result in results:  # noqa: UP028  # `yield from` would close it, with a warning

@@ -38,7 +38,7 @@ def verify_runs(
         except MonMDPError as error:
             yield Verified(path, False, str(error))
             continue
-        again = work(runs[key], key[1])
+        again = work(key, runs[key])
         if isinstance(again, Failure):
             yield Verified(path, False, again.reason)
             continue
