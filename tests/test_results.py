@@ -1,0 +1,1121 @@
+"""Results: the store, the runner and the commands on them, whatever happens on the way."""
+
+from __future__ import annotations
+
+import errno
+import inspect
+import io
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pytest
+
+from monmdp import MonMDPError, agents, files
+from monmdp.experiment import provenance, training
+from monmdp.experiment.provenance import kernel_hash
+from monmdp.experiment.streams import streams
+from monmdp.results import evidence, execute, gather, load_results, runner, store, write_report
+from monmdp.results.request import ask_paper, ask_suite, kept
+from monmdp.results.sealed import DamagedError
+from monmdp.results.store import read_footer, read_shard, write_shard
+from monmdp.suites import load, resolve
+
+SUITE = """
+name = "small"
+steps = 300
+evaluation = "monte-carlo"
+episodes = 5
+seeds = 6
+
+[[experiment]]
+worlds = ["loop"]
+monitors = ["ask"]
+rho = [1.0, 0.5]
+agents = ["monitored-mbie-eb", "mbie-eb"]
+"""
+EXACT = """
+name = "exact"
+steps = 300
+seeds = 2
+
+[[experiment]]
+worlds = ["loop"]
+monitors = ["ask"]
+agents = ["monitored-mbie-eb"]
+"""
+MANY = """
+name = "many"
+steps = 400
+every = 20
+evaluation = "monte-carlo"
+episodes = 100
+seeds = 150
+
+[[experiment]]
+worlds = ["loop", "hazard"]
+monitors = ["ask", "button"]
+agents = ["monitored-mbie-eb"]
+"""
+OWN = """
+name = "own"
+steps = 40
+every = 20
+seeds = 4
+
+[[experiment]]
+worlds = ["loop"]
+monitors = ["ask"]
+agents = ["{module}:Walker"]
+"""
+WALKER = """
+import time
+from pathlib import Path
+
+import numpy as np
+
+
+class Walker:
+    def __init__(self, shape, rng):
+        self.shape, self.rng = shape, rng
+        self.first = float(rng.random())
+        {begin}
+
+    def begin_episode(self):
+        return False
+
+    def act(self, observation):
+        {act}
+        return {{"env": int(self.rng.integers(4)), "mon": 0}}
+
+    def update(self, transition):
+        pass
+
+    def test_policy(self):
+        se, sm, ae, am = self.shape
+        return np.full((se * sm, ae * am), 1 / (ae * am))
+"""
+
+
+def write(name, text):
+    path = Path(name)
+    path.write_text(text)
+    return path
+
+
+def own_agent(module, begin="pass", act="pass"):
+    """An agent in plain Python beside its suite: such agents run in processes."""
+    write(f"{module}.py", WALKER.format(begin=begin, act=act))
+    return write(f"{module}.toml", OWN.format(module=module))
+
+
+def shards(folder):
+    return sorted((folder / "runs").rglob("*.parquet"))
+
+
+def data_of(folder):
+    """The bytes of all runs, each by its place."""
+    return {str(p.relative_to(folder)): read_shard(p).data() for p in shards(folder)}
+
+
+def stamps(folder):
+    """What would change if a file were written again."""
+    return {p: (p.stat().st_ino, p.stat().st_mtime_ns) for p in shards(folder)}
+
+
+def leftovers(folder):
+    return [p for p in folder.rglob("*") if p.suffix == ".part"]
+
+
+def monmdp(*words, **options):
+    """Start the command line in a process and a session of its own."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "monmdp", *map(str, words)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+        **options,
+    )  # fmt: skip
+
+
+def wait_for(what, seconds=60.0):
+    end = time.monotonic() + seconds
+    while not what():
+        assert time.monotonic() < end, "it never happened"
+        time.sleep(0.01)
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory):
+    """A suite, done undisturbed with one job."""
+    folder = tmp_path_factory.mktemp("small")
+    suite = write(folder / "small.toml", SUITE)
+    asked = ask_suite(load(suite))
+    outcome = execute(folder, asked.runs(), jobs=1)
+    assert not outcome.failures
+    assert outcome.progress.done == len(asked.runs()) == 24
+    return folder
+
+
+@pytest.fixture
+def copy(small):
+    """A copy of it, with its request, to be spoilt."""
+    shutil.copytree(small, "copy")
+    folder = Path("copy")
+    from monmdp.results.request import keep
+
+    keep(ask_suite(load(folder / "small.toml")), folder)
+    return folder
+
+
+def runs_of(folder):
+    return ask_suite(load(folder / "small.toml")).runs()
+
+
+# ---- the same data, however the runs are done -----------------------------------------------
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("threads", [16, 0], ids=["threads", "processes"])
+def test_any_number_of_jobs_gives_the_same_data(small, command, monkeypatch, jobs, threads):
+    monkeypatch.setattr(runner, "THREADS", threads)
+    code, out, _ = command("run", small / "small.toml", "--jobs", jobs, "--out", "here")
+    assert code == 0
+    assert "24 runs" in out
+    assert data_of(Path("here")) == data_of(small)
+
+
+def test_exact_evaluation_gives_the_same_data_for_any_number_of_jobs(command):
+    suite = write("exact.toml", EXACT)
+    for jobs in (1, 2):
+        assert command("run", suite, "--jobs", jobs, "--out", f"jobs-{jobs}")[0] == 0
+    assert data_of(Path("jobs-1")) == data_of(Path("jobs-2"))
+    assert len(shards(Path("jobs-1"))) == 2
+
+
+def test_shards_run_apart_and_copied_together_are_the_whole(small, command):
+    merged = Path("merged")
+    sizes = []
+    for i in (1, 2, 3):
+        apart = Path(f"apart-{i}")
+        words = ("run", small / "small.toml", "--out", apart, "--shard", f"{i}/3")
+        code, out, _ = command(*words)
+        assert code == 0
+        assert f"shard {i}/3 is done; {24 - len(shards(apart))} runs belong to other" in out
+        assert not list(apart.rglob("*.png")), "a shard reports nothing"
+        shutil.copytree(apart / "runs", merged / "runs", dirs_exist_ok=True)
+        sizes.append(len(shards(apart)))
+    assert sum(sizes) == 24
+    assert min(sizes) > 0
+    before = stamps(merged)
+    assert data_of(merged) == data_of(small)
+    code, out, _ = command("run", small / "small.toml", "--out", merged)
+    assert code == 0
+    assert "all 24 runs are there" in out
+    assert (merged / "reports/small/small.png").exists()
+    assert stamps(merged) == before
+
+
+@contextmanager
+def two_workers():
+    """A scheduler with two worker processes on loopback."""
+    from distributed import LocalCluster
+
+    with LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, host="127.0.0.1"
+    ) as cluster:
+        yield cluster
+
+
+@pytest.mark.filterwarnings("default")  # theirs
+def test_a_scheduler_with_two_workers_gives_the_same_data_and_may_lose_one(small, command):
+    suite = load(small / "small.toml")
+    longer = ask_suite(suite.model_copy(update={"steps": 150_000, "every": 10_000}), seeds=2)
+    runs = longer.runs()
+    execute(Path("undisturbed"), runs, jobs=2)
+    with two_workers() as cluster:
+        address = cluster.scheduler_address
+        words = ("run", small / "small.toml", "--out", "cluster", "--scheduler", address)
+        code, out, _ = command(*words)
+        assert code == 0
+        assert "24 runs" in out
+        assert data_of(Path("cluster")) == data_of(small)
+        hosts = {read_footer(p)["provenance"]["machine"]["host"] for p in shards(Path("cluster"))}
+        assert hosts == {os.uname().nodename}
+
+        workers = [nanny.pid for nanny in cluster.workers.values()]
+        assert len(set(workers)) == 2
+        killed = []
+
+        def kill_one(progress):
+            if progress.done == 2 and not killed:
+                os.kill(workers[0], signal.SIGKILL)
+                killed.append(workers[0])
+
+        outcome = execute(Path("bereft"), runs, scheduler=address, tell=kill_one)
+        assert killed
+        assert not outcome.failures
+        assert outcome.progress.done == len(runs) == 8
+        assert workers[0] not in [nanny.pid for nanny in cluster.workers.values()]
+    assert data_of(Path("bereft")) == data_of(Path("undisturbed"))
+
+
+# ---- killed, stopped, full, shut ------------------------------------------------------------
+
+
+def _has_more(folder, n, process):
+    return len(shards(folder)) > n or process.poll() is not None
+
+
+def killed_and_resumed(folder, suite, kills, seed):
+    """Kill the runner again and again; return how many files each kill found."""
+    rng = random.Random(seed)
+    found = []
+    for n in range(kills):
+        before = stamps(folder)
+        process = monmdp("run", suite, "--out", folder, "--jobs", 1)
+        if n:  # the first one is killed at any moment, while it starts perhaps
+            wait_for(partial(_has_more, folder, len(before), process))
+        time.sleep(rng.uniform(0.0, 0.3 if n else 3.0))
+        assert process.poll() is None, "it was done before it could be killed"
+        process.kill()
+        process.communicate()
+        after = stamps(folder)
+        for path in after:
+            read_shard(path)  # whole, all of them
+        assert {path: after[path] for path in before} == before, "done, and yet done again"
+        found.append(len(after))
+    return found
+
+
+def test_a_runner_killed_twenty_times_loses_nothing_and_does_nothing_twice(command):
+    suite = write("many.toml", MANY).resolve()
+    folders = [Path("one").resolve(), Path("two").resolve()]
+    with ThreadPoolExecutor(2) as pool:
+        found = list(pool.map(lambda i: killed_and_resumed(folders[i], suite, 10, i), range(2)))
+    runs = ask_suite(load(suite)).runs()
+    for folder, counts in zip(folders, found, strict=True):
+        assert counts == sorted(counts)
+        assert 0 < counts[-1] < len(runs)
+        code, out, _ = command("status", folder, "--json")
+        assert code == 0
+        report = json.loads(out)["reports"][0]
+        assert (report["there"], report["damaged"]) == (counts[-1], [])
+    undisturbed = Path("undisturbed")
+    code, _, err = command("run", suite, "--out", undisturbed)
+    assert code == 0
+    assert err == "" or "/600 runs  " in err
+    for folder in folders:
+        before = stamps(folder)
+        code, out, _ = command("run", suite, "--out", folder)
+        assert code == 0
+        assert f"{len(before):,} were there already" in out
+        assert data_of(folder) == data_of(undisturbed)
+        assert {path: stamp for path, stamp in stamps(folder).items() if path in before} == before
+        assert not leftovers(folder)
+
+
+def test_a_killed_runner_leaves_no_worker_and_no_lock():
+    suite = own_agent("sleeping", act="time.sleep(0.5)")
+    process = monmdp("run", suite, "--out", "here", "--jobs", 2)
+    family = psutil.Process(process.pid)
+    # Two workers, and a process that looks after what they share.
+    wait_for(lambda: len(family.children(recursive=True)) >= 3)
+    time.sleep(0.5)
+    with pytest.raises(MonMDPError, match=f"process {process.pid} on "), store.locked(Path("here")):
+        pass
+    workers = family.children(recursive=True)
+    process.kill()
+    process.communicate()
+    with store.locked(Path("here")) as alone:
+        assert alone
+    _, alive = psutil.wait_procs(workers, timeout=10)
+    assert not alive
+    assert not shards(Path("here"))
+
+
+@pytest.mark.parametrize("kind", ["compiled", "python"])
+@pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT], ids=lambda stop: stop.name)
+def test_a_runner_that_is_told_to_stop_does_so_at_once(stop, kind):
+    """One run is long, others are short: when those are there, the long one is under way."""
+    if kind == "compiled":
+        long = "seeds = 1\nsteps = 2_000_000_000\nevery = 1_000_000\n"
+        text = SUITE + EXACT.partition("\n\n")[2] + long
+        suite = write("small.toml", text)
+    else:
+        begin = (
+            "first = not Path('begun').exists(); Path('begun').touch(); "
+            "time.sleep(1000 if first else 0)"
+        )
+        suite = own_agent("stopping", begin=begin)
+    folder = Path("with space")
+    process = monmdp("run", suite, "--out", folder, "--jobs", 2, "--shard", "1/1")
+    try:
+        wait_for(lambda: shards(folder) or process.poll() is not None)
+    except BaseException:
+        process.kill()
+        raise
+    begin = time.monotonic()
+    if stop is signal.SIGINT:  # as a terminal does, to all of its processes
+        os.killpg(process.pid, stop)
+    else:
+        process.send_signal(stop)
+    _, err = process.communicate(timeout=30)
+    assert time.monotonic() - begin < 5
+    assert process.returncode == 130
+    last = err.strip().splitlines()[-1]
+    assert last == (
+        "interrupted; what is finished is kept. To go on: "
+        f"monmdp run {suite} --out 'with space' --jobs 2 --shard 1/1"
+    )
+    assert "Traceback" not in err
+    assert not leftovers(folder)
+    for path in shards(folder):
+        read_shard(path)
+
+
+class _FullDisk(io.RawIOBase):
+    """Takes a few bytes and no more."""
+
+    def __init__(self, file):
+        self.file = file
+
+    def write(self, content):
+        self.file.write(content[:100])
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    def close(self):
+        self.file.close()
+
+
+def test_a_full_disk_is_one_error_and_leaves_no_part(small, command, monkeypatch):
+    folder = Path("here")
+    filled = []
+
+    def opened(path, mode):
+        file = open(path, mode)  # noqa: SIM115
+        if len(shards(folder)) >= 5:
+            filled.append(path)
+            return _FullDisk(file)
+        return file
+
+    with monkeypatch.context() as patched:
+        patched.setattr(files, "open", opened, raising=False)
+        code, _, err = command("run", small / "small.toml", "--out", folder, "--jobs", 2)
+    assert filled
+    assert code == 2
+    assert "No space left on device" in err
+    assert f"To go on: monmdp run {small}/small.toml --out here --jobs 2" in err
+    assert len(shards(folder)) == 5
+    assert not leftovers(folder)
+    assert command("run", small / "small.toml", "--out", folder)[0] == 0
+    assert data_of(folder) == data_of(small)
+
+
+def test_a_really_full_disk_where_one_may_be_mounted(small, command):
+    """Where it may not, the test above must do; then this only runs in the usual folder."""
+    folder = Path("disk")
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(folder)]
+    mounted = (
+        shutil.which("mount") is not None
+        and subprocess.run(mount, capture_output=True, check=False).returncode == 0
+    )
+    try:
+        code, _, err = command("run", small / "small.toml", "--out", folder)
+        assert code == (2 if mounted else 0)
+        assert ("No space left on device" in err) == mounted
+        there = shards(folder)
+        assert (0 < len(there) < 24) if mounted else len(there) == 24
+        for path in there:
+            assert read_shard(path).data() == data_of(small)[str(path.relative_to(folder))]
+        assert not leftovers(folder)
+    finally:
+        if mounted:
+            subprocess.run(["umount", str(folder)], check=True)
+
+
+@pytest.mark.parametrize("place", ["file/below", "/proc/monmdp"])
+def test_a_folder_that_cannot_be_written_to_is_one_error(small, command, place):
+    write("file", "")
+    code, _, err = command("run", small / "small.toml", "--out", place)
+    assert code == 2
+    assert err.startswith(f"error: cannot use {place} for results: ")
+    with (
+        pytest.raises(MonMDPError, match=r"cannot use .* for results"),
+        store.locked(Path(place)),
+    ):
+        pass
+
+
+def test_two_runners_do_not_share_a_folder(small, command, monkeypatch):
+    monkeypatch.setattr(store, "PATIENCE", 0.1)
+    who = f"process {os.getpid()} on {os.uname().nodename}"
+    folder = Path("here")
+    with store.locked(folder) as alone:
+        assert alone
+        for more in ((), ("--shard", "1/2")):
+            code, _, err = command("run", small / "small.toml", "--out", folder, *more)
+            assert code == 2
+            assert f"another run is at work in here ({who})" in err
+    with store.locked(folder, (1, 3)) as alone:
+        assert not alone
+        code, out, _ = command("run", small / "small.toml", "--out", folder, "--shard", "2/3")
+        assert code == 0
+        for more in ((), ("--shard", "1/2"), ("--shard", "1/3")):
+            code, _, err = command("run", small / "small.toml", "--out", folder, *more)
+            assert code == 2
+            assert f"another run is at work in here ({who}" in err
+    code, out, _ = command("run", small / "small.toml", "--out", folder)
+    assert code == 0
+    assert "were there already" in out
+
+
+def test_shards_that_start_together_all_get_in():
+    """Each holds the folder alone for a moment, to write down whose it is."""
+    n = 8
+    for _ in range(10):
+        barrier, inside = threading.Barrier(n), threading.Barrier(n, timeout=20)
+
+        def enter(i, barrier=barrier, inside=inside):
+            barrier.wait()
+            with store.locked(Path("here"), (i + 1, n)):
+                inside.wait()  # all are in at once
+            return True
+
+        with ThreadPoolExecutor(n) as pool:
+            assert all(pool.map(enter, range(n)))
+
+
+def test_a_worker_that_dies_is_one_error():
+    suite = own_agent("dying", begin="__import__('os')._exit(1)")
+    process = monmdp("run", suite, "--out", "here", "--jobs", 2)
+    _, err = process.communicate()
+    assert process.returncode == 2
+    assert "Traceback" not in err
+    assert "a worker process ended before its run did" in err
+    assert f"To go on: monmdp run {suite} --out here --jobs 2" in err
+
+
+# ---- damaged, foreign and stale files -------------------------------------------------------
+
+
+def test_no_flipped_bit_goes_unnoticed(small):
+    content = shards(small)[0].read_bytes()
+    path = Path(shards(small)[0].parent.name) / shards(small)[0].name
+    path.parent.mkdir()
+    rng = np.random.default_rng(0)
+    some = rng.permutation(len(content))[:1000]
+    for byte in {*range(50), *map(int, some), *range(len(content) - 500, len(content))}:
+        spoilt = bytearray(content)
+        spoilt[byte] ^= 1 << int(rng.integers(8))
+        path.write_bytes(spoilt)
+        with pytest.raises(DamagedError):
+            read_footer(path)
+        if byte % 10 == 0:
+            with pytest.raises(DamagedError):
+                read_shard(path)
+    path.write_bytes(content)
+    assert read_shard(path).data() == read_shard(shards(small)[0]).data()
+
+
+def spoil(folder):
+    """Damage some runs, leave strange things about; return what status must name."""
+    several = shards(folder)
+    content = several[0].read_bytes()
+    damaged = several[:7]
+    damaged[0].write_bytes(content[:-1])
+    damaged[1].write_bytes(content[: len(content) // 2])
+    damaged[2].write_bytes(b"")
+    flipped = bytearray(damaged[3].read_bytes())
+    flipped[200] ^= 4  # in the data: what its footer says is as it was
+    damaged[3].write_bytes(flipped)
+    shutil.copyfile(several[10], damaged[4])  # of another configuration
+    assert several[0].parent == damaged[5].parent != several[10].parent
+    damaged[5].write_bytes(content)  # of another seed
+    damaged[6].unlink()
+    damaged[6].mkdir()
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    foreign = [
+        several[10].parent / "notes.txt",
+        folder / "runs" / "stray.parquet",
+        several[10].parent / "seed-0001 (copy).parquet",
+        folder / "runs" / "README",
+        several[10].parent / "mine.part",
+    ]
+    foreign[0].write_text("do not forget")
+    pq.write_table(pa.table({"step": [1, 2]}), foreign[1])
+    shutil.copyfile(several[10], foreign[2])
+    foreign[3].write_bytes(b"\xff\xfe")
+    foreign[4].write_text("")
+    part = several[11].parent / f".{several[11].name}.0123.part"
+    part.write_bytes(content[:100])
+    return damaged, foreign, part
+
+
+def everything(folder):
+    return {
+        p: (p.stat().st_ino, p.stat().st_mtime_ns, None if p.is_dir() else p.read_bytes())
+        for p in folder.rglob("*")
+    }
+
+
+def test_damaged_and_foreign_files_are_named_set_aside_and_done_again(small, copy, command):
+    damaged, foreign, part = spoil(copy)
+    before = everything(copy)
+    code, out, _ = command("status", copy)
+    assert code == 0
+    for path in damaged:
+        assert f"damaged: {path}: " in out
+    for path in foreign:
+        assert f"foreign: {path}\n" in out
+    assert f"half-written, by a runner at work or one that was killed: {part}" in out
+    assert "sets damaged and foreign files aside" in out
+    code, out, _ = command("status", copy, "--json")
+    found = json.loads(out)
+    assert found["reports"][0]["there"] == 24 - len(damaged)
+    assert found["reports"][0]["missing"] == 0
+    assert len(found["reports"][0]["damaged"]) == len(damaged)
+    assert sorted(found["foreign"]) == sorted(map(str, foreign))
+    assert found["half_written"] == [str(part)]
+    assert everything(copy) == before, "status changes nothing"
+
+    code, out, _ = command("run", copy / "small.toml", "--out", copy)
+    assert code == 0
+    assert f"{len(damaged)} runs in" in out
+    for path in (*damaged, *foreign):
+        place = copy / "set-aside" / path.relative_to(copy / "runs")
+        assert f"set aside: {place}" in out
+        assert place.is_dir() or place.read_bytes() == before[path][2]
+    assert not leftovers(copy / "runs")
+    assert data_of(copy) == data_of(small)
+    untouched = [p for p in shards(copy) if p not in damaged]
+    assert all(everything(copy)[p] == before[p] for p in untouched)
+    code, out, _ = command("status", copy, "--json")
+    assert json.loads(out)["foreign"] == []
+    # Once more: nothing that was set aside is overwritten.
+    damaged[0].write_bytes(b"again")
+    assert command("run", copy / "small.toml", "--out", copy)[0] == 0
+    aside = copy / "set-aside" / damaged[0].relative_to(copy / "runs")
+    assert aside.read_bytes() == before[damaged[0]][2]
+    assert aside.with_name(f"{aside.name}.1").read_bytes() == b"again"
+
+
+def test_a_file_where_a_folder_belongs_is_set_aside(small, copy, command):
+    place = shards(copy)[0].parent
+    shutil.rmtree(place)
+    place.write_text("in the way")
+    code, out, _ = command("status", copy)
+    assert code == 0
+    assert f"foreign: {place}" in out
+    code, _, err = command("run", copy / "small.toml", "--out", copy, "--shard", "1/1")
+    assert code == 2  # a shard is not alone: it does not know whose this is
+    assert f"cannot write {place}" in err
+    assert command("run", copy / "small.toml", "--out", copy)[0] == 0
+    assert data_of(copy) == data_of(small)
+
+
+def test_load_results_warns_of_damaged_files_and_skips_them(copy):
+    damaged, foreign, _ = spoil(copy)
+    with pytest.warns(UserWarning, match="damaged|another run|cannot be read") as caught:
+        frame = load_results(copy)
+    assert frame.groupby(["configuration", "seed"], observed=True).ngroups == 24 - len(damaged)
+    named = [str(w.message) for w in caught]
+    expected = [*damaged, *(p for p in foreign if p.suffix == ".parquet")]
+    assert len(named) == len(expected)
+    for path in expected:
+        assert any(str(path) in line for line in named)
+
+
+def test_redraw_and_verify_name_a_damaged_run_in_one_line(copy, command):
+    path = shards(copy)[0]
+    path.write_bytes(path.read_bytes()[:-1])
+    code, _, err = command("redraw", copy)
+    assert code == 2
+    assert err.startswith(f"error: {path}: damaged")
+    code, out, _ = command("verify", copy, "--sample", 24)
+    assert code == 1
+    assert "23 of 24 runs are the same to the byte" in out
+
+
+def age(path, kernel="0123456789abcdef"):
+    shard = read_shard(path)
+    write_shard(path, replace(shard, provenance=shard.provenance | {"kernel": kernel}))
+
+
+def test_stale_runs_are_named_used_and_done_again_only_on_demand(small, copy, command):
+    aged = shards(copy)[:2]
+    for path in aged:
+        age(path)
+    before = stamps(copy)
+    code, out, _ = command("status", copy, "--json")
+    assert json.loads(out)["reports"][0]["stale"] == 2
+    code, out, _ = command("run", copy / "small.toml", "--out", copy)
+    assert code == 0
+    assert "all 24 runs are there" in out
+    assert "stale: 2 runs were made by another version of the code" in out
+    assert aged[0].parent.name in out
+    assert f"To do them again: monmdp run {copy}/small.toml --out {copy} --stale" in out
+    assert stamps(copy) == before
+    about = next(row for row in gathered(copy).aggregates.values() if row.stale)
+    assert "0123456789abcdef" in about.kernels
+
+    code, out, _ = command("run", copy / "small.toml", "--out", copy, "--stale")
+    assert code == 0
+    assert "2 runs in" in out
+    assert {p for p, stamp in stamps(copy).items() if stamp != before[p]} == set(aged)
+    assert data_of(copy) == data_of(small)
+    for path in shards(copy):
+        assert read_footer(path)["provenance"]["kernel"] != "0123456789abcdef"
+
+
+def test_other_code_makes_all_runs_stale(copy, command, monkeypatch):
+    monkeypatch.setattr("monmdp.suites.plan.kernel_hash", lambda _: "f" * 16)
+    resolve.cache_clear()
+    try:
+        _, out, _ = command("status", copy, "--json")
+    finally:
+        resolve.cache_clear()
+    assert json.loads(out)["reports"][0]["stale"] == 24
+
+
+def test_a_worker_with_other_code_writes_nothing(copy, monkeypatch):
+    work = runner.work
+
+    def elsewhere(*args):
+        done = work(*args)
+        made = done.shard.provenance | {"kernel": "0" * 16}
+        return replace(done, shard=replace(done.shard, provenance=made))
+
+    monkeypatch.setattr(runner, "work", elsewhere)
+    outcome = execute(Path("here"), runs_of(copy), jobs=1)
+    assert len(outcome.failures) == 24
+    assert all("runs another version of the code" in why for why in outcome.failures.values())
+    assert not shards(Path("here"))
+
+
+def test_a_worker_that_lacks_something_fails_its_runs_only(small, monkeypatch):
+    """A map file, say, that is not on its machine: there the configuration has not even an id."""
+    runs = runs_of(small)
+    execute(Path("here"), dict(list(runs.items())[:1]), jobs=1)  # compiled, before work is away
+    lacking = next(iter(runs.values()))
+    known = {of: resolve(of) for of in runs.values()}
+    at_home = threading.main_thread()
+
+    def resolved(of):
+        if of == lacking and threading.current_thread() is not at_home:
+            raise MonMDPError("no such map here")
+        return known[of]
+
+    monkeypatch.setattr(runner, "resolve", resolved)
+    monkeypatch.setattr("monmdp.suites.plan.resolve", resolved)
+    outcome = execute(Path("here"), runs, jobs=2)
+    assert set(outcome.failures.values()) == {"no such map here"}
+    assert len(outcome.failures) == 5
+    assert len(shards(Path("here"))) == 24 - 5
+
+
+# ---- verify, load, summarise ----------------------------------------------------------------
+
+
+def test_verify_does_runs_again_and_compares_bytes(copy, command):
+    code, out, _ = command("verify", copy, "--sample", 3)
+    assert code == 0
+    assert out.count("same  ") == 3
+    assert "3 of 3 runs are the same to the byte" in out
+    path = shards(copy)[4]
+    shard = read_shard(path)
+    curve = dict(shard.curve)
+    curve["episode_return"] = np.nextafter(curve["episode_return"], np.inf)
+    write_shard(path, replace(shard, curve=curve))
+    code, out, _ = command("verify", copy, "--sample", 24)
+    assert code == 1
+    assert f"DIFFERENT  {path}  made by the same code on the same machine" in out
+    assert "23 of 24 runs are the same" in out
+    age(path)
+    _, out, _ = command("verify", copy, "--sample", 24)
+    assert "then kernel 0123456789abcdef, now " in out
+
+
+def test_verify_and_status_want_results(command):
+    for words in (("verify", "."), ("status", "."), ("redraw", "."), ("status", "nowhere")):
+        code, _, err = command(*words)
+        assert code == 2
+        assert err == f"error: {words[1]}: there are no results here\n"
+    Path("runs").mkdir()
+    code, _, err = command("verify", ".")
+    assert (code, err) == (2, "error: .: there are no runs to verify\n")
+
+
+def test_load_results_gives_a_tidy_frame(small):
+    frame = load_results(small)
+    assert len(frame) == 24 * 3
+    assert list(frame.columns[:3]) == ["world", "monitor", "agent"]
+    told = {"monitor.rho", "configuration", "seed", "evaluation", *store.COLUMNS}
+    assert told <= set(frame.columns)
+    assert "agent.gamma" not in frame.columns, "it is the same in all runs"
+    for name in ("world", "monitor", "agent", "configuration"):
+        assert frame[name].dtype == "category"
+    assert frame["seed"].dtype == frame["step"].dtype == np.int64
+    for name in store.COLUMNS[1:]:
+        assert frame[name].dtype == np.float64
+    assert list(frame["agent"].cat.categories) == ["mbie-eb", "monitored-mbie-eb"]
+    assert list(frame["step"].unique()) == [0, 100, 200]
+    assert not frame.duplicated(["configuration", "seed", "step"]).any()
+    # A problem whose ρ was not needed to tell it from others has none; the paper's is 1.
+    assert set(frame["monitor.rho"].dropna()) == {0.5}
+    one = read_shard(shards(small)[0])
+    mine = frame[(frame["configuration"] == shards(small)[0].parent.name) & (frame["seed"] == 0)]
+    assert mine["episode_return"].to_numpy().tobytes() == one.curve["episode_return"].tobytes()
+
+
+def test_load_results_wants_results(tmp_path):
+    with pytest.raises(MonMDPError, match="there are no results here"):
+        load_results(tmp_path)
+    (tmp_path / "runs").mkdir()
+    with pytest.raises(MonMDPError, match="there are no results here"):
+        load_results(tmp_path)
+
+
+def gathered(folder):
+    return gather(folder, ask_suite(load(folder / "small.toml")).plans, {"commit": "c"})
+
+
+def test_a_summary_gives_the_same_figures_claims_and_tables_as_the_runs(copy, command):
+    first = write_report(Path("first"), gathered(copy))
+    evidence.save(gathered(copy), "summary.parquet")
+    write_report(Path("second"), evidence.load("summary.parquet"))
+    names = sorted(p.name for p in Path("first").iterdir())
+    assert names == sorted(p.name for p in Path("second").iterdir())
+    assert {"small.png", "small.pdf", "statistics.md", "statistics.json"} <= set(names)
+    assert first.pictures[0] == Path("first/small.png")
+    for name in names:
+        if not name.endswith(".pdf"):  # they carry the time
+            assert Path("first", name).read_bytes() == Path("second", name).read_bytes(), name
+    code, out, _ = command("redraw", copy, "--out", "third")
+    assert code == 0
+    assert "picture: third/small/small.png" in out
+    assert Path("third/small/small.png").read_bytes() == Path("first/small.png").read_bytes()
+
+
+def test_claims_are_the_same_from_a_summary(command):
+    """Claims speak of the paper's figures; here of figure 5, hardly trained."""
+    asked = ask_paper(["figure-5"], seeds=2)
+    short = replace(asked, suites=tuple(s.model_copy(update={"steps": 400}) for s in asked.suites))
+    execute(Path("here"), short.runs(), jobs=1)
+    write_report(Path("first"), gather(Path("here"), short.plans, {"commit": "c"}))
+    assert command("redraw", "first/summary.parquet", "--out", "second")[0] == 0
+    for name in ("claims.json", "claims.md", "figure-5.png", "summary.parquet"):
+        assert Path("first", name).read_bytes() == Path("second", name).read_bytes(), name
+    claims = json.loads(Path("first/claims.json").read_text())
+    assert claims["about"]["runs"] == 4
+    assert {claim["verdict"] for claim in claims["claims"]} <= {
+        "inconclusive", "holds", "does not hold",
+    }  # fmt: skip
+
+
+def test_a_damaged_summary_is_one_error(small, command):
+    evidence.save(gathered(small), "summary.parquet")
+    content = Path("summary.parquet").read_bytes()
+    for n in np.random.default_rng(1).integers(len(content) * 8, size=20):
+        spoilt = bytearray(content)
+        spoilt[n // 8] ^= 1 << (n % 8)
+        Path("summary.parquet").write_bytes(spoilt)
+        with pytest.raises(MonMDPError, match=r"summary\.parquet: damaged"):
+            evidence.load("summary.parquet")
+    for spoilt in (content[:-5], b"", b"what?"):
+        Path("summary.parquet").write_bytes(spoilt)
+        code, _, err = command("redraw", "summary.parquet")
+        assert code == 2
+        assert err.startswith("error: summary.parquet: damaged")
+        assert err.count("\n") == 1
+    code, _, err = command("redraw", shards(small)[0])
+    assert code == 2
+    assert "'monmdp-shard-2' instead of 'monmdp-summary-2'" in err
+    code, _, err = command("redraw", "nowhere.parquet")
+    assert (code, err) == (2, "error: nowhere.parquet: no such file\n")
+
+
+# ---- where data come from -------------------------------------------------------------------
+
+
+def test_each_run_says_where_it_comes_from(small):
+    for path in shards(small):
+        shard = read_shard(path)
+        made = shard.provenance
+        assert made["kernel"] == kernel_hash(agents.KINDS[shard.settings["agent"]]())
+        assert made["versions"].keys() == {
+            "monmdp", "python", "numpy", "numba", "llvmlite", "scipy",
+        }  # fmt: skip
+        assert made["versions"]["numpy"] == np.__version__
+        assert made["commit"] is None or len(made["commit"].rstrip("+")) == 40
+        assert made["machine"]["host"] == os.uname().nodename
+        assert made["machine"]["cores"] == os.cpu_count()
+        assert 0 < made["cpu_seconds"] < 60
+        assert 0 < made["wall_seconds"] < 60
+        assert made["written"].startswith("20")
+        assert path.parent.name.endswith(store.digest(shard.settings))
+        assert shard.settings["steps"] == 300
+    kernels = {read_footer(p)["provenance"]["kernel"] for p in shards(small)}
+    assert len(kernels) == 2, "one for each agent"
+
+
+STREAMS = inspect.getsource(streams)
+
+
+def edited(text, number):
+    """The function `streams` with another text, as if its file had been edited."""
+    path = write(f"edited_{number}.py", "from __future__ import annotations\n" + text)
+    space = dict(streams.__globals__)
+    exec(compile(path.read_text(), str(path.resolve()), "exec"), space)
+    return space["streams"]
+
+
+def hash_now():
+    agent = agents.KINDS["monitored-mbie-eb"]()
+    provenance._hash_of.cache_clear()
+    try:
+        return kernel_hash(agent)
+    finally:
+        provenance._hash_of.cache_clear()
+
+
+def test_the_kernel_hash_changes_with_code_and_not_with_its_looks(monkeypatch):
+    was = hash_now()
+    lines = STREAMS.splitlines(keepends=True)
+    body = next(i for i, line in enumerate(lines) if line.lstrip().startswith("return"))
+    looks = [*lines[:body], "\n", "    # why\n", '    """Said again."""\n', *lines[body:]]
+    work = [*lines[:body], "    seed += 1\n", *lines[body:]]
+    for number, (text, same) in enumerate(
+        [(STREAMS, True), ("".join(looks), True), ("".join(work), False)]
+    ):
+        monkeypatch.setattr(training, "streams", edited(text, number))
+        assert (hash_now() == was) is same, text
+    monkeypatch.undo()
+    assert hash_now() == was
+
+
+def test_the_kernel_hash_is_the_agents_own():
+    hashes = {name: kernel_hash(kind()) for name, kind in agents.KINDS.items()}
+    assert len({hashes["monitored-mbie-eb"], hashes["directed-e2"], hashes["ucb"]}) == 3
+    assert all(len(value) == 16 for value in hashes.values())
+
+
+LOOKS = '''
+def f(x,
+      y=( 1 )):
+    """Docstring."""
+    # a comment
+    if x:
+        """Another."""
+        return f"{x} and {y!r}; {{}}"   # and another
+    return "a string, not a docstring"
+
+'''
+ESSENCE = (
+    'def f(x,y=(1)):;{if x:;{return f"{x} and {y!r}; {{}}";}return "a string, not a docstring";}'
+)
+OTHER_PYTHON = """
+import inspect, io, json, sys, textwrap, tokenize
+from collections.abc import Callable
+from typing import Any
+essence, texts = json.load(open(sys.argv[1]))
+exec(essence)
+inspect.getsource = lambda text: text
+print(json.dumps([_essence(text) for text in texts]))
+"""
+
+
+def test_what_is_hashed_is_alike_for_all_pythons(monkeypatch):
+    seen = {}
+    real = provenance._essence
+
+    def recording(function):
+        seen[inspect.getsource(function)] = real(function)
+        return seen[inspect.getsource(function)]
+
+    monkeypatch.setattr(provenance, "_essence", recording)
+    provenance._hash_of.cache_clear()
+    for kind in agents.KINDS.values():
+        kernel_hash(kind())
+    provenance._hash_of.cache_clear()
+    assert len(seen) > 30
+    write("input.json", json.dumps([inspect.getsource(real), list(seen)]))
+    write("other.py", OTHER_PYTHON)
+    pythons = [sys.executable, *Path("/root/.pyenv/versions").glob("3.1[1-9]*/bin/python")]
+    for python in map(str, pythons):
+        done = subprocess.run(
+            [python, "other.py", "input.json"], capture_output=True, text=True, check=True
+        )
+        for text, mine, theirs in zip(seen, seen.values(), json.loads(done.stdout), strict=True):
+            assert mine == theirs, f"{python}: {text}"
+
+
+def test_the_essence_of_a_function_is_its_code():
+    space = {}
+    path = write("looks.py", LOOKS)
+    exec(compile(path.read_text(), str(path.resolve()), "exec"), space)
+    assert provenance._essence(space["f"]).replace(" ", "") == ESSENCE.replace(" ", "")
+
+
+# ---- failures, plans, options ---------------------------------------------------------------
+
+
+def test_one_failing_run_does_not_stop_the_others():
+    begin = "if not Path('mended').exists() and Path(f'{self.first}').exists(): raise OSError('no')"
+    suite = own_agent("failing", begin=begin)
+    plan = ask_suite(load(suite))
+    configuration = next(iter(plan.runs().values()))
+    third = np.random.default_rng(streams(configuration.request().monmdp, 2)[1]).random()
+    Path(f"{third}").touch()
+    process = monmdp("run", suite, "--out", "here", "--jobs", 2)
+    out, err = process.communicate()
+    assert process.returncode == 1
+    assert f"failed: {configuration.id}, seed 2: " in err
+    assert "OSError: no" in err
+    assert "1 runs failed" in err
+    assert [p.stem for p in shards(Path("here"))] == ["seed-0000", "seed-0001", "seed-0003"]
+    assert "picture: here/reports/own/own.png" in out
+    before = stamps(Path("here"))
+    Path("mended").touch()
+    process = monmdp("run", suite, "--out", "here", "--jobs", 2)
+    out, _ = process.communicate()
+    assert process.returncode == 0
+    assert "1 runs in" in out
+    assert "3 were there already" in out
+    assert len(shards(Path("here"))) == 4
+    assert {p: s for p, s in stamps(Path("here")).items() if p in before} == before
+
+
+def test_a_dry_run_prints_a_plan_and_writes_nothing(small, command):
+    code, out, _ = command("run", small / "small.toml", "--out", "here", "--dry-run", "--jobs", 3)
+    assert code == 0
+    assert [line.split()[:5] for line in out.splitlines()[:2]] == [
+        ["figure", "configurations", "runs", "there", "to"],
+        ["small", "4", "24", "0", "24"],
+    ]
+    assert "24 to do, about" in out
+    assert "with 3 jobs" in out
+    assert not Path("here").exists()
+    code, out, _ = command("run", small / "small.toml", "--out", small, "--dry-run")
+    assert out.splitlines()[1].split()[:5] == ["small", "4", "24", "24", "0"]
+    code, out, _ = command("reproduce", "figure-4", "figure-5", "--dry-run", "--shard", "1/2")
+    counts = [int(line.split()[2]) for line in out.splitlines()[1:3]]
+    assert 0 < counts[0] < 7 * 30
+    assert 0 < counts[1] < 2 * 30
+    assert not Path("results").exists()
+
+
+@pytest.mark.parametrize("text", ["0/3", "4/3", "1", "1/", "/3", "a/b", "1/3/5", "-1/3", "1.0/3"])
+def test_a_wrong_shard_is_one_error(small, command, text):
+    code, _, err = command("run", small / "small.toml", f"--shard={text}", "--out", "here")
+    assert (code, err) == (2, f"error: --shard {text!r}: write i/n with 1 ≤ i ≤ n, such as 1/4\n")
+    assert not Path("here").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["reproduce", "figure-14"], "unknown figure 'figure-14'; did you mean 'figure-"),
+        (["reproduce", "figure4"], "unknown figure 'figure4'; did you mean 'figure-4'?"),
+        (["reproduce", "al"], "did you mean 'all'?"),
+        (["reproduce", "figure-4", "--preset", "relesed"], "did you mean 'released'?"),
+        (["reproduce", "figure-4", "--seeds", "0"], "--seeds"),
+        (["reproduce", "figure-4", "--jobs", "0"], "--jobs"),
+        (["run", "nowhere.toml"], "nowhere.toml: no such file"),
+        (["run", "broken.toml"], "broken.toml: no valid TOML"),
+    ],
+)
+def test_wrong_words_are_one_error_and_nothing_is_written(command, words, message):
+    write("broken.toml", "name = ")
+    code, _, err = command(*words, "--out", "here")
+    assert code == 2
+    assert err.startswith("error: ")
+    assert message in err
+    assert err.count("\n") == 1
+    assert not Path("here").exists()
+
+
+@pytest.mark.filterwarnings("default")  # theirs
+@pytest.mark.parametrize("address", ["tcp://127.0.0.1:1", "what://ever", "no address"])
+def test_no_scheduler_at_an_address_is_one_error(small, command, monkeypatch, address):
+    monkeypatch.setattr(runner, "CONNECTING", 0.5)
+    words = ("run", small / "small.toml", "--out", "here", "--scheduler", address)
+    code, _, err = command(*words)
+    assert code == 2
+    assert f"error: no scheduler at {address}: " in err
+    assert not shards(Path("here"))
+
+
+def test_progress_is_told_line_by_line_where_there_is_no_terminal(small, command, monkeypatch):
+    clock = iter(np.arange(0.0, 1e6, 2.5))
+    monkeypatch.setattr("monmdp.cli.results.time.monotonic", lambda: next(clock))
+    code, _, err = command("run", small / "small.toml", "--out", "here", "--jobs", 1)
+    assert code == 0
+    lines = err.splitlines()
+    assert len(lines) > 2
+    for line in lines:
+        assert "/24 runs  " in line
+        assert " steps/s" in line
+        assert "\r" not in line
+    assert lines[0].endswith("left")
+
+
+def test_requests_are_kept_and_unreadable_ones_are_named(copy, command):
+    asked, unreadable = kept(copy)
+    assert [one.name for one in asked] == ["small"]
+    assert asked[0].runs().keys() == runs_of(copy).keys()
+    assert not unreadable
+    request = json.loads((copy / "reports/small/request.json").read_text())
+    broken = {
+        "a": "{",
+        "b": "[]",
+        "c": json.dumps(request | {"format": "of tomorrow"}),
+        "d": json.dumps(request | {"preset": "no such"}),
+        "e": json.dumps(request | {"suites": [{"name": "x"}]}),
+        "f": json.dumps({"format": request["format"]}),
+        "g": json.dumps(request | {"suites": 3}),
+    }
+    for name, text in broken.items():
+        (copy / "reports" / name).mkdir()
+        (copy / "reports" / name / "request.json").write_text(text)
+    code, out, _ = command("status", copy)
+    assert code == 0
+    for name in broken:
+        assert f"unreadable request: {copy}/reports/{name}/request.json: " in out
+    assert "not asked for" not in out
+
+
+def test_runs_that_no_report_asks_for_stay(copy, command):
+    fewer = ("run", copy / "small.toml", "--out", copy, "--seeds", 1)
+    shutil.rmtree(copy / "reports")
+    before = stamps(copy)
+    code, out, _ = command(*fewer)
+    assert code == 0
+    assert "all 4 runs are there" in out
+    assert stamps(copy) == before
+    code, out, _ = command("status", copy)
+    assert "not asked for by any report here: 20 runs" in out
+
+
+def test_names_of_reports_tell_what_was_asked():
+    suite = load(write("exact.toml", EXACT))
+    assert ask_suite(suite).name == "exact"
+    assert ask_suite(suite, seeds=5, quick=True, preset="released").name == (
+        "exact-quick-5-seeds-released"
+    )
+    assert ask_paper(["figure-4", "figure-5", "figure-4"]).name == "figure-4+figure-5"
+    assert ask_paper(["figure-4", "all"], quick=True).name == "all-quick"

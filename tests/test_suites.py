@@ -1,0 +1,349 @@
+"""Suites: experiments as data, checked before anything starts, and what they expand to."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from monmdp import MonMDPError, agents
+from monmdp.results.request import ask_paper
+from monmdp.suites import Configuration, expand, load, paper_suite, paper_suites, parse, resolve
+
+BLOCK = {"worlds": ["loop"], "monitors": ["ask"], "agents": ["monitored-mbie-eb"]}
+CURVES = [4, 5, 6, 9, 10, 11, 12, 13]
+RUNS = {4: 210, 5: 60, 6: 2880, 9: 360, 10: 1080, 11: 1620, 12: 720, 13: 1080}
+"""figure -> runs of 30 seeds"""
+
+
+@pytest.fixture(scope="module")
+def plans():
+    """(figure, preset) -> the paper's plan."""
+    return {
+        (n, preset): expand(paper_suite(f"figure-{n}"), preset)
+        for n in CURVES
+        for preset in ("paper", "released")
+    }
+
+
+def suite(*blocks, **settings):
+    return parse({"name": "mine", "experiment": list(blocks) or [BLOCK], **settings}, "mine.toml")
+
+
+def configuration(world="loop", monitor="ask", agent="monitored-mbie-eb", **given):
+    """A configuration with all defaults but what is given."""
+    usual = {
+        "problem": (), "of_agent": (), "steps": 400, "every": 100, "evaluation": "exact",
+        "episodes": 100, "gamma": None, "preset": "paper",
+    }  # fmt: skip
+    return Configuration(world, monitor, agent, **(usual | given))
+
+
+# ---- mistakes -------------------------------------------------------------------------------
+
+
+def test_every_wrong_key_and_value_is_reported_at_once_with_its_path(command):
+    Path("wrong.toml").write_text(
+        """
+        name = "with space"
+        stepps = 5
+        every = 0
+        seeds = [1, 1]
+        quick = { seed = 3 }
+
+        [[experiment]]
+        worlds = ["lop", { name = "loop", one_wax = 3 }]
+        monitors = ["ask", { name = "button", rho = "often" }]
+        agents = ["monitored-mbie-eb", { name = "directed-e2", r00 = 1 }]
+        rho = [0.5, 1.5]
+        evaluation = "exat"
+        gama = 0.9
+
+        [[experiment]]
+        worlds = []
+        agents = ["mbie-eb", "mbie-eb"]
+        monitors = ["ask"]
+        x_range = [3, 1]
+        quick = { monitors = ["asc"], world = ["loop"] }
+        """
+    )
+    code, _, err = command("run", "wrong.toml", "--out", "here")
+    assert code == 2
+    lines = err.splitlines()
+    assert lines[0] == f"error: wrong.toml: {len(lines) - 1} mistakes"
+    expected = {
+        "name:": "",
+        "stepps: no such key": "did you mean 'steps'?",
+        "every:": "got 0",
+        "seeds:": "a seed is there twice",
+        "quick.seed: no such key": "did you mean 'seeds'?",
+        "quick.seeds:": "required",
+        "experiment[0].worlds[0]": "unknown world 'lop'; did you mean 'loop'?",
+        "experiment[0].worlds[1]:": "one_wax",
+        "experiment[0].monitors[1]:": "rho",
+        "experiment[0].agents[1]:": "r00",
+        "experiment[0].rho[1]:": "got 1.5",
+        "experiment[0].evaluation:": "got 'exat'",
+        "experiment[0].gama: no such key": "did you mean 'gamma'?",
+        "experiment[1].worlds:": "got []",
+        "experiment[1].x_range:": "the first must be less than the second",
+        "experiment[1].quick.world: no such key": "did you mean 'worlds'?",
+    }
+    for path, message in expected.items():
+        found = [line for line in lines if line.startswith(f"  {path}")]
+        assert found, f"{path}\n{err}"
+        assert message in found[0]
+    assert len(lines) - 1 == len(expected), err
+    assert not Path("here").exists(), "nothing starts"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"agents": ["mbie-eb", "mbie-eb"]}, "experiment[0]: agents: one is there twice"),
+        ({"quick": {"monitors": ["asc"]}}, "quick.monitors: 'asc' is not in it; did you mean"),
+        ({"seeds": 0}, "experiment[0].seeds: how many seeds"),
+        ({"seeds": True}, "experiment[0].seeds: how many seeds"),
+        ({"seeds": [0, -1]}, "experiment[0].seeds: a list of seeds"),
+        ({"gamma": 1.0}, "experiment[0].gamma"),
+        ({"steps": 1.5}, "experiment[0].steps"),
+        ({"steps": "many"}, "experiment[0].steps"),
+        ({"overrides": []}, "experiment[0].overrides"),
+        ({"score": "episode_returns"}, "experiment[0].score"),
+        ({"rho": []}, "experiment[0].rho"),
+        ({"agents": [{"label": "no name"}]}, "experiment[0].agents[0].name"),
+        ({"agents": [3]}, "experiment[0].agents[0]"),
+        ({"worlds": ["module:nothing"]}, "experiment[0].worlds[0]"),
+    ],
+)
+def test_a_wrong_value_is_named(change, message):
+    with pytest.raises(MonMDPError) as caught:
+        suite(BLOCK | change)
+    assert message in str(caught.value)
+    assert str(caught.value).startswith("mine.toml: 1 mistake\n")
+
+
+def test_a_suite_without_anything_to_do_is_refused():
+    with pytest.raises(MonMDPError, match="nothing to do"):
+        parse({"name": "mine"}, "mine.toml")
+
+
+def test_what_does_not_go_together_is_reported_for_every_setting():
+    wrong = suite(
+        BLOCK | {"agents": ["monitored-mbie-eb", "mbie-eb"], "overrides": [{"beta_obs": 0.1}]},
+        BLOCK | {"overrides": [{"no_such": 1}]},
+        BLOCK | {"steps": 100, "every": 100},
+    )
+    with pytest.raises(MonMDPError) as caught:
+        expand(wrong)
+    lines = str(caught.value).splitlines()
+    assert lines[0] == "suite 'mine': 3 mistakes"
+    assert lines[1].startswith("  experiment[0]: loop / ask, mbie-eb: ")
+    assert "beta_obs" in lines[1]
+    assert lines[2].startswith("  experiment[1]: loop / ask, monitored-mbie-eb: ")
+    assert "no_such" in lines[2]
+    assert "one test" in lines[3]
+
+
+# ---- what a suite expands to ----------------------------------------------------------------
+
+
+def test_a_block_is_a_product(plans):
+    plan = expand(
+        suite(
+            {
+                "worlds": ["loop", {"name": "hazard"}],
+                "monitors": ["ask", "button"],
+                "rho": [1.0, 0.5, 0.25],
+                "overrides": [{}, {"beta_m": 0.01}],
+                "agents": ["monitored-mbie-eb", "mbie-eb"],
+                "seeds": [3, 5],
+                "steps": 400,
+            }
+        )
+    )
+    (grid,) = plan.figure.grids
+    assert len(grid.rows) == 2 * 3 * 2
+    assert {len(row) for row in grid.rows} == {2}
+    assert len(plan.configurations) == 2 * 2 * 3 * 2 * 2
+    assert len(plan.runs()) == 2 * len(plan.configurations)
+    assert {seed for _, seed in plan.runs()} == {3, 5}
+    panel = grid.rows[1][0]
+    assert panel.row == "loop 100 % beta_m=0.01"
+    assert panel.column == "ask"
+    assert panel["mbie-eb"].agent == "mbie-eb"
+    assert plans[4, "paper"].figure.grids[2].rows[0][0].rho == 0.05
+
+
+def test_a_block_inherits_what_it_does_not_say():
+    plan = expand(suite(BLOCK, BLOCK | {"steps": 300, "every": 50}, steps=500, seeds=2, gamma=0.9))
+    found = [resolve(of).settings for of in plan.configurations.values()]
+    assert [(s["steps"], s["every"], s["gamma"]) for s in found] == [
+        (500, 100, 0.9),
+        (300, 50, 0.9),
+    ]
+    assert len(plan.runs()) == 4
+
+
+def test_maps_lie_beside_the_suite():
+    folder = Path("elsewhere")
+    folder.mkdir()
+    (folder / "yard.txt").write_text("@.$\n")
+    (folder / "mine.toml").write_text(
+        'name = "mine"\nsteps = 300\nseeds = 1\n[[experiment]]\nworlds = ["yard.txt"]\n'
+        'monitors = ["ask"]\nagents = ["mbie-eb"]\n'
+    )
+    found = load(folder / "mine.toml")
+    assert found.experiment[0].worlds[0].name == str((folder / "yard.txt").resolve())
+    plan = expand(found)
+    (name,) = plan.configurations
+    assert name.startswith("yard-ask-mbie-eb-")
+    assert next(plan.figure.panels()).world == "yard"
+
+
+# ---- ids ------------------------------------------------------------------------------------
+
+
+RELEASED_BACK = {
+    "world": "hazard",
+    "preset": "released",
+    "of_agent": (("growth", "paper"), ("schedule", "paper")),
+}
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ({}, {"problem": (("monitor.rho", 1.0),)}),
+        ({"world": "hazard"}, {"world": "hazard", "problem": (("world.one_way", "block"),)}),
+        ({}, {"gamma": 0.99}),
+        ({"world": "hazard"}, RELEASED_BACK),
+        ({}, {"of_agent": (("gamma", 0.99),)}),
+        ({}, {"episodes": 7}),  # exact evaluation draws none
+        ({"agent": "mbie-eb"}, {"agent": "mbie-eb", "problem": (("monitor.rho", 1),)}),
+    ],
+)
+def test_the_same_runs_have_the_same_id_however_they_are_asked_for(one, other):
+    assert configuration(**one).id == configuration(**other).id
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"problem": (("monitor.rho", 0.5),)},
+        {"world": "one-way"},
+        {"monitor": "button"},
+        {"agent": "mbie-eb"},
+        {"steps": 500},
+        {"every": 50},
+        {"evaluation": "monte-carlo"},
+        {"gamma": 0.9},
+        {"of_agent": (("beta_obs", 0.01),)},
+        {"preset": "released"},
+    ],
+)
+def test_other_runs_have_another_id(other):
+    assert configuration().id != configuration(**other).id
+
+
+def test_an_option_counts_where_it_changes_something():
+    plain, blocked = (
+        configuration("one-way", problem=problem) for problem in ((), (("world.one_way", "block"),))
+    )
+    assert plain.id != blocked.id
+    assert "one_way=block" in blocked.id
+    assert resolve(blocked).settings["problem_parameters"] == {"world.one_way": "block"}
+    assert (
+        resolve(configuration(problem=(("monitor.rho", 1.0),))).settings["problem_parameters"] == {}
+    )
+
+
+# ---- the paper's ----------------------------------------------------------------------------
+
+
+def test_the_papers_figures_are_all_there():
+    numbers = [3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13]
+    assert paper_suites() == [f"figure-{n}" for n in numbers]
+    for n in numbers:
+        found = paper_suite(f"figure-{n}")
+        assert found.name == f"figure-{n}"
+        assert bool(found.experiment) == (n in CURVES)
+        assert bool(found.draw or found.draw_dynamics) == (n in (3, 7, 8))
+
+
+@pytest.mark.parametrize("n", CURVES)
+def test_a_figure_has_the_papers_agents_budgets_and_tests(plans, n):
+    names, problems = agents.settings.FIGURES[n]
+    plan = plans[n, "paper"]
+    seen = set()
+    for panel in plan.figure.panels():
+        for curve in panel.curves:
+            settings = resolve(plan.configurations[curve.configuration]).settings
+            world, monitor = settings["world"], settings["monitor"]
+            assert (world, monitor) in problems
+            config = agents.paper_config(curve.agent, world, monitor, figure=n)
+            assert (
+                settings["parameters"] == config.for_training(settings["steps"]).hyper_parameters()
+            )
+            assert settings["agent"] == curve.agent
+            assert settings["steps"] == (50_000 if world == "bottleneck" else 20_000)
+            assert (settings["every"], settings["episodes"]) == (100, 100)
+            assert settings["evaluation"] == "monte-carlo"
+            assert settings["gamma"] == 0.99
+            assert curve.seeds == tuple(range(30))
+            seen.add((world, monitor, curve.agent))
+    assert {agent for *_, agent in seen} == set(names)
+    assert {problem[:2] for problem in seen} == set(problems)
+
+
+@pytest.mark.parametrize("n", CURVES)
+def test_plans_have_the_papers_size(plans, n):
+    assert len(plans[n, "paper"].runs()) == RUNS[n]
+    assert len(plans[n, "released"].runs()) == RUNS[n]
+
+
+def test_figures_share_runs(plans):
+    def ids(n, preset="paper"):
+        return set(plans[n, preset].runs())
+
+    assert ids(5) <= ids(4), "figure 5 shows other scores of the same runs"
+    assert ids(10) <= ids(11)
+    assert len(ids(9) & ids(13)) == 6 * 30, "Monitored MBIE-EB, with the same six monitors"
+    assert len(ids(12) & ids(13)) == 2 * 6 * 30
+    assert len(ids(4) & ids(10)) == 30, "of Directed-E² the start differs"
+    together = set().union(*(ids(n) for n in CURVES))
+    assert len(together) == len(ask_paper(["all"]).runs())
+    assert len(together) < sum(RUNS.values())
+
+
+def test_presets_share_what_no_option_changes(plans):
+    """Directed-E² has no option of the released code; one-way and Level Up have."""
+    paper, released = (plans[6, preset].configurations for preset in ("paper", "released"))
+    shared = [resolve(paper[name]).settings for name in paper.keys() & released.keys()]
+    assert {s["agent"] for s in shared} == {"directed-e2"}
+    # the others have one-way cells
+    assert {s["world"] for s in shared} == {"corridor", "empty", "hazard", "river-swim"}
+    assert len(shared) == 4 * 5
+    assert "level-up" not in {s["monitor"] for s in shared}
+    other = [resolve(released[name]).settings for name in released.keys() - paper.keys()]
+    assert {s["agent"] for s in other} == {"monitored-mbie-eb", "directed-e2"}
+    for s in other:
+        if s["agent"] == "directed-e2":
+            assert s["monitor"] == "level-up" or "world.one_way" in s["problem_parameters"]
+        else:
+            assert (s["parameters"]["growth"], s["parameters"]["schedule"]) == ("log", "released")
+
+
+@pytest.mark.parametrize("n", CURVES)
+def test_quick_cuts_seeds_and_settings_of_figure_6_but_no_steps(plans, n):
+    full = plans[n, "paper"]
+    quick = expand(paper_suite(f"figure-{n}").adapted(quick=True))
+    assert quick.runs().keys() < full.runs().keys(), "they are the first of the same runs"
+    assert {seed for _, seed in quick.runs()} == set(range(10))
+    if n == 6:
+        assert len(quick.configurations) == 3 * 3 * 2
+    else:
+        assert quick.configurations.keys() == full.configurations.keys()
+    few = expand(paper_suite(f"figure-{n}").adapted(quick=True, seeds=2))
+    assert few.configurations.keys() == quick.configurations.keys()
+    assert {seed for _, seed in few.runs()} == {0, 1}
