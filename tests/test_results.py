@@ -326,6 +326,52 @@ def test_a_runner_killed_twenty_times_loses_nothing_and_does_nothing_twice(comma
         assert not leftovers(folder)
 
 
+KILLED_WRITING = """
+import os, signal, sys
+from monmdp import cli, files
+
+class Half:
+    def __init__(self, path, mode):
+        self.file = open(path, mode)
+    def __enter__(self):
+        return self
+    def __exit__(self, *_):
+        self.file.close()
+    def write(self, content):
+        self.file.write(content[: len(content) // 2])
+        self.file.flush()
+        os.kill(os.getpid(), signal.SIGKILL)
+
+def opened(path, mode):
+    return Half(path, mode) if "seed-0003" in str(path) else open(path, mode)
+
+files.open = opened
+cli.main()
+"""
+
+
+def test_a_runner_killed_in_the_middle_of_a_write_leaves_no_run(small, command):
+    folder = Path("here")
+    words = ["run", str(small / "small.toml"), "--out", str(folder), "--jobs", "1"]
+    done = subprocess.run(
+        [sys.executable, "-c", KILLED_WRITING, *words], capture_output=True, check=False
+    )
+    assert done.returncode == -signal.SIGKILL
+    (part,) = leftovers(folder)
+    assert part.stat().st_size > 1000
+    before = stamps(folder)
+    assert 0 < len(before) < 24
+    assert data_of(folder).items() <= data_of(small).items()
+    assert len(load_results(folder)) == 3 * len(before)
+    _, out, _ = command("status", folder, "--json")
+    assert json.loads(out)["half_written"] == [str(part)]
+    assert part.exists()
+    assert command(*words)[0] == 0
+    assert not leftovers(folder)
+    assert data_of(folder) == data_of(small)
+    assert stamps(folder).items() >= before.items()
+
+
 def test_a_killed_runner_leaves_no_worker_and_no_lock():
     suite = own_agent("sleeping", act="time.sleep(0.5)")
     process = monmdp("run", suite, "--out", "here", "--jobs", 2)
