@@ -383,10 +383,13 @@ def test_a_killed_runner_leaves_no_worker_and_no_lock():
         pass
     workers = family.children(recursive=True)
     process.kill()
-    process.communicate()
+    process.wait()
     with store.locked(Path("here")) as alone:
         assert alone
     _, alive = psutil.wait_procs(workers, timeout=10)
+    for worker in alive:
+        worker.kill()
+    process.communicate()
     assert not alive
     assert not shards(Path("here"))
 
