@@ -70,9 +70,8 @@ def end(run, column="episode_return"):
 # ---- intervals ------------------------------------------------------------------------------
 
 
-def student(level_df):
+def student(df):
     """The 97.5 % point of Student's t, by bisection of its integral; no statistics library."""
-    df = level_df
     if math.isinf(df):
         df = 1e9
 
@@ -104,6 +103,15 @@ def contrast(terms):
     return estimate, estimate - half, estimate + half
 
 
+def normal(x):
+    """(mean, low, high) with ±1.96 sd/√n, the interval of the protocol."""
+    mean = float(x.mean())
+    if len(x) < 2:
+        return mean, math.nan, math.nan
+    half = 1.96 * math.sqrt(sum((v - mean) ** 2 for v in x) / (len(x) - 1) / len(x))
+    return mean, mean - half, mean + half
+
+
 def seeds(*runs):
     return min(len(run["episode_return"]) for run in runs)
 
@@ -121,34 +129,26 @@ def steps_of_mean(mean, step, v):
     return reached
 
 
-def steps_to(run, v):
-    return steps_of_mean(run["worst_case_return"].mean(axis=0), run["step"], v)
+class Steps:
+    """Steps-to-v of a run and of resampled seeds; those who never get there count the budget."""
+
+    def __init__(self, run, v, where):
+        curves, step = run["worst_case_return"], run["step"]
+        n, budget = len(curves), float(step[-1] + step[1] - step[0])
+        exact = steps_of_mean(curves.mean(axis=0), step, v)
+        self.n, self.reaches, self.steps = n, math.isfinite(exact), min(exact, budget)
+        # The same seeds are drawn for all agents on a problem: their runs are paired.
+        rng = np.random.default_rng(list(repr(where).encode()))
+        drawn = [rng.integers(n, size=n) for _ in range(RESAMPLES)]
+        means = [curves[chosen].mean(axis=0) for chosen in drawn]
+        self.drawn = np.array([min(steps_of_mean(mean, step, v), budget) for mean in means])
 
 
-def resampled(run, v, rng):
-    curves = run["worst_case_return"]
-    n = len(curves)
-    return np.array([
-        steps_of_mean(curves[rng.integers(n, size=n)].mean(axis=0), run["step"], v)
-        for _ in range(RESAMPLES)
-    ])  # fmt: skip
-
-
-def bounds(values):
-    values = np.sort(values[~np.isnan(values)])
-    if len(values) == 0:
+def bounds(values, *runs):
+    """The 95 % percentile interval; unknown if some run is of one seed."""
+    if min(run.n for run in runs) < 2:
         return math.nan, math.nan
-    n = len(values)
-    return values[int(0.025 * (n - 1))], values[math.ceil(0.975 * (n - 1))]
-
-
-def over(a, b):
-    """a / b of steps, where 0 / 0 is 1 and inf / inf is unknown."""
-    a, b = np.atleast_1d(np.asarray(a, float)), np.atleast_1d(np.asarray(b, float))
-    with np.errstate(all="ignore"):
-        ratio = a / b
-    ratio[(a == 0) & (b == 0)] = 1.0
-    return ratio
+    return float(np.quantile(values, 0.025)), float(np.quantile(values, 0.975))
 
 
 # ---- checks ---------------------------------------------------------------------------------
@@ -157,279 +157,271 @@ def over(a, b):
 MISSING = (None, math.nan, math.nan, math.nan)
 
 
-def better(a, b, may_tie=False):
-    """Of two samples: a's mean is larger (`may_tie`: or not smaller)."""
-    estimate, low, high = contrast([(1, a), (-1, b)])
+def above_zero(interval, n):
+    """Lies above 0."""
+    _, low, high = interval
     if math.isnan(low):
-        holds = None
-    elif low > 0:
-        holds = True
-    elif high < 0:
-        holds = False
-    elif min(len(a), len(b)) < ENOUGH:
-        holds = None
-    else:
-        holds = may_tie
-    return holds, estimate, low, high
+        return None
+    if low > 0:
+        return True
+    if high < 0:
+        return False
+    return False if n >= ENOUGH else None
 
 
-def on_par(a, b):
-    estimate, low, high = contrast([(1, a), (-1, b)])
+def contains_zero(interval, n):
+    _, low, high = interval
     if math.isnan(low):
-        holds = None
-    elif low > 0 or high < 0:
-        holds = False
-    else:
-        holds = True if min(len(a), len(b)) >= ENOUGH else None
-    return holds, estimate, low, high
+        return None
+    if low > 0 or high < 0:
+        return False
+    return True if n >= ENOUGH else None
+
+
+def not_below_zero(interval, n):
+    _, low, high = interval
+    if math.isnan(low):
+        return None
+    if high < 0:
+        return False
+    return True if low > 0 or n >= ENOUGH else None
+
+
+def compared(rule, a, b):
+    """Of two samples, by Welch's interval of the difference of their means."""
+    interval = contrast([(1, a), (-1, b)])
+    return rule(interval, min(len(a), len(b))), *interval
 
 
 def within(x, v):
-    estimate, low, high = contrast([(1, x)])
+    estimate, low, high = normal(x)
     edge = MARGIN * max(1, abs(v))
-    if math.isnan(low):
-        holds = None
-    elif v - edge <= low and high <= v + edge:
+    holds = None
+    if v - edge <= low and high <= v + edge:
         holds = True
     elif high < v - edge or low > v + edge:
         holds = False
-    else:
-        holds = None
     return holds, estimate, low, high
 
 
 def below(x, v):
-    estimate, low, high = contrast([(1, x)])
+    estimate, low, high = normal(x)
     edge = v - MARGIN * max(1, abs(v))
-    if math.isnan(low):
-        holds = None
-    elif high < edge:
+    holds = None
+    if high < edge:
         holds = True
-    else:
-        holds = False if low >= edge else None
+    elif low >= edge:
+        holds = False
     return holds, estimate, low, high
 
 
-def costs_more(easy, hard, easy2, hard2):
-    """The second agent loses more from easy to hard than the first; all samples of areas."""
-    estimate, low, high = contrast([(1, easy2), (-1, hard2), (-1, easy), (1, hard)])
-    if math.isnan(low):
-        return None, estimate, low, high
-    if low > 0 or high < 0:
-        return low > 0, estimate, low, high
-    n = min(len(x) for x in (easy, hard, easy2, hard2))
-    return (None if n < ENOUGH else False), estimate, low, high
+def loses_more(quads):
+    """Of areas (rival before, rival after, ours before, ours after), on average over several."""
+    terms = [
+        (sign / len(quads), x)
+        for quad in quads
+        for sign, x in zip((1, -1, -1, 1), quad, strict=True)
+    ]
+    interval = contrast(terms)
+    return above_zero(interval, min(len(x) for _, x in terms)), *interval
 
 
-def slower(fast, slow, v_fast, v_slow, rng):
-    """The second one takes more steps."""
-    estimate = steps_to(slow, v_slow) - steps_to(fast, v_fast)
-    if math.isinf(steps_to(fast, v_fast)) and math.isinf(steps_to(slow, v_slow)):
-        return None, math.nan, math.nan, math.nan
-    with np.errstate(invalid="ignore"):
-        low, high = bounds(resampled(slow, v_slow, rng) - resampled(fast, v_fast, rng))
-    if seeds(fast, slow) < 2:
-        return None, estimate, math.nan, math.nan
-    if low > 0 or high < 0:
-        return low > 0, estimate, low, high
-    return (None if seeds(fast, slow) < ENOUGH else False), estimate, low, high
+def later(slow, fast):
+    """Steps-to-v are more, on average over several problems."""
+    estimate = float(np.mean([x.steps for x in slow]) - np.mean([x.steps for x in fast]))
+    drawn = sum(x.drawn for x in slow) / len(slow) - sum(x.drawn for x in fast) / len(fast)
+    low, high = bounds(drawn, *slow, *fast)
+    holds = above_zero((estimate, low, high), min(x.n for x in (*slow, *fast)))
+    if holds is False:
+        # The budget is less than the steps of those who never get there: then a mean that is not
+        # larger decides only if it is those said to be faster who do not get there.
+        sure = all(x.reaches for x in fast) or high < 0
+        if not (all(x.reaches for x in slow) and sure):
+            holds = None
+    return holds, estimate, low, high
+
+
+def saving(known, unknown):
+    """The share of steps saved is about 30 %."""
+    estimate = 1 - known.steps / max(unknown.steps, 1)
+    low, high = bounds(1 - known.drawn / np.maximum(unknown.drawn, 1), known, unknown)
+    holds = None
+    if (high < ABOUT[0] and unknown.reaches) or (low > ABOUT[1] and known.reaches):
+        holds = False
+    elif known.reaches and unknown.reaches and ABOUT[0] <= estimate <= ABOUT[1] and low > 0:
+        holds = True
+    return holds, estimate, low, high
+
+
+def similar(one, other):
+    """The ratio of steps is between 2/3 and 3/2."""
+    estimate = max(one.steps, 1) / max(other.steps, 1)
+    low, high = bounds(np.maximum(one.drawn, 1) / np.maximum(other.drawn, 1), one, other)
+    holds = None
+    if (low > SIMILAR[1] and other.reaches) or (high < SIMILAR[0] and one.reaches):
+        holds = False
+    elif math.isnan(low):
+        holds = None
+    elif one.reaches and other.reaches and SIMILAR[0] <= estimate <= SIMILAR[1]:
+        holds = True if high >= SIMILAR[0] and low <= SIMILAR[1] else None
+    return holds, estimate, low, high
 
 
 # ---- claims ---------------------------------------------------------------------------------
+
+OURS, RIVAL, KNOWN = "monitored-mbie-eb", "directed-e2", "known-monitor"
+RANDOM, PESSIMISTIC = None, -10.0
 
 
 class Claims:
     """All claims from a tidy table and minimax[(world, monitor, ρ, solvable)]."""
 
-    def __init__(self, frame, minimax, seed=0):
+    def __init__(self, frame, minimax):
         self.runs = runs_of(frame)
         self.minimax = minimax
-        self.rng = np.random.default_rng(seed)
+        self._steps = {}
 
     def get(self, where, agent, r0=None):
         return self.runs.get((*where, agent, r0))
 
-    def check(self, rule, *runs_and_values):
-        """MISSING if a run is, else what the rule says."""
-        if any(x is None for x in runs_and_values):
-            return MISSING
-        return rule(*runs_and_values)
+    def area(self, where, agent, r0=None):
+        run = self.get(where, agent, r0)
+        return None if run is None else area(run)
+
+    def end(self, where, agent, r0=None, column="episode_return"):
+        run = self.get(where, agent, r0)
+        return None if run is None else end(run, column)
+
+    def steps(self, where, agent):
+        if (where, agent) not in self._steps:
+            run = self.get(where, agent)
+            found = None if run is None else Steps(run, self.minimax[where], where)
+            self._steps[where, agent] = found
+        return self._steps[where, agent]
+
+    def compare(self, rule, a, b):
+        return MISSING if a is None or b is None else compared(rule, a, b)
 
     def better(self, where, r0):
-        mine, theirs = self.get(where, "monitored-mbie-eb"), self.get(where, "directed-e2", r0)
-        return self.check(lambda a, b: better(area(a), area(b)), mine, theirs)
+        return self.compare(above_zero, self.area(where, OURS), self.area(where, RIVAL, r0))
 
-    def at_v(self, where, agent="monitored-mbie-eb", r0=None):
-        return self.check(lambda a: within(end(a), self.minimax[where]), self.get(where, agent, r0))
+    def at_v(self, where):
+        x = self.end(where, OURS)
+        return MISSING if x is None else within(x, self.minimax[where])
 
-    def fails(self, where, agent, r0=None):
-        return self.check(lambda a: below(end(a), self.minimax[where]), self.get(where, agent, r0))
-
-    def slower(self, fast, slow, agent="monitored-mbie-eb"):
-        return self.check(
-            lambda a, b: slower(a, b, self.minimax[fast], self.minimax[slow], self.rng),
-            self.get(fast, agent), self.get(slow, agent),
-        )  # fmt: skip
-
-    def costs_more(self, easy, hard, r0):
-        def rule(a, b, c, d):
-            return costs_more(area(a), area(b), area(c), area(d))
-
-        return self.check(
-            rule, self.get(easy, "monitored-mbie-eb"), self.get(hard, "monitored-mbie-eb"),
-            self.get(easy, "directed-e2", r0), self.get(hard, "directed-e2", r0),
-        )  # fmt: skip
-
-    def similar(self, one, other, agent):
-        def rule(a, b):
-            x, y = steps_to(a, self.minimax[one]), steps_to(b, self.minimax[other])
-            ratio = float(over(x, y)[0])
-            drawn = over(
-                resampled(a, self.minimax[one], self.rng),
-                resampled(b, self.minimax[other], self.rng),
-            )
-            low, high = bounds(drawn)
-            if math.isnan(ratio):
-                return None, ratio, low, high
-            return SIMILAR[0] <= ratio <= SIMILAR[1], ratio, low, high
-
-        return self.check(rule, self.get(one, agent), self.get(other, agent))
-
-    # -- one for each claim
+    def fails(self, where, agent):
+        x = self.end(where, agent)
+        return MISSING if x is None else below(x, self.minimax[where])
 
     def c1(self):
         a = setting("river-swim", "full")
-        return [{a: self.at_v(a)}, {a: self.better(a, None)}]
+        return [{a: self.at_v(a)}, {a: self.better(a, RANDOM)}]
 
     def c2(self):
         b, c = setting("bottleneck", "button"), setting("bottleneck", "button", 0.05)
-
-        def worse(x, y):
-            return better(area(x), area(y))
-
-        easy, hard = self.get(b, "directed-e2"), self.get(c, "directed-e2")
+        slow, fast = self.steps(c, OURS), self.steps(b, OURS)
         return [
             {b: self.at_v(b), c: self.at_v(c)},
-            {c: self.slower(b, c)},
-            {b: self.fails(b, "directed-e2"), c: self.fails(c, "directed-e2")},
-            {c: self.check(worse, easy, hard)},
+            {c: MISSING if slow is None or fast is None else later([slow], [fast])},
+            {b: self.fails(b, RIVAL), c: self.fails(c, RIVAL)},
+            {c: self.compare(above_zero, self.area(b, RIVAL), self.area(c, RIVAL))},
         ]
 
     def c3(self):
         c = setting("bottleneck", "button", 0.05)
-
-        def rule(known, unknown):
-            v = self.minimax[c]
-            x, y = steps_to(known, v), steps_to(unknown, v)
-            saving = 1 - float(over(x, y)[0])
-            drawn = 1 - over(resampled(known, v, self.rng), resampled(unknown, v, self.rng))
-            low, high = bounds(drawn)
-            if math.isnan(saving) or seeds(known, unknown) < 2:
-                return None, saving, low, high
-            if not ABOUT[0] <= saving <= ABOUT[1]:
-                return False, saving, low, high
-            if low > 0:
-                return True, saving, low, high
-            return None, saving, low, high
-
-        pair = self.get(c, "known-monitor"), self.get(c, "monitored-mbie-eb")
-        return [{c: self.check(rule, *pair)}]
+        known, unknown = self.steps(c, KNOWN), self.steps(c, OURS)
+        return [{c: MISSING if known is None or unknown is None else saving(known, unknown)}]
 
     def c4(self):
-        better_part, par_part = {}, {}
-        for world in WORLDS_6:
-            for monitor in MONITORS_6:
-                where = setting(world, monitor)
-                better_part[where] = self.better(where, None)
-                mine, theirs = self.get(where, "monitored-mbie-eb"), self.get(where, "directed-e2")
-                par_part[where] = self.check(lambda a, b: on_par(area(a), area(b)), mine, theirs)
-        return [better_part, par_part]
+        places = [setting(world, monitor) for world in WORLDS_6 for monitor in MONITORS_6]
+        return [
+            {where: self.better(where, RANDOM) for where in places},
+            {
+                where: self.compare(not_below_zero, self.area(where, OURS), self.area(where, RIVAL))
+                for where in places
+            },
+        ]
 
     def c5(self):
         c = setting("bottleneck", "button", 0.05)
-        start, last, keeps = {}, {}, {}
-        for agent in ("monitored-mbie-eb", "directed-e2"):
-            run = self.get(c, agent)
-            for column in ("goal_visits", "bottom_visits"):
-                start[agent, column] = (
-                    MISSING if run is None else better(run[column][:, 0], np.zeros(len(run[column])))
-                )
-        mine, theirs = self.get(c, "monitored-mbie-eb"), self.get(c, "directed-e2")
-        last["goal_visits"] = self.check(lambda a: within(end(a, "goal_visits"), 1.0), mine)
-        last["bottom_visits"] = self.check(lambda a: within(end(a, "bottom_visits"), 0.0), mine)
-        keeps[c] = self.check(
-            lambda a: better(end(a, "bottom_visits"), np.zeros(seeds(a))), theirs
-        )
-        return [start, last, keeps]
+        start = {}
+        for column in ("goal_visits", "bottom_visits"):
+            for agent in (OURS, RIVAL):
+                run, check = self.get(c, agent), MISSING
+                if run is not None:
+                    first = normal(run[column][:, 0])
+                    check = above_zero(first, len(run[column])), *first
+                start[agent, column] = check
+        ours, kept = [], MISSING
+        for column, value in (("goal_visits", 1.0), ("bottom_visits", 0.0)):
+            x = self.end(c, OURS, column=column)
+            ours.append({c: MISSING if x is None else within(x, value)})
+        x = self.end(c, RIVAL, column="bottom_visits")
+        if x is not None:
+            _, low, high = interval = normal(x)
+            kept = (True if low > MARGIN else False if high <= MARGIN else None), *interval
+        return [start, *ours, {c: kept}]
+
+    def quad(self, before, after):
+        return [self.area(w, a, r) for a, r in ((RIVAL, PESSIMISTIC), (OURS, None))
+                for w in (before, after)]  # fmt: skip
+
+    def loses_more(self, quads):
+        return MISSING if any(x is None for quad in quads for x in quad) else loses_more(quads)
 
     def c6(self):
         places = [setting("bottleneck", monitor) for monitor in MONITORS_9]
         ask, experts = setting("bottleneck", "ask"), setting("bottleneck", "n-experts")
         return [
-            {where: self.better(where, -10.0) for where in places},
-            {experts: self.costs_more(ask, experts, -10.0)},
+            {where: self.better(where, PESSIMISTIC) for where in places},
+            {experts: self.loses_more([self.quad(ask, experts)])},
         ]
 
     def c7(self):
         places = [setting("bottleneck", m, rho) for rho in RHOS for m in MONITORS_9]
-        slow, more = {}, {}
-        for monitor in MONITORS_9:
-            chain = [setting("bottleneck", monitor, rho) for rho in RHOS]
-            for easy, hard in zip(chain, chain[1:], strict=False):
-                slow[hard] = self.slower(easy, hard)
-            more[chain[-1]] = self.costs_more(chain[0], chain[-1], -10.0)
+        slow = {}
+        for high, low in ((0.8, 0.2), (0.2, 0.05)):
+            a = [self.steps(setting("bottleneck", m, low), OURS) for m in MONITORS_9]
+            b = [self.steps(setting("bottleneck", m, high), OURS) for m in MONITORS_9]
+            slow[high, low] = MISSING if None in (*a, *b) else later(a, b)
+        quads = [
+            self.quad(setting("bottleneck", m, 0.8), setting("bottleneck", m, 0.05))
+            for m in MONITORS_9
+        ]
         return [
-            {where: self.better(where, -10.0) for where in places},
+            {where: self.better(where, PESSIMISTIC) for where in places},
             {where: self.at_v(where) for where in places},
             slow,
-            more,
+            {"mean": self.loses_more(quads)},
         ]
 
+    def similar(self, one, other):
+        a, b = self.steps(one, KNOWN), self.steps(other, KNOWN)
+        return MISSING if a is None or b is None else similar(a, b)
+
     def c8(self):
-        places = [setting("bottleneck", m, rho) for rho in RHOS for m in MONITORS_9]
+        def of(monitor, rho):
+            return setting("bottleneck", monitor, rho)
 
-        def good(a, b):
-            return better(area(a), area(b), may_tie=True)
-
-        first = {
-            where: self.check(
-                good, self.get(where, "known-monitor"), self.get(where, "monitored-mbie-eb")
-            )
-            for where in places
-        }
-        second = {
-            setting("bottleneck", "n-experts", rho): self.similar(
-                setting("bottleneck", "n-experts", rho), setting("bottleneck", "ask", rho),
-                "known-monitor",
-            )
-            for rho in RHOS
-        }  # fmt: skip
-        third = {}
-        for monitor in MONITORS_9:
-            for i, rho in enumerate(RHOS):
-                for other in RHOS[:i]:
-                    one = setting("bottleneck", monitor, rho)
-                    third[one, other] = self.similar(
-                        one, setting("bottleneck", monitor, other), "known-monitor"
-                    )
-        return [first, second, third]
+        places = [of(m, rho) for rho in RHOS for m in MONITORS_9]
+        return [
+            {w: self.compare(not_below_zero, self.area(w, KNOWN), self.area(w, OURS))
+             for w in places},
+            {rho: self.similar(of("n-experts", rho), of("ask", rho)) for rho in RHOS},
+            {(m, rho): self.similar(of(m, rho), of(m, 0.8))
+             for rho in RHOS[1:] for m in MONITORS_9},
+        ]  # fmt: skip
 
     def c9(self):
         def par(where, agent):
-            mine, theirs = self.get(where, agent), self.get(where, "monitored-mbie-eb")
-            return self.check(lambda a, b: on_par(area(a), area(b)), mine, theirs)
+            return self.compare(contains_zero, self.area(where, OURS), self.area(where, agent))
 
-        def no_fall(run):
-            """Within each run: the ⊥ visits of the end less those of step 0."""
-            change = end(run, "bottom_visits") - run["bottom_visits"][:, 0]
-            estimate, low, high = contrast([(1, change)])
-            if math.isnan(low):
-                return None, estimate, low, high
-            if low >= 0:
-                return True, estimate, low, high
-            if high < 0:
-                return False, estimate, low, high
-            return (True if len(change) >= ENOUGH else None), estimate, low, high
+        def no_fall(where):
+            run = self.get(where, "mbie-eb")
+            if run is None:
+                return MISSING
+            change = normal(end(run, "bottom_visits") - run["bottom_visits"][:, 0])
+            return not_below_zero(change, len(run["bottom_visits"])), *change
 
         solvable = [setting("bottleneck", m, 1.0, True) for m in MONITORS_9]
         unsolvable = [setting("bottleneck", m) for m in MONITORS_9]
@@ -437,37 +429,30 @@ class Claims:
         return [
             {w: par(w, "mbie-eb") for w in solvable},
             {w: self.fails(w, "mbie-eb") for w in unsolvable},
-            {w: self.check(no_fall, self.get(w, "mbie-eb")) for w in unsolvable},
+            {w: no_fall(w) for w in unsolvable},
             {w: par(w, "pessimistic-mbie-eb") for w in solvable + unsolvable},
             {w: self.fails(w, "pessimistic-mbie-eb") for w in rare},
         ]
 
-    def all(self):
-        return {f"C{i}": getattr(self, f"c{i}")() for i in range(1, 10)}
+    def all(self, names=range(1, 10)):
+        return {f"C{i}": getattr(self, f"c{i}")() for i in names}
 
 
-def verdict(checks):
-    """What a part, or a claim of parts, comes to."""
-    found = list(checks)
-    if any(holds is False for holds in found):
+def part_verdict(part, needed=None):
+    """True, False or None; `needed`: so many checks of all must hold, by default every one."""
+    found = [check[0] for check in part.values()]
+    room = 0 if needed is None else len(found) - needed
+    if sum(holds is False for holds in found) > room:
         return False
-    return None if not found or any(holds is None for holds in found) else True
+    return True if sum(holds is True for holds in found) >= len(found) - room else None
 
 
-def part_verdict(part):
-    return verdict(check[0] for check in part.values())
-
-
-def counted(better_part, par_part, n_better=43, n_par=5):
-    """Figure 6: so many better and so many on par, as far as the checks tell."""
-    surely_better = sum(c[0] is True for c in better_part.values())
-    maybe_better = sum(c[0] is not False for c in better_part.values())
-    surely_par = sum(c[0] is True for c in par_part.values())
-    maybe_par = sum(c[0] is not False for c in par_part.values())
-
-    def judge(sure, maybe, wanted):
-        if sure == maybe:
-            return sure == wanted
-        return None if sure <= wanted <= maybe else False
-
-    return judge(surely_better, maybe_better, n_better), judge(surely_par, maybe_par, n_par)
+def verdicts(claims):
+    """{claim: [verdict of each part]}."""
+    return {
+        name: [
+            part_verdict(part, 43 if (name, i) == ("C4", 0) else None)
+            for i, part in enumerate(parts)
+        ]
+        for name, parts in claims.items()
+    }
