@@ -306,7 +306,10 @@ def _fails(setting: str, runs: Aggregate | None) -> Check:
     return _made(setting, (runs,), judge)
 
 
-def _resampled(estimate: float, replicates: FloatArray) -> Interval:
+def _resampled(estimate: float, replicates: FloatArray, *runs: Aggregate) -> Interval:
+    """Return the percentile interval; resampling a single seed says nothing."""
+    if any(len(of.seeds) < 2 for of in runs):
+        return Interval(float(estimate), np.nan, np.nan)
     low, high = np.quantile(replicates, [0.025, 0.975])
     return Interval(float(estimate), float(low), float(high))
 
@@ -321,7 +324,7 @@ def _later(
         more = np.mean([of.steps_to_v for of in a]) - np.mean([of.steps_to_v for of in b])
         replicates = np.mean([of.steps_to_v_resampled for of in a], axis=0)
         replicates = replicates - np.mean([of.steps_to_v_resampled for of in b], axis=0)
-        interval = _resampled(float(more), replicates)
+        interval = _resampled(float(more), replicates, *runs)
         verdict = _above_zero(interval, _enough(*runs))
         if not all(of.reaches_v for of in b) and verdict is not Verdict.HOLDS:
             verdict = Verdict.OPEN  # who never gets there cannot be seen to slow down
@@ -343,7 +346,7 @@ def _about_as_fast(setting: str, one: Aggregate | None, other: Aggregate | None)
     def judge(a: Aggregate, b: Aggregate) -> tuple[str, Interval, Verdict]:
         ratio = max(a.steps_to_v, 1) / max(b.steps_to_v, 1)
         replicates = np.maximum(a.steps_to_v_resampled, 1) / np.maximum(b.steps_to_v_resampled, 1)
-        interval = _resampled(ratio, replicates)
+        interval = _resampled(ratio, replicates, a, b)
         verdict = Verdict.OPEN
         if not (a.reaches_v and b.reaches_v):
             pass
@@ -412,7 +415,7 @@ def _c3(figures: _Figures) -> Parts:
     def judge(known: Aggregate, unknown: Aggregate) -> tuple[str, Interval, Verdict]:
         fewer = 1 - known.steps_to_v / max(unknown.steps_to_v, 1)
         replicates = 1 - known.steps_to_v_resampled / np.maximum(unknown.steps_to_v_resampled, 1)
-        interval = _resampled(fewer, replicates)
+        interval = _resampled(fewer, replicates, known, unknown)
         verdict = Verdict.OPEN
         if not (known.reaches_v and unknown.reaches_v):
             pass
