@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from monmdp.drawing.curves import COLOURS, LINES
 from monmdp.drawing.picture import new_figure
 from monmdp.model.arrays import FloatArray, IntArray
@@ -92,7 +94,7 @@ def panel_grid(
     for i, row in enumerate(rows):
         if row.heading:
             figure.text(
-                0.15 / total_width, (y - 0.05) / total_height, row.heading, fontsize=9.5,
+                0.38 / total_width, (y - 0.05) / total_height, row.heading, fontsize=9.5,
                 weight="bold", va="center",
             )  # fmt: skip
         y -= headings[i] + height
@@ -185,10 +187,12 @@ def _draw(ax: Axes, panel: PanelData, styles: Mapping[str, Mapping[str, Any]], l
 
 
 def _y_range(panel: PanelData) -> tuple[float, float]:
-    """A range that shows where curves go; in the first tenth they may come from far below."""
-    means = [curve.mean for curve in panel.curves]
-    low = min(float(mean[len(mean) // 10 :].min()) for mean in means)
-    high = max(float(mean.max()) for mean in means)
+    """A range that shows curves and bands; in the first tenth they may come from far below."""
+    low, high = np.inf, -np.inf
+    for curve in panel.curves:
+        half, late = np.nan_to_num(curve.half), len(curve.mean) // 10
+        low = min(low, float((curve.mean - half)[late:].min()))
+        high = max(high, float(curve.mean.max()), float((curve.mean + half)[late:].max()))
     if panel.dashed is not None:
         low, high = min(low, panel.dashed), max(high, panel.dashed)
     margin = 0.08 * max(high - low, 1e-3)

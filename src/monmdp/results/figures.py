@@ -51,7 +51,7 @@ def draw(figure: Figure, evidence: Evidence) -> Picture:
     return drawing.panel_grid(
         _rows(figure, evidence),
         title=f"{figure.name}: {figure.title}" if figure.title else figure.name,
-        y_label=AXES[next(figure.panels()).score],
+        y_label=" / ".join(dict.fromkeys(AXES[panel.score] for panel in figure.panels())),
         note=_note(figure, evidence),
         colours=colours(figure),
     )
@@ -139,6 +139,8 @@ def _note(figure: Figure, evidence: Evidence) -> str:
     if any(panel.score == "episode_return" for panel in figure.panels()):
         parts.append("dashed: return of the minimax-optimal policy, computed")
         parts.append("in the first tenth of the steps curves may lie below the axis")
+    if any(panel.x_range or panel.y_range for panel in figure.panels()):
+        parts.append("where a panel is zoomed, curves may lie outside it")
     if stale:
         parts.append(f"{stale} runs were made by another version of the code")
     return "; ".join(parts)
