@@ -16,9 +16,12 @@ from monmdp.model.arrays import FloatArray, IntArray
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
 
 PANEL = 2.05, 1.55
 """width and height of a small panel, in inches"""
+LINE = 0.13
+"""height of a line of the note"""
 LARGE = 3.1, 2.4
 """of panels that stand in a single row of up to four"""
 
@@ -83,13 +86,18 @@ def panel_grid(
     large = len(rows) == 1 and columns <= 4
     width, height = LARGE if large else PANEL
     left, right, gap = 0.95, 0.15, 0.42 if large else 0.36
-    top, below, between = 0.95, 0.95, 0.3
+    between = 0.3
     headings = [0.34 if row.heading else 0.0 for row in rows]
     total_width = max(left + columns * width + (columns - 1) * gap + right, 5.0)
+    style = _styles(rows, colours or {})
+    handles = _handles(style, rows)
+    across = _across([str(handle.get_label()) for handle in handles], total_width)
+    more = 0.2 * (-(-len(handles) // across) - 1)
+    folded = textwrap.fill(note, int(total_width * 15.5))
+    top, below = 0.95 + more, max(0.95, 0.66 + LINE * len(folded.splitlines()))
     heights = len(rows) * height + (len(rows) - 1) * between + sum(headings)
     total_height = top + heights + below
     figure = new_figure(total_width, total_height)
-    style = _styles(rows, colours or {})
     y = total_height - top
     for i, row in enumerate(rows):
         if row.heading:
@@ -115,8 +123,10 @@ def panel_grid(
         0.5, (below - 0.42) / total_height, "training steps (×10³)", ha="center", fontsize=9
     )
     figure.text(0.15 / total_width, 1 - 0.2 / total_height, title, fontsize=11, va="center")
-    _legend(figure, style, rows, 1 - 0.48 / total_height)
-    folded = textwrap.fill(note, int(total_width * 15.5))
+    figure.legend(
+        handles=handles, loc="center", bbox_to_anchor=(0.5, 1 - (0.48 + more / 2) / total_height),
+        ncols=across, frameon=False, fontsize=8.5, handlelength=1.8,
+    )  # fmt: skip
     figure.text(0.15 / total_width, 0.06 / total_height, folded, fontsize=7, color="0.35")
     return figure
 
@@ -141,9 +151,8 @@ def _styles(rows: Sequence[RowData], colours: Mapping[str, str]) -> dict[str, di
     return styles
 
 
-def _legend(
-    figure: Figure, styles: Mapping[str, Mapping[str, Any]], rows: Sequence[RowData], y: float
-) -> None:
+def _handles(styles: Mapping[str, Mapping[str, Any]], rows: Sequence[RowData]) -> list[Line2D]:
+    """What the legend shows."""
     from matplotlib.lines import Line2D
 
     handles = [Line2D([], [], linewidth=2, label=label, **of) for label, of in styles.items()]
@@ -151,10 +160,13 @@ def _legend(
         handles.append(
             Line2D([], [], color="black", linestyle="--", linewidth=1.2, label="minimax-optimal")
         )
-    figure.legend(
-        handles=handles, loc="center", bbox_to_anchor=(0.5, y), ncols=len(handles), frameon=False,
-        fontsize=8.5, handlelength=1.8,
-    )  # fmt: skip
+    return handles
+
+
+def _across(labels: Sequence[str], width: float) -> int:
+    """How many entries of a legend stand beside each other in so many inches."""
+    longest = max((len(label) for label in labels), default=0)
+    return max(1, min(len(labels), int(width / (0.55 + 0.078 * longest))))
 
 
 def _draw(ax: Axes, panel: PanelData, styles: Mapping[str, Mapping[str, Any]], last: bool) -> None:
