@@ -36,7 +36,7 @@ import numpy as np
 from monmdp.model.arrays import FloatArray
 from monmdp.results.evidence import AT, Aggregate, Evidence
 from monmdp.statistics import Interval, contrast, mean_interval, welch
-from monmdp.suites import Figure, Panel
+from monmdp.suites import Block, Figure, Panel, paper_suite, paper_suites
 
 ENOUGH = 30
 """seeds, as many as the paper has"""
@@ -172,8 +172,8 @@ class Claim:
 
 
 def check_claims(evidence: Evidence) -> list[Claim]:
-    """Check the claims about the figures that are there."""
-    there = {figure.name for figure in evidence.figures}
+    """Check the claims about the paper's figures, or what was asked for of them."""
+    there = {figure.name for figure in evidence.figures if _is_of_paper(figure)}
     return [
         Claim(name, figures, text, tuple(parts(_Figures(evidence))))
         for name, figures, text, parts in CLAIMS
@@ -184,6 +184,35 @@ def check_claims(evidence: Evidence) -> list[Claim]:
 # ---- where claims look ----------------------------------------------------------------------
 
 
+def _is_of_paper(figure: Figure) -> bool:
+    """Return whether all its panels are of the paper's figure; others may bear the same name."""
+    if figure.name not in paper_suites():
+        return False
+    blocks = paper_suite(figure.name).experiment
+    return len(figure.grids) <= len(blocks) and all(
+        (panel.world, panel.monitor, dict(panel.problem)) in _problems(block)
+        for grid, block in zip(figure.grids, blocks, strict=False)
+        for row in grid.rows
+        for panel in row
+    )
+
+
+def _problems(block: Block) -> list[tuple[str, str, dict[str, Any]]]:
+    """World, monitor and parameters of the panels of a block."""
+    return [
+        (
+            world.shown_as,
+            monitor.name,
+            {f"world.{key}": value for key, value in world.parameters.items()}
+            | {f"monitor.{key}": value for key, value in monitor.parameters.items()}
+            | ({} if rho is None else {"monitor.rho": rho}),
+        )
+        for world in block.worlds
+        for monitor in block.monitors
+        for rho in block.rho or (None,)
+    ]
+
+
 class _Figures:
     """The aggregates of figures; missing ones are None.
 
@@ -192,7 +221,9 @@ class _Figures:
 
     def __init__(self, evidence: Evidence) -> None:
         self._evidence = evidence
-        self._figures: dict[str, Figure] = {figure.name: figure for figure in evidence.figures}
+        self._figures: dict[str, Figure] = {
+            figure.name: figure for figure in evidence.figures if _is_of_paper(figure)
+        }
 
     def panels(self, number: int, grid: int | None = None) -> list[Panel]:
         """Return the panels of a figure, or of one of its grids."""
