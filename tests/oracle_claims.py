@@ -16,6 +16,7 @@ MARGIN = 0.05
 ABOUT = (0.2, 0.4)
 SIMILAR = (2 / 3, 3 / 2)
 RESAMPLES = 2000
+NODES, WEIGHTS = np.polynomial.legendre.leggauss(400)
 
 MONITORS_6 = ["full", "semi-random", "ask", "button", "n-supporters", "level-up"]
 WORLDS_6 = ["river-swim", "empty", "hazard", "loop", "one-way", "corridor", "two-room-3x5",
@@ -75,12 +76,13 @@ def student(df):
     if math.isinf(df):
         df = 1e9
 
-    def upper_tail(t):  # substitute x = √df·tan(u): ∫ cos^(df-1)
-        u = np.linspace(math.atan(t / math.sqrt(df)), math.pi / 2, 20001)
+    def upper_tail(t):  # substitute x = √df·tan(u): ∫ cos^(df-1), by Gauss and Legendre
+        first = math.atan(t / math.sqrt(df))
+        u = first + (math.pi / 2 - first) * (1 + NODES) / 2
         log_c = math.lgamma((df + 1) / 2) - math.lgamma(df / 2) - 0.5 * math.log(math.pi)
         with np.errstate(divide="ignore"):
             y = np.exp(log_c + (df - 1) * np.log(np.maximum(np.cos(u), 0.0)))
-        return float(((y[1:] + y[:-1]) * np.diff(u) / 2).sum())
+        return float(y @ WEIGHTS) * (math.pi / 2 - first) / 2
 
     low, high = 1.0, 1000.0
     for _ in range(60):
@@ -274,10 +276,10 @@ RANDOM, PESSIMISTIC = None, -10.0
 
 
 class Claims:
-    """All claims from a tidy table and minimax[(world, monitor, ρ, solvable)]."""
+    """All claims, from what `runs_of` returns and minimax[(world, monitor, ρ, solvable)]."""
 
-    def __init__(self, frame, minimax):
-        self.runs = runs_of(frame)
+    def __init__(self, runs, minimax):
+        self.runs = runs
         self.minimax = minimax
         self._steps = {}
 
