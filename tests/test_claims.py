@@ -273,6 +273,7 @@ BROKEN = [
     ("C5", 1, only(lambda w: w.agent == OURS, goal=(0.1, 0.8))),
     ("C5", 2, only(lambda w: w.agent == OURS, bottom=(6.0, 1.0))),
     ("C5", 3, only(lambda w: w.agent == RIVAL, bottom=(6.0, 0.0))),
+    ("C5", 3, only(lambda w: w.agent == RIVAL, bottom=(6.0, 0.03))),
     ("C6", 0, only(lambda w: w.agent == RIVAL and w.monitor == "level-up", jump=3000)),
     ("C6", 1, only(lambda w: w.agent == OURS and w.monitor == "n-experts", jump=14000)),
     ("C7", 0, only(lambda w: w.agent == RIVAL and w.monitor == "ask" and w.rho == 0.8, jump=9000)),
