@@ -259,9 +259,10 @@ def _carry_out(
 ) -> None:
     """Run what is missing, then report."""
     from monmdp.experiment.provenance import provenance
+    from monmdp.experiment.seeds import cores
     from monmdp.model.mdp import whole_number
     from monmdp.results import execute, gather, write_report
-    from monmdp.results.request import keep
+    from monmdp.results.request import keep, log_session
     from monmdp.results.runner import belongs
 
     shard = _shard(shard_text)
@@ -285,6 +286,18 @@ def _carry_out(
         raise MonMDPError(f"{error}\nwhat is finished is kept. To go on: {again}") from None
     seconds, cpu = time.perf_counter() - begin, time.process_time() - cpu
     _print_outcome(outcome, seconds, cpu, again)
+    if outcome.progress.done:
+        session = {
+            "ended": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+            "runs": outcome.progress.done,
+            "steps": outcome.progress.steps,
+            "wall_seconds": seconds,
+            "cpu_seconds_of_process": cpu,
+            "jobs": cores() if jobs is None else jobs,
+            "shard": shard_text,
+            "scheduler": scheduler,
+        }
+        log_session(asked, out, session)
     if shard is not None:
         left = sum(not belongs(key, shard) for key in runs)
         print(f"shard {shard_text} is done; {left:,} runs belong to other shards.")

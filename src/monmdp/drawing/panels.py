@@ -81,9 +81,11 @@ def panel_grid(
     large = len(rows) == 1 and columns <= 4
     width, height = LARGE if large else PANEL
     left, right, gap = 0.95, 0.15, 0.42 if large else 0.36
-    top, below, between = 0.95, 0.95, 0.3
+    top, between = 0.95, 0.3
     headings = [0.34 if row.heading else 0.0 for row in rows]
     total_width = max(left + columns * width + (columns - 1) * gap + right, 5.0)
+    folded = textwrap.fill(note, int(total_width * 15.5))
+    below = 0.7 + 0.125 * (folded.count("\n") + 1)
     heights = len(rows) * height + (len(rows) - 1) * between + sum(headings)
     total_height = top + heights + below
     figure = new_figure(total_width, total_height)
@@ -92,7 +94,7 @@ def panel_grid(
     for i, row in enumerate(rows):
         if row.heading:
             figure.text(
-                0.15 / total_width, (y - 0.05) / total_height, row.heading, fontsize=9.5,
+                left / total_width, (y - 0.05) / total_height, row.heading, fontsize=9.5,
                 weight="bold", va="center",
             )  # fmt: skip
         y -= headings[i] + height
@@ -114,7 +116,6 @@ def panel_grid(
     )
     figure.text(0.15 / total_width, 1 - 0.2 / total_height, title, fontsize=11, va="center")
     _legend(figure, style, rows, 1 - 0.48 / total_height)
-    folded = textwrap.fill(note, int(total_width * 15.5))
     figure.text(0.15 / total_width, 0.06 / total_height, folded, fontsize=7, color="0.35")
     return figure
 

@@ -99,6 +99,8 @@ def suite_table(figure: Figure, evidence: Evidence) -> SuiteTable | None:
         known = {label(curve): evidence.of(curve) for curve in panel.curves}
         runs = {name: of for name in names if (of := known[name]) is not None}
         shown = f"{panel.row} / {panel.column}"
+        if any(all(task.get(name) is of for name, of in runs.items()) for task in tasks):
+            continue  # a problem may be in several panels
         same = len(runs) == len(names) and len({of.seeds for of in runs.values()}) == 1
         if same and all(len(of.seeds) > 1 for of in runs.values()):
             tasks.append(runs)
