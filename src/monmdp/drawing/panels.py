@@ -105,7 +105,7 @@ def panel_grid(
             _draw(ax, panel, style, last=i == len(rows) - 1 or len(rows[i + 1].panels) <= j)
         if row.label:
             figure.text(
-                0.5 / total_width, (y + height / 2) / total_height, row.label, rotation=90,
+                0.45 / total_width, (y + height / 2) / total_height, row.label, rotation=90,
                 fontsize=8, ha="center", va="center",
             )  # fmt: skip
         y -= between

@@ -122,7 +122,7 @@ def belongs(key: Key, shard: tuple[int, int] | None) -> bool:
 
 
 def execute(
-    folder: Path,
+    folder: str | os.PathLike[str],
     runs: Mapping[Key, Configuration],
     *,
     jobs: int | None = None,
@@ -142,6 +142,7 @@ def execute(
         stale: do those again that other code than today's has made.
         tell: called now and then with how far it is.
     """
+    folder = Path(folder)
     mine = {key: of for key, of in runs.items() if belongs(key, shard)}
     with locked(folder, shard) as alone:
         inventory = take_inventory(folder, mine)
