@@ -292,8 +292,8 @@ def _over_problems(known: dict[str, Evidence]) -> list[str]:
         "",
         "Returns are normalised by the exact minimax return v, 1 - (v - return) / max(1, |v|). "
         "IQM: interquartile mean with a 95 % stratified bootstrap interval. P: chance that a "
-        "run of Monitored MBIE-EB has the larger area. Optimal: runs within 1 % of v that stay there, and "
-        "the Kaplan-Meier median of the steps to that.",
+        "run of Monitored MBIE-EB has the larger area. Optimal: runs within 1 % of v that stay "
+        "there, and the Kaplan-Meier median of the steps to that.",
         "",
         "| preset | figure | agent | IQM of ends | IQM of areas | P | optimal | median steps |",
         "|---|---|---|---|---|---|---|---|",
@@ -358,7 +358,8 @@ def _times(about: dict) -> list[str]:
         "",
         "Runs that several figures share are counted in each of them. Of the released preset's "
         "runs those that the preset does not change were there already, from the other one. A "
-        "kernel is a hash of the code that makes an agent's runs; a test compares it with today's code.",
+        "kernel is a hash of the code that makes an agent's runs; a test compares it with "
+        "today's code.",
     ]
 
 
