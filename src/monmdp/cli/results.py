@@ -51,7 +51,7 @@ Stale = Annotated[
 def reproduce(
     figures: Annotated[
         list[str],
-        typer.Argument(metavar="FIGURE...|all", help="figure-3 to figure-13, or all."),
+        typer.Argument(metavar="FIGURE...|all", help="figure-3 to figure-13 (or 3 to 13), or all."),
     ],
     seeds: SeedCount = None,
     quick: Quick = False,
@@ -381,7 +381,7 @@ def _print_outcome(outcome: Outcome, seconds: float, cpu: float, again: str) -> 
             f"{progress.done:,} runs in {_duration(seconds)}, {progress.steps:,} steps, "
             f"{cpu:,.0f} CPU seconds of this process; {progress.there:,} were there already"
         )
-    else:
+    elif progress.total:
         print(f"all {progress.total:,} runs are there")
     redone = progress.total - progress.there - len(found.missing)
     if found.stale and not redone:

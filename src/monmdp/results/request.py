@@ -44,9 +44,12 @@ class Asked:
 def ask_paper(
     names: Sequence[str], *, seeds: int | None = None, quick: bool = False, preset: str = "paper"
 ) -> Asked:
-    """Ask for figures of the paper, or ``all``."""
-    chosen = paper_suites() if "all" in names else list(dict.fromkeys(names))
-    suites = tuple(paper_suite(name).adapted(seeds=seeds, quick=quick) for name in chosen)
+    """Ask for figures of the paper, ``figure-4`` or ``4``, or for ``all``."""
+    names = [f"figure-{name}" if name.isdigit() else name for name in names]
+    chosen = {name: paper_suite(name) for name in names if name != "all"}
+    if "all" in names:
+        chosen = {name: paper_suite(name) for name in paper_suites()}
+    suites = tuple(suite.adapted(seeds=seeds, quick=quick) for suite in chosen.values())
     title = "all" if "all" in names else "+".join(chosen)
     return Asked(_name(title, seeds, quick, preset), suites, preset)
 
