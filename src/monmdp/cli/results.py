@@ -317,7 +317,13 @@ def _shown_progress() -> Iterator[Callable[[Progress], None]]:
     def tell(progress: Progress) -> None:
         nonlocal last
         now = time.monotonic()
-        if now - last < (0.2 if terminal else INTERVAL) or not progress.done:
+        if not progress.done:
+            to_do = progress.total - progress.there
+            if to_do:
+                hint = "compiling comes first, once, half a minute"
+                print(f"{to_do:,} of {progress.total:,} runs to do; {hint}", file=sys.stderr)
+            return
+        if now - last < (0.2 if terminal else INTERVAL):
             return
         last = now
         text = _in_words(progress)
