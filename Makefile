@@ -47,6 +47,7 @@ bench: $(READY)
 results: $(READY)
 	$(BIN)/monmdp reproduce all --out results
 	$(BIN)/monmdp reproduce figure-4 figure-6 figure-9 figure-10 --preset released --out results
+	$(BIN)/monmdp run benchmarks/findings.toml --out results
 	$(BIN)/python benchmarks/results.py results
 
 # Heavy: every setting of the paper, 30 seeds; and a comparison with the released code.
