@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 PANEL = 2.05, 1.55
 """width and height of a small panel, in inches"""
-LINE = 0.13
-"""height of a line of the note"""
 LARGE = 3.1, 2.4
 """of panels that stand in a single row of up to four"""
 
@@ -94,7 +92,7 @@ def panel_grid(
     across = _across([str(handle.get_label()) for handle in handles], total_width)
     more = 0.2 * (-(-len(handles) // across) - 1)
     folded = textwrap.fill(note, int(total_width * 15.5))
-    top, below = 0.95 + more, max(0.95, 0.66 + LINE * len(folded.splitlines()))
+    top, below = 0.95 + more, 0.7 + 0.125 * (folded.count("\n") + 1)
     heights = len(rows) * height + (len(rows) - 1) * between + sum(headings)
     total_height = top + heights + below
     figure = new_figure(total_width, total_height)
@@ -102,7 +100,7 @@ def panel_grid(
     for i, row in enumerate(rows):
         if row.heading:
             figure.text(
-                0.38 / total_width, (y - 0.05) / total_height, row.heading, fontsize=9.5,
+                left / total_width, (y - 0.05) / total_height, row.heading, fontsize=9.5,
                 weight="bold", va="center",
             )  # fmt: skip
         y -= headings[i] + height
@@ -113,7 +111,7 @@ def panel_grid(
             _draw(ax, panel, style, last=i == len(rows) - 1 or len(rows[i + 1].panels) <= j)
         if row.label:
             figure.text(
-                0.5 / total_width, (y + height / 2) / total_height, row.label, rotation=90,
+                0.45 / total_width, (y + height / 2) / total_height, row.label, rotation=90,
                 fontsize=8, ha="center", va="center",
             )  # fmt: skip
         y -= between
