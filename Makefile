@@ -4,13 +4,14 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: help demo test lint types check bench witness format lock clean
+.PHONY: help demo test lint types check bench results witness format lock clean
 
 help:
-	@echo "make demo    solve and draw every world, train an agent (pictures in demo/)"
+	@echo "make demo    figure 4 of the paper, with its claims checked (pictures in demo/)"
 	@echo "make test    the core tests"
 	@echo "make lint    ruff and codespell        make types   mypy, strict"
 	@echo "make check   test + lint + types       make bench   how fast planning and training are"
+	@echo "make results the whole paper, 30 seeds, and docs/results.md (half an hour)"
 	@echo "make witness which settings converge, and witnesses of the paper (20 min)"
 	@echo "make format  let ruff rewrite          make lock    renew the development lock"
 
@@ -23,7 +24,7 @@ $(READY): pyproject.toml requirements-dev.lock
 	touch $(READY)
 
 demo: $(READY)
-	$(BIN)/python examples/demo.py --out demo
+	$(BIN)/monmdp reproduce figure-4 --quick --out demo
 
 test: $(READY)
 	$(BIN)/python -m pytest -n 2
@@ -41,6 +42,13 @@ check: test lint types
 bench: $(READY)
 	$(BIN)/python benchmarks/engine.py
 	$(BIN)/python benchmarks/planning.py --million
+
+# Every experiment of the paper; what a reader wants of it goes into docs/.
+results: $(READY)
+	$(BIN)/monmdp reproduce all --out results
+	$(BIN)/monmdp reproduce figure-4 figure-6 figure-9 figure-10 --preset released --out results
+	$(BIN)/monmdp run benchmarks/findings.toml --out results
+	$(BIN)/python benchmarks/results.py results
 
 # Heavy: every setting of the paper, 30 seeds; and a comparison with the released code.
 witness: $(READY)
@@ -63,4 +71,4 @@ lock:
 	rm -rf $(VENV)-lock
 
 clean:
-	rm -rf $(VENV) demo .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) demo results .mypy_cache .ruff_cache .pytest_cache .hypothesis

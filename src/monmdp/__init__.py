@@ -22,6 +22,9 @@ if TYPE_CHECKING:
         experiment,
         monitors,
         planning,
+        results,
+        statistics,
+        suites,
         testing,
         theory,
         worlds,
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
     from monmdp.experiment import Policy, train
     from monmdp.model import MDP, Monitor, MonMDP, join
     from monmdp.planning import evaluate, solve
+    from monmdp.results import load_results
 
 __version__ = "0.1.0"
 
@@ -46,10 +50,14 @@ __all__ = [
     "evaluate",
     "experiment",
     "join",
+    "load_results",
     "make",
     "monitors",
     "planning",
+    "results",
     "solve",
+    "statistics",
+    "suites",
     "testing",
     "theory",
     "train",
@@ -60,8 +68,8 @@ register()  # so that gymnasium.make("monmdp/Bottleneck-v0") works after `import
 
 # Everything else loads when it is first asked for: compiled code and drawing take their time.
 _MODULES = (
-    "agents", "drawing", "envs", "experiment", "monitors", "planning", "testing", "theory",
-    "worlds",
+    "agents", "drawing", "envs", "experiment", "monitors", "planning", "results", "statistics",
+    "suites", "testing", "theory", "worlds",
 )  # fmt: skip
 _MODULE_OF = {
     "MDP": "model",
@@ -71,6 +79,7 @@ _MODULE_OF = {
     "Policy": "experiment",
     "evaluate": "planning",
     "join": "model",
+    "load_results": "results",
     "make": "catalogue",
     "solve": "planning",
     "train": "experiment",

@@ -52,7 +52,7 @@ Stale = Annotated[
 def reproduce(
     figures: Annotated[
         list[str],
-        typer.Argument(metavar="FIGURE...|all", help="figure-3 to figure-13, or all."),
+        typer.Argument(metavar="FIGURE...|all", help="figure-3 to figure-13 (or 3 to 13), or all."),
     ],
     seeds: SeedCount = None,
     quick: Quick = False,
@@ -264,9 +264,10 @@ def _carry_out(
 ) -> None:
     """Run what is missing, then report."""
     from monmdp.experiment.provenance import provenance
+    from monmdp.experiment.seeds import cores
     from monmdp.model.mdp import whole_number
     from monmdp.results import execute, gather, write_report
-    from monmdp.results.request import keep
+    from monmdp.results.request import keep, log_session
     from monmdp.results.runner import belongs
 
     shard = _shard(shard_text)
@@ -293,6 +294,18 @@ def _carry_out(
         raise MonMDPError(f"{error}\nwhat is finished is kept. To go on: {go_on}") from None
     seconds, cpu = time.perf_counter() - begin, time.process_time() - cpu
     _print_outcome(outcome, seconds, cpu, again)
+    if outcome.progress.done:
+        session = {
+            "ended": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+            "runs": outcome.progress.done,
+            "steps": outcome.progress.steps,
+            "wall_seconds": seconds,
+            "cpu_seconds_of_process": cpu,
+            "jobs": cores() if jobs is None else jobs,
+            "shard": shard_text,
+            "scheduler": scheduler,
+        }
+        log_session(asked, out, session)
     if shard is not None:
         left = sum(not belongs(key, shard) for key in runs)
         print(f"shard {shard_text} is done; {left:,} runs belong to other shards.")
@@ -312,7 +325,13 @@ def _shown_progress() -> Iterator[Callable[[Progress], None]]:
     def tell(progress: Progress) -> None:
         nonlocal last
         now = time.monotonic()
-        if now - last < (0.2 if terminal else INTERVAL) or not progress.done:
+        if not progress.done:
+            to_do = progress.total - progress.there
+            if to_do:
+                hint = "compiling comes first, once, half a minute"
+                print(f"{to_do:,} of {progress.total:,} runs to do; {hint}", file=sys.stderr)
+            return
+        if now - last < (0.2 if terminal else INTERVAL):
             return
         last = now
         text = _in_words(progress)
@@ -376,7 +395,7 @@ def _print_outcome(outcome: Outcome, seconds: float, cpu: float, again: str) -> 
             f"{progress.done:,} runs in {_duration(seconds)}, {progress.steps:,} steps, "
             f"{cpu:,.0f} CPU seconds of this process; {progress.there:,} were there already"
         )
-    else:
+    elif progress.total:
         print(f"all {progress.total:,} runs are there")
     redone = progress.total - progress.there - len(found.missing)
     if found.stale and not redone:

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from monmdp.drawing.curves import COLOURS, LINES
 from monmdp.drawing.picture import new_figure
 from monmdp.model.arrays import FloatArray, IntArray
@@ -14,6 +16,7 @@ from monmdp.model.arrays import FloatArray, IntArray
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
 
 PANEL = 2.05, 1.55
 """width and height of a small panel, in inches"""
@@ -81,18 +84,23 @@ def panel_grid(
     large = len(rows) == 1 and columns <= 4
     width, height = LARGE if large else PANEL
     left, right, gap = 0.95, 0.15, 0.42 if large else 0.36
-    top, below, between = 0.95, 0.95, 0.3
+    between = 0.3
     headings = [0.34 if row.heading else 0.0 for row in rows]
     total_width = max(left + columns * width + (columns - 1) * gap + right, 5.0)
+    style = _styles(rows, colours or {})
+    handles = _handles(style, rows)
+    across = _across([str(handle.get_label()) for handle in handles], total_width)
+    more = 0.2 * (-(-len(handles) // across) - 1)
+    folded = textwrap.fill(note, int(total_width * 15.5))
+    top, below = 0.95 + more, 0.7 + 0.125 * (folded.count("\n") + 1)
     heights = len(rows) * height + (len(rows) - 1) * between + sum(headings)
     total_height = top + heights + below
     figure = new_figure(total_width, total_height)
-    style = _styles(rows, colours or {})
     y = total_height - top
     for i, row in enumerate(rows):
         if row.heading:
             figure.text(
-                0.15 / total_width, (y - 0.05) / total_height, row.heading, fontsize=9.5,
+                left / total_width, (y - 0.05) / total_height, row.heading, fontsize=9.5,
                 weight="bold", va="center",
             )  # fmt: skip
         y -= headings[i] + height
@@ -103,7 +111,7 @@ def panel_grid(
             _draw(ax, panel, style, last=i == len(rows) - 1 or len(rows[i + 1].panels) <= j)
         if row.label:
             figure.text(
-                0.5 / total_width, (y + height / 2) / total_height, row.label, rotation=90,
+                0.45 / total_width, (y + height / 2) / total_height, row.label, rotation=90,
                 fontsize=8, ha="center", va="center",
             )  # fmt: skip
         y -= between
@@ -113,8 +121,10 @@ def panel_grid(
         0.5, (below - 0.42) / total_height, "training steps (×10³)", ha="center", fontsize=9
     )
     figure.text(0.15 / total_width, 1 - 0.2 / total_height, title, fontsize=11, va="center")
-    _legend(figure, style, rows, 1 - 0.48 / total_height)
-    folded = textwrap.fill(note, int(total_width * 15.5))
+    figure.legend(
+        handles=handles, loc="center", bbox_to_anchor=(0.5, 1 - (0.48 + more / 2) / total_height),
+        ncols=across, frameon=False, fontsize=8.5, handlelength=1.8,
+    )  # fmt: skip
     figure.text(0.15 / total_width, 0.06 / total_height, folded, fontsize=7, color="0.35")
     return figure
 
@@ -139,9 +149,8 @@ def _styles(rows: Sequence[RowData], colours: Mapping[str, str]) -> dict[str, di
     return styles
 
 
-def _legend(
-    figure: Figure, styles: Mapping[str, Mapping[str, Any]], rows: Sequence[RowData], y: float
-) -> None:
+def _handles(styles: Mapping[str, Mapping[str, Any]], rows: Sequence[RowData]) -> list[Line2D]:
+    """What the legend shows."""
     from matplotlib.lines import Line2D
 
     handles = [Line2D([], [], linewidth=2, label=label, **of) for label, of in styles.items()]
@@ -149,10 +158,13 @@ def _legend(
         handles.append(
             Line2D([], [], color="black", linestyle="--", linewidth=1.2, label="minimax-optimal")
         )
-    figure.legend(
-        handles=handles, loc="center", bbox_to_anchor=(0.5, y), ncols=len(handles), frameon=False,
-        fontsize=8.5, handlelength=1.8,
-    )  # fmt: skip
+    return handles
+
+
+def _across(labels: Sequence[str], width: float) -> int:
+    """How many entries of a legend stand beside each other in so many inches."""
+    longest = max((len(label) for label in labels), default=0)
+    return max(1, min(len(labels), int(width / (0.55 + 0.078 * longest))))
 
 
 def _draw(ax: Axes, panel: PanelData, styles: Mapping[str, Mapping[str, Any]], last: bool) -> None:
@@ -185,10 +197,12 @@ def _draw(ax: Axes, panel: PanelData, styles: Mapping[str, Mapping[str, Any]], l
 
 
 def _y_range(panel: PanelData) -> tuple[float, float]:
-    """A range that shows where curves go; in the first tenth they may come from far below."""
-    means = [curve.mean for curve in panel.curves]
-    low = min(float(mean[len(mean) // 10 :].min()) for mean in means)
-    high = max(float(mean.max()) for mean in means)
+    """A range that shows curves and bands; in the first tenth they may come from far below."""
+    low, high = np.inf, -np.inf
+    for curve in panel.curves:
+        half, late = np.nan_to_num(curve.half), len(curve.mean) // 10
+        low = min(low, float((curve.mean - half)[late:].min()))
+        high = max(high, float(curve.mean.max()), float((curve.mean + half)[late:].max()))
     if panel.dashed is not None:
         low, high = min(low, panel.dashed), max(high, panel.dashed)
     margin = 0.08 * max(high - low, 1e-3)

@@ -10,6 +10,7 @@ import numpy as np
 
 from monmdp.drawing import learning_curves
 from monmdp.experiment.training import Run
+from monmdp.model.arrays import IntArray
 from monmdp.planning import Solution
 from monmdp.statistics import end, half_width, mean_interval, smooth, stays_from
 
@@ -31,6 +32,11 @@ def steps_to_minimax(run: Run, episode_return: float, tolerance: float = 0.01) -
     )
     first = int(stays_from(good))
     return int(run.step[first]) if first < len(good) else None
+
+
+def is_smoothed(step: IntArray) -> bool:
+    """Return whether curves with these checkpoints are drawn smoothed; short ones would suffer."""
+    return len(step) >= SMOOTHED
 
 
 @dataclass(frozen=True)
@@ -79,7 +85,7 @@ def draw_runs(runs: Mapping[str, Sequence[Run]], solution: Solution) -> Figure:
     """
     any_runs = next(iter(runs.values()))
     settings = any_runs[0].settings
-    smoothed = len(any_runs[0].step) >= SMOOTHED
+    smoothed = is_smoothed(any_runs[0].step)
     curves = {}
     for name, of_seeds in runs.items():
         returns = np.array([run.curve["episode_return"] for run in of_seeds])

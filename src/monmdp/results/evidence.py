@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from monmdp.errors import MonMDPError
+from monmdp.experiment.summary import is_smoothed
 from monmdp.model import MonMDP
 from monmdp.model.arrays import FloatArray, IntArray
 from monmdp.planning import solve
@@ -49,7 +50,7 @@ class Aggregate:
     mean: Mapping[str, FloatArray]
     """score -> [checkpoint] mean over seeds, as it was; for the scores that are drawn"""
     half: Mapping[str, FloatArray]
-    """score -> [checkpoint] half of the 95 % interval of the smoothed mean"""
+    """score -> [checkpoint] half of the 95 % interval of the mean, smoothed as it is drawn"""
     area: FloatArray
     """[seed] mean of all tests' returns"""
     late_area: FloatArray
@@ -85,6 +86,11 @@ class Aggregate:
         """Return [checkpoint] training steps."""
         steps: IntArray = np.arange(0, self.settings["steps"], self.settings["every"])
         return steps
+
+    @property
+    def smoothed(self) -> bool:
+        """Return whether its curves are drawn smoothed, as the paper's are."""
+        return is_smoothed(self.step)
 
     @property
     def threshold(self) -> float:
@@ -153,7 +159,12 @@ def _aggregate(
         seeds=tuple(shard.seed for shard in shards),
         minimax=minimax,
         mean={name: raw[name].mean(axis=0).astype(np.float32) for name in drawn},
-        half={name: half_width(smooth(raw[name])).astype(np.float32) for name in drawn},
+        half={
+            name: half_width(smooth(raw[name]) if is_smoothed(step) else raw[name]).astype(
+                np.float32
+            )
+            for name in drawn
+        },
         area=area(raw["episode_return"]),
         late_area=area(raw["episode_return"][:, len(step) // 10 :]),
         end={name: end(raw[name]) for name in SCORES},

@@ -51,7 +51,7 @@ def draw(figure: Figure, evidence: Evidence) -> Picture:
     return drawing.panel_grid(
         _rows(figure, evidence),
         title=f"{figure.name}: {figure.title}" if figure.title else figure.name,
-        y_label=AXES[next(figure.panels()).score],
+        y_label=_y_label(figure),
         note=_note(figure, evidence),
         colours=colours(figure),
     )
@@ -76,6 +76,12 @@ def colours(figure: Figure) -> dict[str, str]:
     return result
 
 
+def _y_label(figure: Figure) -> str:
+    """What all panels show; nothing where they differ, then the rows say it."""
+    shown = {AXES[panel.score] for panel in figure.panels()}
+    return shown.pop() if len(shown) == 1 else ""
+
+
 def _rows(figure: Figure, evidence: Evidence) -> list[RowData]:
     singles = all(len(grid.rows) == 1 and len(grid.rows[0]) == 1 for grid in figure.grids)
     if singles:  # blocks of one panel stand side by side
@@ -84,14 +90,15 @@ def _rows(figure: Figure, evidence: Evidence) -> list[RowData]:
             for grid in figure.grids
         ]
         return [RowData(panels)]
-    return [row for grid in figure.grids for row in _grid(grid, evidence)]
+    mixed = not _y_label(figure)
+    return [row for grid in figure.grids for row in _grid(grid, evidence, mixed)]
 
 
-def _grid(grid: Grid, evidence: Evidence) -> list[RowData]:
+def _grid(grid: Grid, evidence: Evidence, mixed: bool) -> list[RowData]:
     return [
         RowData(
             [_panel(panel, evidence, panel.column if i == 0 else "") for panel in panels],
-            label=panels[0].row,
+            label=panels[0].row + (f"\n{AXES[panels[0].score]}" if mixed else ""),
             heading=(grid.title or "") if i == 0 else "",
         )
         for i, panels in enumerate(grid.rows)
@@ -110,7 +117,8 @@ def _panel(panel: Panel, evidence: Evidence, title: str) -> PanelData:
             missing.append(label(curve))
             continue
         minimax = of.minimax
-        mean = smooth(of.mean[panel.score].astype(np.float64))
+        mean = of.mean[panel.score].astype(np.float64)
+        mean = smooth(mean) if of.smoothed else mean
         half = of.half[panel.score].astype(np.float64)
         there.append(CurveData(label(curve), of.step, mean, half))
     return PanelData(
@@ -130,15 +138,18 @@ def _note(figure: Figure, evidence: Evidence) -> str:
         return "nothing has been run yet"
     settings = runs[0].settings
     drawn = f", {settings['episodes']} episodes a test" if settings["episodes"] else ""
+    smoothed = any(of.smoothed for of in runs)
     stale = sum(of.stale for of in {of.configuration: of for of in runs}.values())
     parts = [
-        f"mean over {_seeds(runs)} seeds; band: 95 % interval of the mean, ±1.96 sd/√n; each seed "
-        "smoothed by an exponential moving average (0.9 old, 0.1 new)",
+        f"mean over {_seeds(runs)} seeds; band: 95 % interval of the mean, ±1.96 sd/√n",
+        *(["each seed smoothed by an exponential moving average (0.9 old, 0.1 new)"] * smoothed),
         f"{settings['evaluation']} evaluation{drawn}; preset {figure.preset}",
     ]
     if any(panel.score == "episode_return" for panel in figure.panels()):
         parts.append("dashed: return of the minimax-optimal policy, computed")
         parts.append("in the first tenth of the steps curves may lie below the axis")
+    if any(panel.x_range or panel.y_range for panel in figure.panels()):
+        parts.append("where a panel is zoomed, curves may lie outside it")
     if stale:
         parts.append(f"{stale} runs were made by another version of the code")
     return "; ".join(parts)

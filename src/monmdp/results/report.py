@@ -115,11 +115,12 @@ def _profiles(table: SuiteTable) -> Any:
 
 def claims_text(claims: Sequence[Claim], about: Mapping[str, Any]) -> str:
     """Return the claims as Markdown: a table, then every check."""
-    seeds = " to ".join(str(n) for n in dict.fromkeys((about["seeds"][0], about["seeds"][-1])))
+    seeds = " to ".join(str(n) for n in dict.fromkeys((*about["seeds"][:1], *about["seeds"][-1:])))
+    each = f", {seeds} seeds each" if seeds else ""
     lines = [
         "# Claims of the paper",
         "",
-        f"Checked from {about['runs']:,} runs, {seeds} seeds each, preset {about['preset']}. "
+        f"Checked from {about['runs']:,} runs{each}, preset {about['preset']}. "
         "Intervals are of 95 %: Welch's for differences of areas, ±1.96 sd/√n for ends and visits, "
         "resampled seeds for steps-to-v.",
         "",

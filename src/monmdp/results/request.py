@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from monmdp.errors import MonMDPError
 from monmdp.files import write_whole
@@ -14,6 +15,7 @@ from monmdp.suites import Configuration, Plan, Suite, expand, paper_suite, paper
 
 FORMAT = "monmdp-request-1"
 FILE = "request.json"
+SESSIONS = "sessions.json"
 
 
 @dataclass(frozen=True)
@@ -42,9 +44,12 @@ class Asked:
 def ask_paper(
     names: Sequence[str], *, seeds: int | None = None, quick: bool = False, preset: str = "paper"
 ) -> Asked:
-    """Ask for figures of the paper, or ``all``."""
-    chosen = paper_suites() if "all" in names else list(dict.fromkeys(names))
-    suites = tuple(paper_suite(name).adapted(seeds=seeds, quick=quick) for name in chosen)
+    """Ask for figures of the paper, ``figure-4`` or ``4``, or for ``all``."""
+    names = [f"figure-{name}" if name.isdigit() else name for name in names]
+    chosen = {name: paper_suite(name) for name in names if name != "all"}
+    if "all" in names:
+        chosen = {name: paper_suite(name) for name in paper_suites()}
+    suites = tuple(suite.adapted(seeds=seeds, quick=quick) for suite in chosen.values())
     title = "all" if "all" in names else "+".join(chosen)
     return Asked(_name(title, seeds, quick, preset), suites, preset)
 
@@ -80,6 +85,22 @@ def keep(asked: Asked, results: Path) -> None:
     }
     text = json.dumps(content, indent=2, ensure_ascii=False)
     write_whole(folder / FILE, lambda file: file.write(text.encode()))
+
+
+def log_session(asked: Asked, results: Path, session: Mapping[str, Any]) -> None:
+    """Add to the list of sessions that have worked on it: when, how long, how many runs."""
+    path = asked.folder(results) / SESSIONS
+    sessions = [*read_sessions(path), dict(session)]
+    text = json.dumps(sessions, indent=2)
+    write_whole(path, lambda file: file.write(text.encode()))
+
+
+def read_sessions(path: Path) -> list[dict[str, Any]]:
+    """Return the sessions that have worked on a report; none if nothing tells of them."""
+    try:
+        return list(json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError):
+        return []
 
 
 def kept(results: Path) -> tuple[list[Asked], list[str]]:

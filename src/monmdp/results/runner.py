@@ -46,11 +46,11 @@ THREADS = 16
 CONNECTING = 10.0
 """seconds to wait for a scheduler"""
 MICROSECONDS: dict[str, tuple[float, float]] = {
-    "monitored-mbie-eb": (2.0, 0.003),
-    "known-monitor": (2.0, 0.005),
-    "mbie-eb": (2.0, 0.002),
-    "pessimistic-mbie-eb": (2.0, 0.003),
-    "directed-e2": (1.0, 0.006),
+    "monitored-mbie-eb": (1.0, 0.0040),
+    "known-monitor": (13.0, 0.0016),
+    "mbie-eb": (1.6, 0.0020),
+    "pessimistic-mbie-eb": (1.5, 0.0028),
+    "directed-e2": (0.5, 0.0055),
 }
 """agent -> CPU microseconds a step: so many, and so many more for each joint pair"""
 OTHERS = (3.0, 0.0)
@@ -126,7 +126,7 @@ def belongs(key: Key, shard: tuple[int, int] | None) -> bool:
 
 
 def execute(
-    folder: Path,
+    folder: str | os.PathLike[str],
     runs: Mapping[Key, Configuration],
     *,
     jobs: int | None = None,
@@ -146,6 +146,7 @@ def execute(
         stale: do those again that other code than today's has made.
         tell: called now and then with how far it is.
     """
+    folder = Path(folder)
     mine = {key: of for key, of in runs.items() if belongs(key, shard)}
     with locked(folder, shard) as alone:
         aside = []

@@ -59,7 +59,7 @@ class SuiteTable:
     problems: int
     rows: tuple[AgentRow, ...]
     left_out: tuple[str, ...]
-    """problems on which not all agents have the same seeds, two or more"""
+    """problems on which not all agents have the same seeds, as many as on most, two or more"""
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain Python objects, for JSON."""
@@ -86,26 +86,34 @@ class SuiteTable:
 def suite_table(figure: Figure, evidence: Evidence) -> SuiteTable | None:
     """Compare agents over the problems of a figure that all of them have learnt.
 
-    None if no agent is in all panels, or nothing is there.
+    Panels that show the same runs, whole and zoomed, are one problem. None if no agent is in all
+    panels, or nothing is there.
     """
     panels = [panel for panel in figure.panels() if panel.score == "episode_return"]
     if not panels:
         return None
     names = [label(curve) for curve in panels[0].curves]
     names = [n for n in names if all(n in map(label, panel.curves) for panel in panels)]
-    tasks: list[dict[str, Aggregate]] = []
-    left_out = []
-    for panel in panels:
-        known = {label(curve): evidence.of(curve) for curve in panel.curves}
-        runs = {name: of for name in names if (of := known[name]) is not None}
-        shown = f"{panel.row} / {panel.column}"
-        same = len(runs) == len(names) and len({of.seeds for of in runs.values()}) == 1
-        if same and all(len(of.seeds) > 1 for of in runs.values()):
-            tasks.append(runs)
-        else:
-            left_out.append(shown)
-    if not names or not tasks or len({len(t[names[0]].seeds) for t in tasks}) > 1:
+    if not names:
         return None
+    problems: dict[tuple[str, ...], str] = {}
+    for panel in panels:
+        ids = {label(curve): curve.configuration for curve in panel.curves}
+        problems.setdefault(tuple(ids[name] for name in names), f"{panel.row} / {panel.column}")
+    complete: dict[tuple[str, ...], dict[str, Aggregate]] = {}
+    for ids_of in problems:
+        found = [evidence.aggregates.get(of) for of in ids_of]
+        runs = {name: of for name, of in zip(names, found, strict=True) if of is not None}
+        seeds = {of.seeds for of in runs.values()}
+        if len(runs) == len(names) and len(seeds) == 1 and len(seeds.pop()) > 1:
+            complete[ids_of] = runs
+    sizes = [len(runs[names[0]].seeds) for runs in complete.values()]
+    if not sizes:
+        return None
+    usual = max(sizes, key=lambda n: (sizes.count(n), n))
+    kept = {of: runs for of, runs in complete.items() if len(runs[names[0]].seeds) == usual}
+    tasks = list(kept.values())
+    left_out = [shown for of, shown in problems.items() if of not in kept]
     rows = []
     reference = np.array([task[names[0]].area for task in tasks]).T
     for name in names:

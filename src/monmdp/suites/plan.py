@@ -291,9 +291,10 @@ class _Expansion:
                 continue
             self.configurations.setdefault(found.id, made)
             curves.append(Curve(agent.shown_as, agent.name, found.id, chosen))
-        of_world = [f"{key}={value}" for key, value in world.parameters.items()]
-        of_monitor = [f"{key}={value}" for key, value in monitor.parameters.items()]
-        changed = [f"{key}={value}" for key, value in override.items()]
+        of_world, of_monitor, changed = (
+            [key if value is True else f"{key}={value}" for key, value in given.items()]
+            for given in (world.parameters, monitor.parameters, override)
+        )
         shown = [] if rho is None else [f"{100 * rho:g} %"]
         return Panel(
             row=" ".join([world.shown_as, *of_world, *shown, *changed]),

@@ -1,0 +1,65 @@
+"""What docs/results.md shows is what the committed summaries say, made by today's code."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from pathlib import Path
+
+import pytest
+
+from monmdp import agents
+from monmdp.experiment.provenance import kernel_hash
+from monmdp.results import check_claims, evidence
+
+ROOT = Path(__file__).parent.parent
+PLACE = ROOT / "docs" / "results"
+PRESETS = ("paper", "released")
+
+
+@pytest.fixture(scope="module")
+def known():
+    return {preset: evidence.load(PLACE / f"{preset}.parquet") for preset in PRESETS}
+
+
+def test_the_page_is_made_from_the_summaries():
+    spec = importlib.util.spec_from_file_location("results_page", ROOT / "benchmarks/results.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    assert (ROOT / "docs/results.md").read_text(encoding="utf-8") == module.page(PLACE)
+
+
+def test_the_summaries_are_small():
+    sizes = {path.name: path.stat().st_size for path in PLACE.iterdir()}
+    assert sum(size for name, size in sizes.items() if name.endswith(".parquet")) <= 2_000_000
+    assert sum(sizes.values()) <= 5_000_000
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_the_published_runs_are_made_by_todays_code(known, preset):
+    of_agent = {}
+    for runs in known[preset].aggregates.values():
+        of_agent.setdefault(runs.settings["agent"], set()).update(runs.kernels)
+        assert len(runs.seeds) == 30
+        assert runs.stale == 0
+    assert {"monitored-mbie-eb", "known-monitor", "directed-e2"} <= set(of_agent)
+    for name, hashes in of_agent.items():
+        config = agents.paper_config(name, "bottleneck", "ask")
+        assert hashes == {kernel_hash(config)}, f"{name}: make results renews docs/results.md"
+
+
+def test_the_whole_paper_takes_at_most_5400_cpu_seconds(known):
+    runs = known["paper"].aggregates.values()
+    assert sum(len(of.seeds) for of in runs) == 6000
+    assert sum(of.cpu_seconds for of in runs) <= 5400
+    about = json.loads((PLACE / "paper.json").read_text())
+    assert about["cpu_seconds"] == pytest.approx(sum(of.cpu_seconds for of in runs))
+
+
+def test_all_nine_claims_are_decided_from_all_figures(known):
+    claims = check_claims(known["paper"])
+    assert [claim.name for claim in claims] == [f"C{i}" for i in range(1, 10)]
+    for claim in claims:
+        for part in claim.parts:
+            assert part.checks
+            assert all(check.interval is not None for check in part.checks)
