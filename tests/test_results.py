@@ -313,9 +313,7 @@ def test_a_runner_killed_twenty_times_loses_nothing_and_does_nothing_twice(comma
         report = json.loads(out)["reports"][0]
         assert (report["there"], report["damaged"]) == (counts[-1], [])
     undisturbed = Path("undisturbed")
-    code, _, err = command("run", suite, "--out", undisturbed)
-    assert code == 0
-    assert err == "" or "/600 runs  " in err
+    assert command("run", suite, "--out", undisturbed)[0] == 0
     for folder in folders:
         before = stamps(folder)
         code, out, _ = command("run", suite, "--out", folder)
@@ -1114,7 +1112,8 @@ def test_progress_is_told_line_by_line_where_there_is_no_terminal(small, command
     monkeypatch.setattr("monmdp.cli.results.time.monotonic", lambda: next(clock))
     code, _, err = command("run", small / "small.toml", "--out", "here", "--jobs", 1)
     assert code == 0
-    lines = err.splitlines()
+    first, *lines = err.splitlines()
+    assert first.startswith("24 of 24 runs to do")
     assert len(lines) > 2
     for line in lines:
         assert "/24 runs  " in line
