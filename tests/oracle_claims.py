@@ -5,12 +5,14 @@ or None for inconclusive; a part is a dict from setting to check; a claim is a l
 order in which its sentence makes them. Settings are (world, monitor, ρ, solvable).
 """
 
+import functools
 import math
 
 import numpy as np
 import pandas as pd
 
 ENOUGH = 30
+FEWEST = 5
 LAST = 10
 MARGIN = 0.05
 ABOUT = (0.2, 0.4)
@@ -159,10 +161,26 @@ def bounds(values, *runs):
 MISSING = (None, math.nan, math.nan, math.nan)
 
 
+def undecided_by_few(check):
+    """Fewer than five seeds decide nothing."""
+
+    def size(x):
+        if isinstance(x, list | tuple):
+            return min(map(size, x), default=math.inf)
+        return x.n if isinstance(x, Steps) else len(x) if isinstance(x, np.ndarray) else math.inf
+
+    @functools.wraps(check)
+    def checked(*samples):
+        holds, *interval = check(*samples)
+        return (holds if size(samples) >= FEWEST else None), *interval
+
+    return checked
+
+
 def above_zero(interval, n):
     """Lies above 0."""
     _, low, high = interval
-    if math.isnan(low):
+    if math.isnan(low) or n < FEWEST:
         return None
     if low > 0:
         return True
@@ -173,7 +191,7 @@ def above_zero(interval, n):
 
 def contains_zero(interval, n):
     _, low, high = interval
-    if math.isnan(low):
+    if math.isnan(low) or n < FEWEST:
         return None
     if low > 0 or high < 0:
         return False
@@ -182,19 +200,21 @@ def contains_zero(interval, n):
 
 def not_below_zero(interval, n):
     _, low, high = interval
-    if math.isnan(low):
+    if math.isnan(low) or n < FEWEST:
         return None
     if high < 0:
         return False
     return True if low > 0 or n >= ENOUGH else None
 
 
+@undecided_by_few
 def compared(rule, a, b):
     """Of two samples, by Welch's interval of the difference of their means."""
     interval = contrast([(1, a), (-1, b)])
     return rule(interval, min(len(a), len(b))), *interval
 
 
+@undecided_by_few
 def within(x, v):
     estimate, low, high = normal(x)
     edge = MARGIN * max(1, abs(v))
@@ -206,6 +226,7 @@ def within(x, v):
     return holds, estimate, low, high
 
 
+@undecided_by_few
 def below(x, v):
     estimate, low, high = normal(x)
     edge = v - MARGIN * max(1, abs(v))
@@ -217,6 +238,7 @@ def below(x, v):
     return holds, estimate, low, high
 
 
+@undecided_by_few
 def loses_more(quads):
     """Of areas (rival before, rival after, ours before, ours after), on average over several."""
     terms = [
@@ -228,6 +250,7 @@ def loses_more(quads):
     return above_zero(interval, min(len(x) for _, x in terms)), *interval
 
 
+@undecided_by_few
 def later(slow, fast):
     """Steps-to-v are more, on average over several problems."""
     estimate = float(np.mean([x.steps for x in slow]) - np.mean([x.steps for x in fast]))
@@ -243,6 +266,7 @@ def later(slow, fast):
     return holds, estimate, low, high
 
 
+@undecided_by_few
 def saving(known, unknown):
     """The share of steps saved is about 30 %."""
     estimate = 1 - known.steps / max(unknown.steps, 1)
@@ -255,6 +279,7 @@ def saving(known, unknown):
     return holds, estimate, low, high
 
 
+@undecided_by_few
 def similar(one, other):
     """The ratio of steps is between 2/3 and 3/2."""
     estimate = max(one.steps, 1) / max(other.steps, 1)
@@ -361,7 +386,8 @@ class Claims:
         x = self.end(c, RIVAL, column="bottom_visits")
         if x is not None:
             _, low, high = interval = normal(x)
-            kept = (True if low > MARGIN else False if high <= MARGIN else None), *interval
+            holds = True if low > MARGIN else False if high <= MARGIN else None
+            kept = (holds if len(x) >= FEWEST else None), *interval
         return [start, *ours, {c: kept}]
 
     def quad(self, before, after):

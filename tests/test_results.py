@@ -687,12 +687,11 @@ def test_load_results_warns_of_damaged_files_and_skips_them(copy):
         assert any(str(path) in line for line in named)
 
 
-def test_redraw_and_verify_name_a_damaged_run_in_one_line(copy, command):
+def test_redraw_leaves_a_damaged_run_out_and_verify_names_it(copy, command):
     path = shards(copy)[0]
     path.write_bytes(path.read_bytes()[:-1])
-    code, _, err = command("redraw", copy)
-    assert code == 2
-    assert err.startswith(f"error: {path}: damaged")
+    assert command("redraw", copy)[0] == 0
+    assert sum(len(of.seeds) for of in gathered(copy).aggregates.values()) == 23
     code, out, _ = command("verify", copy, "--sample", 24)
     assert code == 1
     assert "23 of 24 runs are the same to the byte" in out

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
@@ -23,7 +24,7 @@ from monmdp.experiment.summary import is_smoothed
 from monmdp.model import MonMDP
 from monmdp.model.arrays import FloatArray, IntArray
 from monmdp.planning import solve
-from monmdp.results.sealed import read_sealed, write_sealed
+from monmdp.results.sealed import DamagedError, read_sealed, write_sealed
 from monmdp.results.store import Shard, read_shard, shard_path
 from monmdp.statistics import area, end, half_width, smooth, steps_to, steps_to_v_bootstrap
 from monmdp.suites import Configuration, Curve, Figure, Grid, Panel, Plan, resolve
@@ -127,9 +128,8 @@ def gather(folder: Path, plans: Sequence[Plan], made: Mapping[str, Any]) -> Evid
     for name, (configuration, seeds, scores) in asked.items():
         shards = []
         for seed in sorted(seeds):
-            path = shard_path(folder, name, seed)
-            if path.exists():
-                shards.append(read_shard(path))
+            with suppress(FileNotFoundError, DamagedError):  # damaged is as good as missing
+                shards.append(read_shard(shard_path(folder, name, seed)))
         if shards:
             aggregates[name] = _aggregate(configuration, shards, tuple(scores))
     return Evidence(tuple(plan.figure for plan in plans), aggregates, made)

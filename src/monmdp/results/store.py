@@ -263,9 +263,9 @@ def _hold(handle: Any, folder: Path, shard: tuple[int, int] | None, what: str = 
 def load_results(folder: str | os.PathLike[str]) -> pd.DataFrame:
     """Return all runs in a folder as one tidy table: a row for each run and checkpoint.
 
-    Columns: world, monitor, agent, parameters of the problem (``world.key``, ``monitor.key``) and
-    of the agent (``agent.key``) that differ between runs, configuration, seed, step, the scores and
-    counters. Files that are no runs are skipped with a warning.
+    Columns: world, monitor, agent, parameters of the problem (``world.key``, ``monitor.key``) that
+    make a difference, those of agents (``agent.key``) that differ between runs, configuration,
+    seed, step, the scores and counters. Files that are no runs are skipped with a warning.
     """
     import warnings
 
@@ -292,8 +292,7 @@ def load_results(folder: str | os.PathLike[str]) -> pd.DataFrame:
     if not frames:
         raise MonMDPError(f"{folder}: there are no results here")
     runs = pd.DataFrame(described)
-    always = {"world", "monitor", "agent", "evaluation", "configuration", "seed"}
-    same = [c for c in runs if c not in always and runs[c].nunique(dropna=False) == 1]
+    same = [c for c in runs if c.startswith("agent.") and runs[c].nunique(dropna=False) == 1]
     runs = runs.drop(columns=same)
     for name in runs.columns:
         if runs[name].dtype == object or runs[name].dtype.kind not in "iufb":
