@@ -7,6 +7,7 @@ import shlex
 import sys
 import textwrap
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,7 +19,7 @@ from monmdp.cli.app import AsJson, app, print_table, stoppable
 from monmdp.errors import MonMDPError
 
 if TYPE_CHECKING:
-    from monmdp.results import Outcome, Progress, Report
+    from monmdp.results import Evidence, Outcome, Progress, Report
     from monmdp.results.request import Asked
 
 INTERVAL = 10.0
@@ -203,8 +204,7 @@ def redraw(
     ] = None,
 ) -> None:
     """Draw figures and check claims again, from runs or from their summary; trains nothing."""
-    from monmdp.experiment.provenance import provenance
-    from monmdp.results import gather, write_report
+    from monmdp.results import write_report
     from monmdp.results.evidence import load
     from monmdp.results.request import kept
 
@@ -215,13 +215,26 @@ def redraw(
             print(f"unreadable request: {line}", file=sys.stderr)
         for asked in everything:
             place = asked.folder(path) if out is None else out / asked.name
-            _print_report(write_report(place, gather(path, asked.plans, provenance())))
+            _print_report(write_report(place, _gathered(asked, path)))
         return
     evidence = load(path)
     _print_report(write_report(path.with_suffix("") if out is None else out, evidence))
 
 
 # ---- what the commands share ----------------------------------------------------------------
+
+
+def _gathered(asked: Asked, folder: Path) -> Evidence:
+    """Sum up runs; those that are damaged are named and left out."""
+    from monmdp.experiment.provenance import provenance
+    from monmdp.results import gather
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        evidence = gather(folder, asked.plans, provenance())
+    for warning in caught:
+        print(f"left out: {warning.message}", file=sys.stderr)
+    return evidence
 
 
 def _seeds(seeds: int | None) -> int | None:
@@ -263,10 +276,9 @@ def _carry_out(
     again: str,
 ) -> None:
     """Run what is missing, then report."""
-    from monmdp.experiment.provenance import provenance
     from monmdp.experiment.seeds import cores
     from monmdp.model.mdp import whole_number
-    from monmdp.results import execute, gather, write_report
+    from monmdp.results import execute, write_report
     from monmdp.results.request import keep, log_session
     from monmdp.results.runner import belongs
 
@@ -311,7 +323,7 @@ def _carry_out(
         print(f"shard {shard_text} is done; {left:,} runs belong to other shards.")
         print(f"When all are done (copied together, if need be): {again}")
     else:
-        _print_report(write_report(asked.folder(out), gather(out, asked.plans, provenance())))
+        _print_report(write_report(asked.folder(out), _gathered(asked, out)))
     if outcome.failures:
         raise typer.Exit(1)
 

@@ -101,7 +101,8 @@ def _essence(function: Callable[..., Any]) -> str:
         elif not (begins and kind == tokenize.STRING):  # a statement of its own: a docstring
             words.append(word)
             begins = False
-    return "".join(words)
+    # Newer Pythons split strings with braces into parts, without the spaces between these.
+    return "".join("".join(words).split())
 
 
 @cache

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
@@ -128,8 +128,12 @@ def gather(folder: Path, plans: Sequence[Plan], made: Mapping[str, Any]) -> Evid
     for name, (configuration, seeds, scores) in asked.items():
         shards = []
         for seed in sorted(seeds):
-            with suppress(FileNotFoundError, DamagedError):  # damaged is as good as missing
+            try:
                 shards.append(read_shard(shard_path(folder, name, seed)))
+            except FileNotFoundError:
+                continue
+            except DamagedError as error:  # as good as missing
+                warnings.warn(str(error), stacklevel=2)
         if shards:
             aggregates[name] = _aggregate(configuration, shards, tuple(scores))
     return Evidence(tuple(plan.figure for plan in plans), aggregates, made)
