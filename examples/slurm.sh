@@ -17,7 +17,7 @@ figures=("${@:2}")
 [ ${#figures[@]} -gt 0 ] || figures=(all)
 
 # Compiled code is kept in a folder that every task may write to.
-export NUMBA_CACHE_DIR=${NUMBA_CACHE_DIR:-${TMPDIR:-/tmp}/monmdp-numba-$USER}
+export NUMBA_CACHE_DIR=${NUMBA_CACHE_DIR:-${TMPDIR:-/tmp}/monmdp-numba-$(id -u)}
 
 exec monmdp reproduce "${figures[@]}" --out "$folder" \
     --shard "$SLURM_ARRAY_TASK_ID/$SLURM_ARRAY_TASK_COUNT"

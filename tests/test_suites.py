@@ -77,7 +77,7 @@ def test_every_wrong_key_and_value_is_reported_at_once_with_its_path(command):
         "every:": "got 0",
         "seeds:": "a seed is there twice",
         "quick.seed: no such key": "did you mean 'seeds'?",
-        "quick.seeds:": "required",
+        "quick.seeds:": "is missing",
         "experiment[0].worlds[0]": "unknown world 'lop'; did you mean 'loop'?",
         "experiment[0].worlds[1]:": "one_wax",
         "experiment[0].monitors[1]:": "rho",
@@ -85,7 +85,7 @@ def test_every_wrong_key_and_value_is_reported_at_once_with_its_path(command):
         "experiment[0].rho[1]:": "got 1.5",
         "experiment[0].evaluation:": "got 'exat'",
         "experiment[0].gama: no such key": "did you mean 'gamma'?",
-        "experiment[1].worlds:": "got []",
+        "experiment[1].worlds:": "must not be empty",
         "experiment[1].x_range:": "the first must be less than the second",
         "experiment[1].quick.world: no such key": "did you mean 'worlds'?",
     }

@@ -26,10 +26,11 @@ INTERVAL = 10.0
 """seconds between two lines of progress where the output is no terminal"""
 
 SeedCount = Annotated[
-    int | None, typer.Option("--seeds", help="How many seeds.", show_default="30, as the paper")
+    int | None, typer.Option("--seeds", help="How many seeds.", show_default="what the suite says")
 ]
 Quick = Annotated[
-    bool, typer.Option(help="Fewer seeds, fewer settings of figure 6; no shorter training.")
+    bool,
+    typer.Option(help="Fewer seeds and settings, as the suite has it; no shorter training."),
 ]
 Preset = Annotated[
     str, typer.Option(help="paper, or released: the options of the authors' released code.")
@@ -184,7 +185,7 @@ def verify(
         differing += not result.same
         print(f"{'same     ' if result.same else 'DIFFERENT'}  {result.path}  {result.remark}")
     if not checked:
-        raise MonMDPError(f"{folder}: there are no runs to verify")
+        raise MonMDPError(f"{folder}: there are no runs that a report here has asked for")
     print(f"{checked - differing} of {checked} runs are the same to the byte")
     if differing:
         raise typer.Exit(1)
@@ -207,13 +208,21 @@ def redraw(
     from monmdp.results import write_report
     from monmdp.results.evidence import load
     from monmdp.results.request import kept
+    from monmdp.results.store import shard_path
 
     if path.is_dir():
         _demand_results(path)
         everything, unreadable = kept(path)
         for line in unreadable:
             print(f"unreadable request: {line}", file=sys.stderr)
+        if unreadable:
+            print("(a suite with a module of yours is read in the folder where that is)")
+        if not everything:
+            raise MonMDPError(f"{path}: nothing to draw, no report was asked for here")
         for asked in everything:
+            runs = asked.runs()
+            there = sum(shard_path(path, *key).exists() for key in runs)
+            print(f"{asked.name}: {there:,} of {len(runs):,} runs are there")
             place = asked.folder(path) if out is None else out / asked.name
             _print_report(write_report(place, _gathered(asked, path)))
         return
@@ -289,7 +298,9 @@ def _carry_out(
     if dry_run:
         _print_plan(asked, out, jobs, shard)
         return
-    keep(asked, out)
+    if keep(asked, out):
+        folder = asked.folder(out)
+        print(f"{folder} was the report of another suite of this name; its runs stay, it goes")
     options = {"--jobs": jobs, "--shard": shard_text, "--scheduler": scheduler}
     words = [f"{key} {value}" for key, value in options.items() if value is not None]
     go_on = " ".join([again, *words, *(["--stale"] if stale else [])])
@@ -340,7 +351,7 @@ def _shown_progress() -> Iterator[Callable[[Progress], None]]:
         if not progress.done:
             to_do = progress.total - progress.there
             if to_do:
-                hint = "compiling comes first, once, half a minute"
+                hint = "the first time, compiling takes half a minute"
                 print(f"{to_do:,} of {progress.total:,} runs to do; {hint}", file=sys.stderr)
             return
         if now - last < (0.2 if terminal else INTERVAL):
@@ -358,7 +369,7 @@ def _shown_progress() -> Iterator[Callable[[Progress], None]]:
 
 
 def _in_words(progress: Progress) -> str:
-    left = progress.seconds_left
+    left = progress.seconds_left if progress.seconds > 5 else None
     rate = progress.steps / max(progress.seconds, 1e-9)
     shown = "" if left is None else f"  {_duration(left)} left"
     done = progress.there + progress.done
@@ -405,7 +416,8 @@ def _print_outcome(outcome: Outcome, seconds: float, cpu: float, again: str) -> 
     if progress.done:
         print(
             f"{progress.done:,} runs in {_duration(seconds)}, {progress.steps:,} steps, "
-            f"{cpu:,.0f} CPU seconds of this process; {progress.there:,} were there already"
+            f"{cpu:,.0f} CPU seconds with compiling and writing; {progress.there:,} were there "
+            "already"
         )
     elif progress.total:
         print(f"all {progress.total:,} runs are there")

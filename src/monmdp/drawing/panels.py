@@ -110,8 +110,9 @@ def panel_grid(
             ax = figure.add_axes(place)
             _draw(ax, panel, style, last=i == len(rows) - 1 or len(rows[i + 1].panels) <= j)
         if row.label:
+            x = 0.36 if "\n" in row.label else 0.45
             figure.text(
-                0.45 / total_width, (y + height / 2) / total_height, row.label, rotation=90,
+                x / total_width, (y + height / 2) / total_height, row.label, rotation=90,
                 fontsize=8, ha="center", va="center",
             )  # fmt: skip
         y -= between
@@ -168,13 +169,14 @@ def _across(labels: Sequence[str], width: float) -> int:
 
 
 def _draw(ax: Axes, panel: PanelData, styles: Mapping[str, Mapping[str, Any]], last: bool) -> None:
+    """Draw curves, each thinner than the one before: where they meet all can be seen."""
     from matplotlib.ticker import MaxNLocator
 
-    for curve in panel.curves:
+    for i, curve in enumerate(panel.curves):
         of, x = styles[curve.label], curve.step / 1000
         lower, upper = curve.mean - curve.half, curve.mean + curve.half
         ax.fill_between(x, lower, upper, color=of["color"], alpha=0.25, linewidth=0)
-        ax.plot(x, curve.mean, linewidth=1.4, **of)
+        ax.plot(x, curve.mean, linewidth=max(2.2 - 0.5 * i, 1.0), **of)
     if panel.dashed is not None:
         ax.axhline(panel.dashed, color="black", linestyle="--", linewidth=1.0, zorder=1.5)
     if panel.missing:
@@ -191,6 +193,7 @@ def _draw(ax: Axes, panel: PanelData, styles: Mapping[str, Mapping[str, Any]], l
     ax.tick_params(labelsize=7, pad=2, labelbottom=True)
     ax.xaxis.set_major_locator(MaxNLocator(5))
     ax.yaxis.set_major_locator(MaxNLocator(5))
+    ax.ticklabel_format(axis="y", useOffset=False)
     if not last:
         ax.tick_params(labelbottom=panel.x_range is not None)
     ax.spines[["top", "right"]].set_visible(False)
@@ -205,7 +208,10 @@ def _y_range(panel: PanelData) -> tuple[float, float]:
         high = max(high, float(curve.mean.max()), float((curve.mean + half)[late:].max()))
     if panel.dashed is not None:
         low, high = min(low, panel.dashed), max(high, panel.dashed)
-    margin = 0.08 * max(high - low, 1e-3)
+    # A range of its own for what does not change would show nothing but rounding.
+    least = 0.1 * max(1.0, abs(low), abs(high))
+    spare = max(0.0, least - (high - low)) / 2
+    margin = 0.08 * max(high - low, least) + spare
     return low - margin, high + margin
 
 

@@ -204,7 +204,7 @@ def _problems(block: Block) -> list[tuple[str, str, dict[str, Any]]]:
     """World, monitor and parameters of the panels of a block."""
     return [
         (
-            world.shown_as,
+            world.name,
             monitor.name,
             {f"world.{key}": value for key, value in world.parameters.items()}
             | {f"monitor.{key}": value for key, value in monitor.parameters.items()}
@@ -273,6 +273,8 @@ def _made(
 
 
 def _span(interval: Interval, form: str = "+.4g") -> str:
+    if np.isnan(interval.low):
+        return f"{interval.estimate:{form}}"
     estimate, low, high = (f"{x:{form}}" for x in interval)
     return f"{estimate} [{low}, {high}]"
 
@@ -305,7 +307,9 @@ def _compared(
 
     def judge(a: Aggregate, b: Aggregate) -> tuple[str, Interval, Verdict]:
         interval = welch(a.area, b.area)
-        return f"area {_span(interval)}", interval, rule(interval, _enough(a, b))
+        means = f"areas {a.area.mean():.4g} and {b.area.mean():.4g}"
+        words = f"{means}, the first larger by {_span(interval)}"
+        return words, interval, rule(interval, _enough(a, b))
 
     return _made(setting, (ours, theirs), judge)
 

@@ -52,6 +52,8 @@ class Aggregate:
     """score -> [checkpoint] mean over seeds, as it was; for the scores that are drawn"""
     half: Mapping[str, FloatArray]
     """score -> [checkpoint] half of the 95 % interval of the mean, smoothed as it is drawn"""
+    smoothed: bool
+    """whether its curves are drawn smoothed, as the paper's are"""
     area: FloatArray
     """[seed] mean of all tests' returns"""
     late_area: FloatArray
@@ -89,11 +91,6 @@ class Aggregate:
         return steps
 
     @property
-    def smoothed(self) -> bool:
-        """Return whether its curves are drawn smoothed, as the paper's are."""
-        return is_smoothed(self.step)
-
-    @property
     def threshold(self) -> float:
         """Return what counts as being at V, from below."""
         return self.minimax - AT * max(1.0, abs(self.minimax))
@@ -117,6 +114,7 @@ class Evidence:
 def gather(folder: Path, plans: Sequence[Plan], made: Mapping[str, Any]) -> Evidence:
     """Sum up the runs in a folder; of a configuration the seeds that are there and asked for."""
     asked: dict[str, tuple[Configuration, dict[int, None], dict[str, None]]] = {}
+    smoothing: dict[str, bool | None] = {}
     for plan in plans:
         for panel in plan.figure.panels():
             for curve in panel.curves:
@@ -124,6 +122,7 @@ def gather(folder: Path, plans: Sequence[Plan], made: Mapping[str, Any]) -> Evid
                 _, seeds, scores = asked.setdefault(curve.configuration, (configuration, {}, {}))
                 seeds |= dict.fromkeys(curve.seeds)
                 scores[panel.score] = None
+                smoothing.setdefault(curve.configuration, plan.figure.smooth)
     aggregates = {}
     for name, (configuration, seeds, scores) in asked.items():
         shards = []
@@ -135,14 +134,18 @@ def gather(folder: Path, plans: Sequence[Plan], made: Mapping[str, Any]) -> Evid
             except DamagedError as error:  # as good as missing
                 warnings.warn(str(error), stacklevel=2)
         if shards:
-            aggregates[name] = _aggregate(configuration, shards, tuple(scores))
+            aggregates[name] = _aggregate(configuration, shards, tuple(scores), smoothing[name])
     return Evidence(tuple(plan.figure for plan in plans), aggregates, made)
 
 
 def _aggregate(
-    configuration: Configuration, shards: Sequence[Shard], drawn: Iterable[str]
+    configuration: Configuration,
+    shards: Sequence[Shard],
+    drawn: Iterable[str],
+    smoothing: bool | None = None,
 ) -> Aggregate:
     found = resolve(configuration)
+    smoothed = is_smoothed(shards[0].step) if smoothing is None else smoothing
     minimax = _minimax(_problem_of(configuration), found.settings["gamma"])
     raw = {
         name: np.array([shard.curve[name] for shard in shards])
@@ -163,12 +166,8 @@ def _aggregate(
         seeds=tuple(shard.seed for shard in shards),
         minimax=minimax,
         mean={name: raw[name].mean(axis=0).astype(np.float32) for name in drawn},
-        half={
-            name: half_width(smooth(raw[name]) if is_smoothed(step) else raw[name]).astype(
-                np.float32
-            )
-            for name in drawn
-        },
+        half={name: _half(raw[name], smoothed) for name in drawn},
+        smoothed=smoothed,
         area=area(raw["episode_return"]),
         late_area=area(raw["episode_return"][:, len(step) // 10 :]),
         end={name: end(raw[name]) for name in SCORES},
@@ -186,6 +185,10 @@ def _aggregate(
         kernels=tuple(sorted(set(kernels))),
         stale=sum(kernel != found.kernel for kernel in kernels),
     )
+
+
+def _half(curves: FloatArray, smoothed: bool) -> FloatArray:
+    return half_width(smooth(curves) if smoothed else curves).astype(np.float32)
 
 
 @cache
@@ -219,6 +222,7 @@ def save(evidence: Evidence, path: str | os.PathLike[str]) -> None:
             "settings": json.dumps(of.settings),
             "seeds": list(of.seeds),
             "minimax": of.minimax,
+            "smoothed": of.smoothed,
             "area": of.area,
             "late_area": of.late_area,
             "steps_to_optimal": of.steps_to_optimal,
@@ -244,7 +248,7 @@ def save(evidence: Evidence, path: str | os.PathLike[str]) -> None:
     }
     kinds = {
         "configuration": pa.string(), "settings": pa.string(), "seeds": pa.list_(pa.int64()),
-        "minimax": pa.float64(),
+        "minimax": pa.float64(), "smoothed": pa.bool_(),
         "steps_to_optimal": pa.list_(pa.int32()), "optimal": pa.list_(pa.bool_()),
         "steps_to_v": pa.int64(), "reaches_v": pa.bool_(), "steps_to_v_drawn": pa.int64(),
         "steps_to_v_resampled": pa.list_(pa.int32()), "wall_seconds": pa.float64(),
@@ -284,6 +288,7 @@ def _read(row: Mapping[str, Any]) -> Aggregate:
         minimax=row["minimax"],
         mean=by_score("mean", np.float32),
         half=by_score("half", np.float32),
+        smoothed=row["smoothed"],
         area=np.array(row["area"]),
         late_area=np.array(row["late_area"]),
         end=by_score("end", np.float64),
@@ -311,7 +316,15 @@ def _figure(data: Mapping[str, Any]) -> Figure:
         for grid in data["grids"]
     )
     maps, graphs = (tuple((name, of) for name, of in data[key]) for key in ("maps", "graphs"))
-    return Figure(data["name"], data["title"], data["preset"], grids, maps, graphs)
+    return Figure(
+        name=data["name"],
+        title=data["title"],
+        preset=data["preset"],
+        grids=grids,
+        maps=maps,
+        graphs=graphs,
+        smooth=data["smooth"],
+    )
 
 
 def _panel(data: Mapping[str, Any]) -> Panel:

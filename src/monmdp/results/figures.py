@@ -35,8 +35,8 @@ COLOURS = {
 """green, orange and purple are the paper's"""
 AXES = {
     "episode_return": "discounted test return",
-    "goal_visits": "visits a test episode",
-    "bottom_visits": "visits a test episode",
+    "goal_visits": "visits to the goal",
+    "bottom_visits": "visits to ⊥",
 }
 
 
@@ -78,8 +78,10 @@ def colours(figure: Figure) -> dict[str, str]:
 
 def _y_label(figure: Figure) -> str:
     """What all panels show; nothing where they differ, then the rows say it."""
-    shown = {AXES[panel.score] for panel in figure.panels()}
-    return shown.pop() if len(shown) == 1 else ""
+    scores = {panel.score for panel in figure.panels()}
+    if "episode_return" in scores:
+        return AXES["episode_return"] if len(scores) == 1 else ""
+    return f"{AXES[scores.pop()]} a test episode" if len(scores) == 1 else "visits a test episode"
 
 
 def _rows(figure: Figure, evidence: Evidence) -> list[RowData]:
@@ -141,7 +143,7 @@ def _note(figure: Figure, evidence: Evidence) -> str:
     smoothed = any(of.smoothed for of in runs)
     stale = sum(of.stale for of in {of.configuration: of for of in runs}.values())
     parts = [
-        f"mean over {_seeds(runs)} seeds; band: 95 % interval of the mean, ±1.96 sd/√n",
+        _averaged(figure, runs),
         *(["each seed smoothed by an exponential moving average (0.9 old, 0.1 new)"] * smoothed),
         f"{settings['evaluation']} evaluation{drawn}; preset {figure.preset}",
     ]
@@ -155,9 +157,15 @@ def _note(figure: Figure, evidence: Evidence) -> str:
     return "; ".join(parts)
 
 
-def _seeds(runs: Sequence[Aggregate]) -> str:
+def _averaged(figure: Figure, runs: Sequence[Aggregate]) -> str:
+    """How many seeds, of how many that were asked for, and what the band is."""
     counts = sorted({len(of.seeds) for of in runs})
-    return f"n = {counts[0]}" if len(counts) == 1 else f"n = {counts[0]} to {counts[-1]}"
+    n = f"n = {counts[0]}" + (f" to {counts[-1]}" if len(counts) > 1 else "")
+    asked = max(len(curve.seeds) for curve in figure.curves())
+    of_asked = f" of {asked}" if counts[0] < asked else ""
+    if counts[-1] == 1:
+        return f"{n} seed{of_asked}"
+    return f"mean over {n}{of_asked} seeds; band: 95 % interval of the mean, ±1.96 sd/√n"
 
 
 def draw_profiles(

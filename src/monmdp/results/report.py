@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import isnan
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,6 @@ from monmdp.results.tables import (
     THRESHOLDS,
     SuiteTable,
     cpu_seconds,
-    end_interval,
     suite_table,
 )
 from monmdp.statistics import Interval, mean_interval, median_time
@@ -154,9 +154,23 @@ def claims_table(claims: Sequence[Claim]) -> list[str]:
     return lines
 
 
+TERMS = (
+    "# Statistics",
+    "",
+    "Intervals are of 95 %. *End*: a run's mean of its last ten tests. *Area*: its mean of all "
+    "tests, which says how high the learning curve lies. *v*: return of an episode of the "
+    "minimax-optimal policy, computed. *Optimal*: runs whose test policy, evaluated exactly, comes "
+    "within 1 % of v and stays there; *steps to 1 %*: when (Kaplan-Meier median; *never*: not half "
+    "of the runs). *Steps-to-v*: when the mean over seeds comes within 5 % of v and stays there, "
+    "by exact returns of the test policies, and in brackets by the returns that the learning curve "
+    "shows, which may be drawn and noisy. Percents are of max(1, |v|).",
+    "",
+)
+
+
 def statistics_text(evidence: Evidence, tables: Sequence[SuiteTable]) -> str:
     """Return the tables over all problems, and one with all problems, as Markdown."""
-    lines = ["# Statistics", ""]
+    lines = [*TERMS]
     for table in tables:
         lines += suite_lines(table)
     for figure in evidence.figures:
@@ -167,15 +181,15 @@ def statistics_text(evidence: Evidence, tables: Sequence[SuiteTable]) -> str:
 def suite_lines(table: SuiteTable) -> list[str]:
     """Return the table of a suite's agents as Markdown."""
     lines = [
-        f"## {table.figure.name}: agents over {table.problems} problems",
+        f"## {table.figure.name}: agents over {_counted(table.problems, 'problem')}",
         "",
-        "Scores are 1 - (v - return) / max(1, |v|), v being the exact minimax return. IQM: "
-        "interquartile mean, with a 95 % stratified bootstrap interval. P(improvement): chance "
-        "that a run of the first agent has a larger area. Optimal: runs within 1 % of the minimax "
-        "return that stay there; steps to that: Kaplan-Meier median, and mean within the budget.",
+        "Returns are normalised by v, 1 - (v - return) / max(1, |v|). IQM: interquartile mean, "
+        "with a stratified bootstrap interval. P(improvement): chance that a run of the first "
+        "agent has a larger area. Mean steps: within the shortest budget of these problems, "
+        f"{table.budget:,} steps, which runs that need longer take in full.",
         "",
-        "| agent | IQM of ends | IQM of areas | P(improvement) | optimal | median steps | mean "
-        "steps |",
+        "| agent | IQM of ends | IQM of areas | P(improvement) | optimal | median steps to 1 % | "
+        "mean steps |",
         "|---|---|---|---|---|---|---|",
     ]
     for row in table.rows:
@@ -186,36 +200,45 @@ def suite_lines(table: SuiteTable) -> list[str]:
             f"| {row.optimal}/{row.runs} | {median} | {row.mean_steps:,.0f} |"
         )
     if table.left_out:
-        lines += ["", f"Left out: {', '.join(table.left_out)}."]
+        lines += ["", f"Left out, for want of equal seeds: {', '.join(table.left_out)}."]
+    if table.not_in_all:
+        lines += ["", f"Not on all problems, hence not here: {', '.join(table.not_in_all)}."]
     return [*lines, ""]
 
 
 def _problem_lines(figure: Figure, evidence: Evidence) -> list[str]:
-    panels = [panel for panel in figure.panels() if panel.score == "episode_return"]
-    if not panels:
+    # Panels may show the same runs, whole and zoomed, or returns and visits.
+    shown = {
+        (curve.configuration, label(curve)): (panel, curve)
+        for panel in reversed(list(figure.panels()))
+        for curve in reversed(panel.curves)
+    }
+    if not shown:
         return []
     lines = [
         f"## {figure.name}: every problem",
         "",
-        "| problem | agent | minimax | end | area | optimal | median steps to 1 % | steps-to-v "
-        "(by drawn tests) |",
+        "| problem | agent | v | end | area | optimal | steps to 1 % | steps-to-v |",
         "|---|---|---|---|---|---|---|---|",
     ]
-    for panel in panels:
-        for curve in panel.curves:
-            of = evidence.of(curve)
-            name = f"{panel.row} / {panel.column} | {label(curve)}"
-            if of is None:
-                lines.append(f"| {name} | | not run | | | | |")
-                continue
-            median = median_time(of.steps_to_optimal.astype(float), of.optimal)
-            lines.append(
-                f"| {name} | {of.minimax:.4g} | {_span(end_interval(of))} "
-                f"| {_span(mean_interval(of.area))} | {int(of.optimal.sum())}/{len(of.seeds)} "
-                f"| {'never' if median is None else f'{median:,.0f}'} "
-                f"| {_steps(of.steps_to_v, of)} ({_steps(of.steps_to_v_drawn, of)}) |"
-            )
+    for panel, curve in reversed(list(shown.values())):
+        of = evidence.of(curve)
+        name = f"{panel.row} / {panel.column} | {label(curve)}"
+        if of is None:
+            lines.append(f"| {name} | | not run | | | | |")
+            continue
+        median = median_time(of.steps_to_optimal.astype(float), of.optimal)
+        lines.append(
+            f"| {name} | {of.minimax:.4g} | {_span(mean_interval(of.end['episode_return']))} "
+            f"| {_span(mean_interval(of.area))} | {int(of.optimal.sum())}/{len(of.seeds)} "
+            f"| {'never' if median is None else f'{median:,.0f}'} "
+            f"| {_steps(of.steps_to_v, of)} ({_steps(of.steps_to_v_drawn, of)}) |"
+        )
     return [*lines, ""]
+
+
+def _counted(n: int, noun: str) -> str:
+    return f"{n:,} {noun}" + ("" if n == 1 else "s")
 
 
 def _steps(steps: int, of: Aggregate) -> str:
@@ -223,6 +246,8 @@ def _steps(steps: int, of: Aggregate) -> str:
 
 
 def _span(interval: Interval, form: str = ".4g") -> str:
+    if isnan(interval.low):
+        return f"{interval.estimate:{form}}"
     estimate, low, high = (f"{x:{form}}" for x in interval)
     return f"{estimate} [{low}, {high}]"
 

@@ -57,7 +57,9 @@ def ask_paper(
 def ask_suite(
     suite: Suite, *, seeds: int | None = None, quick: bool = False, preset: str = "paper"
 ) -> Asked:
-    """Ask for one suite."""
+    """Ask for one suite; the names of the paper's own are theirs."""
+    if suite.name == "all" or suite.name in paper_suites():
+        raise MonMDPError(f"the name {suite.name!r} is the paper's; give the suite another one")
     return Asked(
         _name(suite.name, seeds, quick, preset),
         (suite.adapted(seeds=seeds, quick=quick),),
@@ -70,8 +72,8 @@ def _name(title: str, seeds: int | None, quick: bool, preset: str) -> str:
     return "-".join([*words, *([preset] if preset != "paper" else [])])
 
 
-def keep(asked: Asked, results: Path) -> None:
-    """Write down what was asked for."""
+def keep(asked: Asked, results: Path) -> bool:
+    """Write down what was asked for; return whether something else of this name was before."""
     folder = asked.folder(results)
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -84,7 +86,12 @@ def keep(asked: Asked, results: Path) -> None:
         "suites": [suite.model_dump(mode="json", exclude_none=True) for suite in asked.suites],
     }
     text = json.dumps(content, indent=2, ensure_ascii=False)
+    try:
+        before = (folder / FILE).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        before = text
     write_whole(folder / FILE, lambda file: file.write(text.encode()))
+    return before != text
 
 
 def log_session(asked: Asked, results: Path, session: Mapping[str, Any]) -> None:
@@ -116,5 +123,5 @@ def kept(results: Path) -> tuple[list[Asked], list[str]]:
             one.runs()
             asked.append(one)
         except (OSError, ValueError, KeyError, TypeError) as error:
-            unreadable.append(f"{path}: {error}")
+            unreadable.append(str(error) if str(path) in str(error) else f"{path}: {error}")
     return asked, unreadable

@@ -299,7 +299,7 @@ def _finished(
         finally:
             with warnings.catch_warnings():
                 # Whoever stops early knows that some runs are done for nothing.
-                warnings.filterwarnings("ignore", message=".*tasks have been successfully executed")
+                warnings.filterwarnings("ignore", message=".*tasks (have been|which were)")
                 results.close()
 
 

@@ -23,10 +23,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from monmdp import monitors, worlds
 from monmdp.errors import MonMDPError
 from monmdp.experiment.evaluation import SCORES
 from monmdp.experiment.loop import COUNTERS
 from monmdp.model.arrays import FloatArray, IntArray
+from monmdp.naming import scope_of
 from monmdp.results.sealed import DamagedError, read_sealed, write_sealed
 from monmdp.suites import Configuration, resolve
 from monmdp.suites.plan import digest
@@ -260,12 +262,23 @@ def _hold(handle: Any, folder: Path, shard: tuple[int, int] | None, what: str = 
 # ---- for people and their programs ----------------------------------------------------------
 
 
+def _usual_parameters(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """What the parameters of the named world and monitor are unless they are given."""
+    usual: dict[str, Any] = {}
+    for kind, module in (("world", worlds), ("monitor", monitors)):
+        if settings[kind] in module.registry:
+            scope = scope_of(module.factory(settings[kind]), kind)
+            usual |= {f"{kind}.{key}": of.default for key, of in scope.parameters.items()}
+    return usual
+
+
 def load_results(folder: str | os.PathLike[str]) -> pd.DataFrame:
     """Return all runs in a folder as one tidy table: a row for each run and checkpoint.
 
     Columns: world, monitor, agent, parameters of the problem (``world.key``, ``monitor.key``) that
-    make a difference, those of agents (``agent.key``) that differ between runs, configuration,
-    seed, step, the scores and counters. Files that are no runs are skipped with a warning.
+    make a difference somewhere, those of agents (``agent.key``) that differ between runs of the
+    same agent, configuration, seed, step, the scores and counters. What belongs together has the
+    same configuration. Files that are no runs are skipped with a warning.
     """
     import warnings
 
@@ -274,7 +287,7 @@ def load_results(folder: str | os.PathLike[str]) -> pd.DataFrame:
     folder = Path(folder)
     if not (folder / "runs").is_dir():
         raise MonMDPError(f"{folder}: there are no results here")
-    frames, described = [], []
+    frames, described, given_somewhere = [], [], []
     for path in sorted((folder / "runs").rglob(f"*{SUFFIX}")):
         try:
             shard = read_shard(path)
@@ -282,8 +295,10 @@ def load_results(folder: str | os.PathLike[str]) -> pd.DataFrame:
             warnings.warn(str(error), stacklevel=2)
             continue
         settings = shard.settings
+        given_somewhere.append(settings["problem_parameters"])
         described.append(
             {key: settings[key] for key in ("world", "monitor", "agent", "evaluation")}
+            | _usual_parameters(settings)
             | settings["problem_parameters"]
             | {f"agent.{key}": value for key, value in settings["parameters"].items()}
             | {"configuration": path.parent.name, "seed": shard.seed}
@@ -292,7 +307,11 @@ def load_results(folder: str | os.PathLike[str]) -> pd.DataFrame:
     if not frames:
         raise MonMDPError(f"{folder}: there are no results here")
     runs = pd.DataFrame(described)
-    same = [c for c in runs if c.startswith("agent.") and runs[c].nunique(dropna=False) == 1]
+    given = {key for run in given_somewhere for key in run}
+    unused = [c for c in runs if c.startswith(("world.", "monitor.")) and c not in given]
+    runs = runs.drop(columns=unused)
+    by_agent = runs.groupby("agent").nunique(dropna=False)
+    same = [c for c in runs if c.startswith("agent.") and by_agent[c].max() <= 1]
     runs = runs.drop(columns=same)
     for name in runs.columns:
         if runs[name].dtype == object or runs[name].dtype.kind not in "iufb":

@@ -15,7 +15,6 @@ from monmdp.statistics import (
     Interval,
     bootstrap,
     iqm,
-    mean_interval,
     median_time,
     performance_profile,
     probability_of_improvement,
@@ -46,7 +45,7 @@ class AgentRow:
     median_steps: float | None
     """Kaplan-Meier median of the steps to that; None if more than half never get there"""
     mean_steps: float
-    """mean of the steps to that within the budget, runs that never get there counting in full"""
+    """mean of the steps to that within the shortest budget, which runs that take longer fill"""
     profile: tuple[FloatArray, FloatArray, FloatArray]
     """[τ] fraction of runs whose normalised end is above τ, and its band"""
 
@@ -60,6 +59,10 @@ class SuiteTable:
     rows: tuple[AgentRow, ...]
     left_out: tuple[str, ...]
     """problems on which not all agents have the same seeds, as many as on most, two or more"""
+    not_in_all: tuple[str, ...]
+    """agents that are not on all problems"""
+    budget: int
+    """least number of training steps of a problem"""
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain Python objects, for JSON."""
@@ -67,6 +70,8 @@ class SuiteTable:
             "figure": self.figure.name,
             "problems": self.problems,
             "left_out": list(self.left_out),
+            "not_in_all": list(self.not_in_all),
+            "budget": self.budget,
             "agents": [
                 {
                     "agent": row.agent,
@@ -114,6 +119,7 @@ def suite_table(figure: Figure, evidence: Evidence) -> SuiteTable | None:
     kept = {of: runs for of, runs in complete.items() if len(runs[names[0]].seeds) == usual}
     tasks = list(kept.values())
     left_out = [shown for of, shown in problems.items() if of not in kept]
+    budget = min(of.settings["steps"] for task in tasks for of in task.values())
     rows = []
     reference = np.array([task[names[0]].area for task in tasks]).T
     for name in names:
@@ -126,8 +132,7 @@ def suite_table(figure: Figure, evidence: Evidence) -> SuiteTable | None:
             improvement = probability_of_improvement(reference, own, _rng())
         times = np.concatenate([of.steps_to_optimal for of in runs_of]).astype(np.float64)
         reached = np.concatenate([of.optimal for of in runs_of])
-        budget = float(min(of.settings["steps"] for of in runs_of))
-        within = np.minimum(times, budget)
+        within = np.minimum(times, float(budget))
         rows.append(
             AgentRow(
                 agent=name,
@@ -137,11 +142,13 @@ def suite_table(figure: Figure, evidence: Evidence) -> SuiteTable | None:
                 optimal=int(reached.sum()),
                 runs=len(reached),
                 median_steps=median_time(times, reached),
-                mean_steps=restricted_mean(within, reached & (times <= budget), budget),
+                mean_steps=restricted_mean(within, reached & (times <= budget), float(budget)),
                 profile=performance_profile(ends, THRESHOLDS, _rng()),
             )
         )
-    return SuiteTable(figure, len(tasks), tuple(rows), tuple(left_out))
+    others = dict.fromkeys(label(curve) for panel in panels for curve in panel.curves)
+    not_in_all = tuple(name for name in others if name not in names)
+    return SuiteTable(figure, len(tasks), tuple(rows), tuple(left_out), not_in_all, budget)
 
 
 def _rng() -> np.random.Generator:
@@ -152,11 +159,6 @@ def _normalised(of: Aggregate, returns: FloatArray) -> FloatArray:
     """1 for the minimax-optimal policy, 0 for less by max(1, |v|)."""
     result: FloatArray = 1 + (returns - of.minimax) / max(1.0, abs(of.minimax))
     return result
-
-
-def end_interval(of: Aggregate) -> Interval:
-    """Return the mean end return and its interval."""
-    return mean_interval(of.end["episode_return"])
 
 
 def cpu_seconds(figures: Sequence[Figure], evidence: Evidence) -> dict[str, float]:

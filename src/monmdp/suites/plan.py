@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from monmdp import agents, catalogue
@@ -26,6 +28,7 @@ from monmdp.suites.spec import (
     Score,
     Suite,
     WorldChoice,
+    in_words,
     mistakes,
 )
 
@@ -200,6 +203,8 @@ class Figure:
     """worlds, with their parameters, to draw as maps"""
     graphs: tuple[tuple[str, Mapping[str, Any]], ...] = ()
     """worlds to draw as graphs of their states"""
+    smooth: bool | None = None
+    """whether curves are drawn smoothed; None: those of 100 tests or more"""
 
     def panels(self) -> Iterator[Panel]:
         """Yield all panels."""
@@ -245,7 +250,7 @@ def expand(suite: Suite, preset: str = "paper") -> Plan:
         tuple((choice.name, choice.parameters) for choice in choices)
         for choices in (suite.draw, suite.draw_dynamics)
     )
-    figure = Figure(suite.name, suite.title, preset, grids, maps, graphs)
+    figure = Figure(suite.name, suite.title, preset, grids, maps, graphs, suite.smooth)
     return Plan(suite, figure, expansion.configurations)
 
 
@@ -286,20 +291,16 @@ class _Expansion:
                 made = self._configuration(block, world, monitor, agent, problem, override)
                 found = resolve(made)
             except MonMDPError as error:
-                names = f"{world.shown_as} / {monitor.name}, {agent.shown_as}"
+                names = f"{world.shown_as} / {monitor.shown_as}, {agent.shown_as}"
                 self.wrong.append(f"{where}: {names}: {error}")
                 continue
             self.configurations.setdefault(found.id, made)
             curves.append(Curve(agent.shown_as, agent.name, found.id, chosen))
-        of_world, of_monitor, changed = (
-            [key if value is True else f"{key}={value}" for key, value in given.items()]
-            for given in (world.parameters, monitor.parameters, override)
-        )
         shown = [] if rho is None else [f"{100 * rho:g} %"]
         return Panel(
-            row=" ".join([world.shown_as, *of_world, *shown, *changed]),
-            column=" ".join([monitor.name, *of_monitor]),
-            world=world.shown_as,
+            row=" ".join([world.shown_as, *shown, *in_words(override)]),
+            column=monitor.shown_as,
+            world=Path(world.name).stem if os.sep in world.name else world.name,
             monitor=monitor.name,
             problem=problem,
             score=block.score,

@@ -18,7 +18,6 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
-    PlainValidator,
     StrictInt,
     ValidationError,
     ValidationInfo,
@@ -32,18 +31,20 @@ from monmdp.experiment.request import factory_of
 from monmdp.naming import Scope, assign, scope_of
 
 PAPER = Path(__file__).parent / "paper"
+MOST_SEEDS = 100_000
 
 
 def _seeds(value: Any) -> int | tuple[int, ...]:
     """How many seeds, or which."""
+    most = f"at most {MOST_SEEDS:,}"
     if isinstance(value, list | tuple):
         if not value or not all(_is_whole(seed, 0) for seed in value):
             raise ValueError(f"a list of seeds has whole numbers from 0 on, got {list(value)}")
         if len(set(value)) < len(value):
             raise ValueError(f"a seed is there twice, got {list(value)}")
         return tuple(value)
-    if not _is_whole(value, 1):
-        raise ValueError(f"how many seeds (a whole number), or a list of them, got {value!r}")
+    if not _is_whole(value, 1) or value > MOST_SEEDS:
+        raise ValueError(f"how many seeds ({most}), or a list of them, got {value!r}")
     return int(value)
 
 
@@ -56,7 +57,7 @@ Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 Chance = Annotated[float, Field(strict=True, ge=0, le=1)]
 Discount = Annotated[float, Field(strict=True, ge=0, lt=1)]
 Range = tuple[Number, Number]
-Seeds = Annotated[int | tuple[int, ...], PlainValidator(_seeds)]
+Seeds = Annotated[int | tuple[int, ...], BeforeValidator(_seeds)]
 Score = Literal["episode_return", "goal_visits", "bottom_visits"]
 Evaluation = Literal["exact", "monte-carlo"]
 
@@ -71,11 +72,24 @@ class Choice(BaseModel):
     model_config = ConfigDict(extra="allow", frozen=True)
 
     name: str
+    label: str | None = None
+    """its name in titles, legends and tables"""
+
+    @property
+    def shown_as(self) -> str:
+        """Return the label, or else the name with the parameters that were given."""
+        name = Path(self.name).stem if os.sep in self.name else self.name.rpartition(":")[2]
+        return self.label or " ".join([name, *in_words(self.parameters)])
 
     @property
     def parameters(self) -> dict[str, Any]:
         """What was given besides the name."""
         return dict(self.model_extra or {})
+
+
+def in_words(parameters: Mapping[str, Any]) -> list[str]:
+    """Parameters as titles show them: ``slip=0.1``, ``solvable``."""
+    return [key if value is True else f"{key}={value}" for key, value in parameters.items()]
 
 
 def _named(value: Any) -> Any:
@@ -110,11 +124,6 @@ class WorldChoice(Choice):
         worlds.factory(name)
         return name
 
-    @property
-    def shown_as(self) -> str:
-        """Return its name; of a map file, the file's."""
-        return Path(self.name).stem if os.sep in self.name else self.name
-
     @model_validator(mode="after")
     def _check(self) -> WorldChoice:
         _checked(self, scope_of(worlds.factory(self.name), f"world {self.name!r}"))
@@ -131,9 +140,7 @@ class MonitorChoice(Choice):
 
 
 class AgentChoice(Choice):
-    """An agent: a registered name or module:object; `label` is its name in legends and tables."""
-
-    label: str | None = None
+    """An agent: a registered name or module:object."""
 
     @model_validator(mode="after")
     def _check(self) -> AgentChoice:
@@ -141,18 +148,28 @@ class AgentChoice(Choice):
         _checked(self, scope)
         return self
 
-    @property
-    def shown_as(self) -> str:
-        """Return the label, or the name with the parameters that were given."""
-        given = [f"{key}={value}" for key, value in self.parameters.items()]
-        return self.label or " ".join([self.name, *given])
-
 
 Worlds = Annotated[tuple[Annotated[WorldChoice, BeforeValidator(_named)], ...], Field(min_length=1)]
 Monitors = Annotated[
     tuple[Annotated[MonitorChoice, BeforeValidator(_named)], ...], Field(min_length=1)
 ]
 Agents = Annotated[tuple[Annotated[AgentChoice, BeforeValidator(_named)], ...], Field(min_length=1)]
+
+
+def _flat(value: Any) -> Any:
+    """TOML reads ``monitor.start = "uniform"`` as a table in a table."""
+    if not isinstance(value, dict):
+        return value
+    result: dict[str, Any] = {}
+    for key, inner in value.items():
+        if isinstance(inner, dict):
+            result |= {f"{key}.{name}": of for name, of in inner.items()}
+        else:
+            result[key] = inner
+    return result
+
+
+Override = Annotated[dict[str, Any], BeforeValidator(_flat)]
 
 
 class QuickBlock(_Frozen):
@@ -172,7 +189,7 @@ class Block(_Frozen):
     rho: Annotated[tuple[Chance, ...], Field(min_length=1)] | None = None
     """the monitors' ρ; without it, theirs"""
     agents: Agents
-    overrides: Annotated[tuple[dict[str, Any], ...], Field(min_length=1)] = ({},)
+    overrides: Annotated[tuple[Override, ...], Field(min_length=1)] = ({},)
     """one more axis: parameters of worlds, monitors or agents, as key=value of the command line"""
     steps: Count | None = None
     """training steps; without it, the paper's budget"""
@@ -228,8 +245,10 @@ class Quick(_Frozen):
 class Suite(_Frozen):
     """A suite: what to run and to draw. Blocks inherit what they do not say themselves."""
 
-    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=100)]
     title: str = ""
+    smooth: bool | None = None
+    """draw curves smoothed, as the paper does; by default those of 100 tests or more"""
     steps: Count | None = None
     every: Count = 100
     evaluation: Evaluation = "exact"
@@ -288,7 +307,7 @@ def load(path: str | os.PathLike[str]) -> Suite:
     """Read a suite from a TOML file."""
     path = Path(path)
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
+        content = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
         raise MonMDPError(f"{path}: no such file") from None
     except (OSError, UnicodeDecodeError) as error:
@@ -326,9 +345,27 @@ def _described(problem: Any) -> str:
         block, suite = (QuickBlock, Quick) if "quick" in keys[:-1] else (Block, Suite)
         known = (block if keys[0] == "experiment" and len(keys) > 1 else suite).model_fields
         message = f"no such key{nearest(keys[-1], known)}"
-    elif "input" in problem and problem["type"] not in ("value_error", "missing"):
+    elif problem["type"] in PLAIN:
+        message = PLAIN[problem["type"]].format(got=repr(problem["input"]))
+    elif problem["type"] != "value_error":
         message = f"{message[:1].lower()}{message[1:]}, got {problem['input']!r}"
     return f"{path or 'the suite'}: {message}"
+
+
+PLAIN = {
+    "missing": "is missing",
+    "tuple_type": "must be a list, in brackets, got {got}",
+    "too_short": "must not be empty",
+    "too_long": "has too many entries, got {got}",
+    "model_type": 'must be a name or a table with name = "…", got {got}',
+    "model_attributes_type": "must be a table, [[…]] where there may be several, got {got}",
+    "dict_type": "must be a table, got {got}",
+    "string_pattern_mismatch": "may have letters, digits, '.', '_' and '-', got {got}",
+    "string_too_long": "must have at most 100 characters",
+    "bool_type": "must be true or false, got {got}",
+    "string_type": "must be a text, in quotes, got {got}",
+}
+"""kind of mistake, as pydantic names it -> in plain words"""
 
 
 def _is_branch(part: str) -> bool:
