@@ -9,7 +9,7 @@
 #SBATCH --cpus-per-task=2
 #SBATCH --mem=4G
 #SBATCH --time=00:30:00
-#SBATCH --signal=TERM@30
+#SBATCH --signal=B:TERM@30
 set -euo pipefail
 
 folder=${1:-results}

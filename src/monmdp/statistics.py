@@ -46,6 +46,12 @@ class Interval(NamedTuple):
         """Return whether the value lies within the bounds, or on one; never if they are NaN."""
         return self.low <= value <= self.high
 
+    def in_words(self, form: str = ".4g") -> str:
+        """Write it as ``estimate [low, high]``, the bounds only if there are some."""
+        if np.isnan(self.low):
+            return f"{self.estimate:{form}}"
+        return f"{self.estimate:{form}} [{self.low:{form}}, {self.high:{form}}]"
+
 
 # Curves
 

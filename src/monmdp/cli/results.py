@@ -8,8 +8,8 @@ import sys
 import textwrap
 import time
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -285,10 +285,9 @@ def _carry_out(
     again: str,
 ) -> None:
     """Run what is missing, then report."""
-    from monmdp.experiment.seeds import cores
     from monmdp.model.mdp import whole_number
     from monmdp.results import execute, write_report
-    from monmdp.results.request import keep, log_session
+    from monmdp.results.request import keep
     from monmdp.results.runner import belongs
 
     shard = _shard(shard_text)
@@ -296,7 +295,7 @@ def _carry_out(
         whole_number(jobs, "--jobs", at_least=1)
     runs = asked.runs()
     if dry_run:
-        _print_plan(asked, out, jobs, shard)
+        _print_plan(asked, out, jobs, shard, stale)
         return
     if keep(asked, out):
         folder = asked.folder(out)
@@ -304,39 +303,67 @@ def _carry_out(
     options = {"--jobs": jobs, "--shard": shard_text, "--scheduler": scheduler}
     words = [f"{key} {value}" for key, value in options.items() if value is not None]
     go_on = " ".join([again, *words, *(["--stale"] if stale else [])])
-    begin, cpu = time.perf_counter(), time.process_time()
-    try:
-        with stoppable(), _shown_progress() as tell:
+    with stoppable(), _resumable(go_on):
+        with _on_record(
+            asked, out, {"jobs": jobs, "shard": shard_text, "scheduler": scheduler}
+        ) as tell:
             outcome = execute(
                 out, runs, jobs=jobs, shard=shard, scheduler=scheduler, stale=stale, tell=tell
             )
+        _print_outcome(outcome, again)
+        if shard is not None:
+            left = sum(not belongs(key, shard) for key in runs)
+            print(f"shard {shard_text} is done; {left:,} runs belong to other shards.")
+            print(f"When all are done (copied together, if need be): {again}")
+        else:
+            _print_report(write_report(asked.folder(out), _gathered(asked, out)))
+    if outcome.failures:
+        raise typer.Exit(1)
+
+
+@contextmanager
+def _on_record(
+    asked: Asked, out: Path, options: Mapping[str, object]
+) -> Iterator[Callable[[Progress], None]]:
+    """Show progress; however the work ends, put on record how far it came and how long it took."""
+    from monmdp.experiment.seeds import cores
+    from monmdp.results.request import log_session
+
+    latest: Progress | None = None
+
+    def tell(progress: Progress) -> None:
+        nonlocal latest
+        latest = progress
+        show(progress)
+
+    try:
+        with _shown_progress() as show:
+            yield tell
+    finally:
+        if latest is not None and latest.done:
+            session = {
+                "ended": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+                "runs": latest.done,
+                "steps": latest.steps,
+                "wall_seconds": latest.seconds,
+                "cpu_seconds_of_process": latest.cpu_seconds,
+                **options,
+                "jobs": options["jobs"] or cores(),
+            }
+            with suppress(MonMDPError):  # a full disk has its own word
+                log_session(asked, out, session)
+
+
+@contextmanager
+def _resumable(go_on: str) -> Iterator[None]:
+    """Whatever stops the work, say how to go on."""
+    try:
+        yield
     except KeyboardInterrupt:
         print(f"\ninterrupted; what is finished is kept. To go on: {go_on}", file=sys.stderr)
         raise typer.Exit(130) from None
     except MonMDPError as error:
         raise MonMDPError(f"{error}\nwhat is finished is kept. To go on: {go_on}") from None
-    seconds, cpu = time.perf_counter() - begin, time.process_time() - cpu
-    _print_outcome(outcome, seconds, cpu, again)
-    if outcome.progress.done:
-        session = {
-            "ended": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-            "runs": outcome.progress.done,
-            "steps": outcome.progress.steps,
-            "wall_seconds": seconds,
-            "cpu_seconds_of_process": cpu,
-            "jobs": cores() if jobs is None else jobs,
-            "shard": shard_text,
-            "scheduler": scheduler,
-        }
-        log_session(asked, out, session)
-    if shard is not None:
-        left = sum(not belongs(key, shard) for key in runs)
-        print(f"shard {shard_text} is done; {left:,} runs belong to other shards.")
-        print(f"When all are done (copied together, if need be): {again}")
-    else:
-        _print_report(write_report(asked.folder(out), _gathered(asked, out)))
-    if outcome.failures:
-        raise typer.Exit(1)
 
 
 @contextmanager
@@ -382,7 +409,9 @@ def _duration(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
-def _print_plan(asked: Asked, out: Path, jobs: int | None, shard: tuple[int, int] | None) -> None:
+def _print_plan(
+    asked: Asked, out: Path, jobs: int | None, shard: tuple[int, int] | None, stale: bool
+) -> None:
     from monmdp.experiment.seeds import cores
     from monmdp.results.runner import belongs, estimate
     from monmdp.results.store import take_inventory
@@ -395,10 +424,11 @@ def _print_plan(asked: Asked, out: Path, jobs: int | None, shard: tuple[int, int
     for plan in asked.plans:
         runs = {key: of for key, of in plan.runs().items() if belongs(key, shard)}
         found = take_inventory(out, runs)
-        cost = sum(estimate(runs[key]) for key in found.missing)
-        total += sum(estimate(runs[key]) for key in found.missing if key not in counted)
-        counted.update(found.missing)
-        counts = (len({key[0] for key in runs}), len(runs), len(found.there), len(found.missing))
+        to_do = [*found.missing, *(found.stale if stale else ())]
+        cost = sum(estimate(runs[key]) for key in to_do)
+        total += sum(estimate(runs[key]) for key in to_do if key not in counted)
+        counted.update(to_do)
+        counts = (len({key[0] for key in runs}), len(runs), len(found.there), len(to_do))
         lines.append((plan.suite.name, *(f"{n:,}" for n in counts), f"{cost:,.0f}"))
     print_table(lines, right=range(1, 6))
     n = cores() if jobs is None else jobs
@@ -409,15 +439,15 @@ def _print_plan(asked: Asked, out: Path, jobs: int | None, shard: tuple[int, int
     )
 
 
-def _print_outcome(outcome: Outcome, seconds: float, cpu: float, again: str) -> None:
+def _print_outcome(outcome: Outcome, again: str) -> None:
     progress, found = outcome.progress, outcome.inventory
     for path in outcome.aside:
         print(f"set aside: {path}")
     if progress.done:
         print(
-            f"{progress.done:,} runs in {_duration(seconds)}, {progress.steps:,} steps, "
-            f"{cpu:,.0f} CPU seconds with compiling and writing; {progress.there:,} were there "
-            "already"
+            f"{progress.done:,} runs in {_duration(progress.seconds)}, {progress.steps:,} steps, "
+            f"{progress.cpu_seconds:,.0f} CPU seconds with compiling and writing; "
+            f"{progress.there:,} were there already"
         )
     elif progress.total:
         print(f"all {progress.total:,} runs are there")

@@ -44,7 +44,7 @@ def _chain(mdp: MDP) -> Figure:
     figure = new_figure(0.85 * APART * mdp.n_states + 0.4, 3.1)
     ax = figure.add_axes((0.01, 0.02, 0.98, 0.86))
     for (state, successor), lines in tuples.items():
-        x, y = APART * state, 0.0
+        x = APART * state
         text = "\n".join(lines)
         if state == successor:
             ax.add_artist(Circle((x, 0.62), 0.3, fill=False, edgecolor=DARK, linewidth=1.1))

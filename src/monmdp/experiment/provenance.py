@@ -114,7 +114,12 @@ def provenance() -> dict[str, Any]:
             versions[name] = version(name)
         except PackageNotFoundError:
             versions[name] = "?"
-    return {"versions": versions, "commit": commit(), "machine": machine()}
+    return {
+        "versions": versions,
+        "commit": commit(),
+        "machine": machine(),
+        "process": os.getpid(),
+    }
 
 
 def commit() -> str | None:

@@ -36,7 +36,7 @@ import numpy as np
 
 from monmdp.model.arrays import FloatArray
 from monmdp.results.evidence import AT, Aggregate, Evidence
-from monmdp.statistics import Interval, contrast, mean_interval, welch
+from monmdp.statistics import BOUNDS, Interval, contrast, mean_interval, welch
 from monmdp.suites import Block, Figure, Panel, paper_suite, paper_suites
 
 ENOUGH = 30
@@ -272,11 +272,8 @@ def _made(
     return Check(setting, measured, interval, verdict, any(of.stale for of in there))
 
 
-def _span(interval: Interval, form: str = "+.4g") -> str:
-    if np.isnan(interval.low):
-        return f"{interval.estimate:{form}}"
-    estimate, low, high = (f"{x:{form}}" for x in interval)
-    return f"{estimate} [{low}, {high}]"
+SIGNED = "+.4g"
+"""how differences are written"""
 
 
 def _above_zero(interval: Interval, enough: bool) -> Verdict:
@@ -286,7 +283,7 @@ def _above_zero(interval: Interval, enough: bool) -> Verdict:
 
 
 def _includes_zero(interval: Interval, enough: bool) -> Verdict:
-    if interval.low > 0 or interval.high < 0:
+    if not interval.contains(0):
         return Verdict.NOT
     return Verdict.HOLDS if enough else Verdict.OPEN
 
@@ -308,7 +305,7 @@ def _compared(
     def judge(a: Aggregate, b: Aggregate) -> tuple[str, Interval, Verdict]:
         interval = welch(a.area, b.area)
         means = f"areas {a.area.mean():.4g} and {b.area.mean():.4g}"
-        words = f"{means}, the first larger by {_span(interval)}"
+        words = f"{means}, the first larger by {interval.in_words(SIGNED)}"
         return words, interval, rule(interval, _enough(a, b))
 
     return _made(setting, (ours, theirs), judge)
@@ -330,13 +327,13 @@ def _at(
             verdict = Verdict.HOLDS
         elif interval.high < v - room or interval.low > v + room:
             verdict = Verdict.NOT
-        return f"end {_span(interval, '.4g')} against {v:.4g}", interval, verdict
+        return f"end {interval.in_words('.4g')} against {v:.4g}", interval, verdict
 
     return _made(setting, (runs,), judge)
 
 
 def _fails(setting: str, runs: Aggregate | None) -> Check:
-    """The end is wholly below the minimax return."""
+    """The end is wholly below what counts as being at the minimax return."""
 
     def judge(of: Aggregate) -> tuple[str, Interval, Verdict]:
         interval = mean_interval(of.end["episode_return"])
@@ -345,7 +342,7 @@ def _fails(setting: str, runs: Aggregate | None) -> Check:
             verdict = Verdict.HOLDS
         elif interval.low >= of.threshold:
             verdict = Verdict.NOT
-        return f"end {_span(interval, '.4g')} against {of.minimax:.4g}", interval, verdict
+        return f"end {interval.in_words('.4g')} against {of.minimax:.4g}", interval, verdict
 
     return _made(setting, (runs,), judge)
 
@@ -354,7 +351,7 @@ def _resampled(estimate: float, replicates: FloatArray, *runs: Aggregate) -> Int
     """Return the percentile interval; resampling a single seed says nothing."""
     if any(len(of.seeds) < 2 for of in runs):
         return Interval(float(estimate), np.nan, np.nan)
-    low, high = np.quantile(replicates, [0.025, 0.975])
+    low, high = np.quantile(replicates, BOUNDS)
     return Interval(float(estimate), float(low), float(high))
 
 
@@ -376,7 +373,7 @@ def _later(
         if verdict is Verdict.NOT and not (sure and all(of.reaches_v for of in a)):
             verdict = Verdict.OPEN
         steps = f"{_mean_steps(b)} → {_mean_steps(a)} steps"
-        return f"{steps}, {_span(interval, '+,.0f')}", interval, verdict
+        return f"{steps}, {interval.in_words('+,.0f')}", interval, verdict
 
     return _made(setting, (*later, *sooner), judge)
 
@@ -402,7 +399,7 @@ def _about_as_fast(setting: str, one: Aggregate | None, other: Aggregate | None)
         elif a.reaches_v and b.reaches_v and 1 / RATIO <= ratio <= RATIO:
             verdict = Verdict.HOLDS
         steps = f"{_mean_steps([a])} against {_mean_steps([b])} steps"
-        return f"{steps}, ratio {_span(interval, '.2f')}", interval, verdict
+        return f"{steps}, ratio {interval.in_words('.2f')}", interval, verdict
 
     return _made(setting, (one, other), judge)
 
@@ -470,7 +467,7 @@ def _c3(figures: _Figures) -> Parts:
         elif known.reaches_v and unknown.reaches_v and 0.2 <= fewer <= 0.4 and interval.low > 0:
             verdict = Verdict.HOLDS
         steps = f"{_mean_steps([known])} against {_mean_steps([unknown])} steps"
-        return f"{steps}, fewer by {_span(interval, '.0%')}", interval, verdict
+        return f"{steps}, fewer by {interval.in_words('.0%')}", interval, verdict
 
     yield Part(
         "with a known monitor about 30 % fewer steps-to-v",
@@ -500,7 +497,7 @@ def _c5(figures: _Figures) -> Parts:
         def judge(of: Aggregate) -> tuple[str, Interval, Verdict]:
             interval = mean_interval(of.first[score])
             verdict = _above_zero(interval, _enough(of))
-            return f"{_span(interval, '.3g')} visits an episode", interval, verdict
+            return f"{interval.in_words('.3g')} visits an episode", interval, verdict
 
         return judge
 
@@ -511,7 +508,7 @@ def _c5(figures: _Figures) -> Parts:
             verdict = Verdict.HOLDS
         elif interval.high <= AT:
             verdict = Verdict.NOT
-        return f"end {_span(interval, '.3g')} visits an episode", interval, verdict
+        return f"end {interval.in_words('.3g')} visits an episode", interval, verdict
 
     goal, bottom = figures.panels(5, 0), figures.panels(5, 1)
     yield Part(
@@ -586,12 +583,11 @@ def _loses_more(setting: str, pairs: Sequence[tuple[Aggregate | None, ...]]) -> 
         share = len(runs) / 4
         terms = [(weights[i % 4] / share, of.area) for i, of in enumerate(runs)]
         interval = contrast(terms)
-        lost = [
-            np.mean([runs[i + j].area.mean() - runs[i + j + 1].area.mean() for i in quads])
-            for j in (0, 2)
-            for quads in [range(0, len(runs), 4)]
-        ]
-        words = f"loses {lost[0]:.3g} of area, ours {lost[1]:.3g}; more by {_span(interval)}"
+        means = np.array([of.area.mean() for of in runs]).reshape(-1, 4).mean(axis=0)
+        lost = means[[0, 2]] - means[[1, 3]]
+        words = (
+            f"loses {lost[0]:.3g} of area, ours {lost[1]:.3g}; more by {interval.in_words(SIGNED)}"
+        )
         return words, interval, _above_zero(interval, _enough(*runs))
 
     return _made(setting, [of for pair in pairs for of in pair], judge)
@@ -694,7 +690,7 @@ def _c9(figures: _Figures) -> Parts:
     def falls(of: Aggregate) -> tuple[str, Interval, Verdict]:
         interval = mean_interval(of.end["bottom_visits"] - of.first["bottom_visits"])
         before, after = (float(np.mean(x["bottom_visits"])) for x in (of.first, of.end))
-        words = f"{before:.3g} → {after:.3g} visits an episode, {_span(interval)}"
+        words = f"{before:.3g} → {after:.3g} visits an episode, {interval.in_words(SIGNED)}"
         return words, interval, _not_below_zero(interval, _enough(of))
 
     def on_par(text: str, panels: Sequence[Panel], agent: str, of: int) -> Part:

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from monmdp.errors import MonMDPError
+from monmdp.experiment.request import request
 from monmdp.experiment.summary import is_smoothed
 from monmdp.model import MonMDP
 from monmdp.model.arrays import FloatArray, IntArray
@@ -193,8 +194,6 @@ def _half(curves: FloatArray, smoothed: bool) -> FloatArray:
 
 @cache
 def _problem(world: str, monitor: str, problem: tuple[tuple[str, Any], ...], preset: str) -> MonMDP:
-    from monmdp.experiment.request import request
-
     return request(world, monitor, params=dict(problem), preset=preset).monmdp
 
 
@@ -315,7 +314,7 @@ def _figure(data: Mapping[str, Any]) -> Figure:
         )
         for grid in data["grids"]
     )
-    maps, graphs = (tuple((name, of) for name, of in data[key]) for key in ("maps", "graphs"))
+    maps, graphs = (tuple(tuple(of) for of in data[key]) for key in ("maps", "graphs"))
     return Figure(
         name=data["name"],
         title=data["title"],

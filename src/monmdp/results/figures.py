@@ -11,7 +11,7 @@ from monmdp import drawing, worlds
 from monmdp.drawing import CurveData, PanelData, RowData
 from monmdp.model.arrays import FloatArray
 from monmdp.results.evidence import Aggregate, Evidence
-from monmdp.statistics import smooth
+from monmdp.statistics import RESAMPLES, smooth
 from monmdp.suites import Curve, Figure, Grid, Panel
 
 if TYPE_CHECKING:
@@ -43,10 +43,10 @@ AXES = {
 def draw(figure: Figure, evidence: Evidence) -> Picture:
     """Draw a figure of a suite."""
     if figure.graphs:
-        name, parameters = figure.graphs[0]
-        return drawing.draw_dynamics(worlds.make(name, **parameters))
+        _, name, given = figure.graphs[0]
+        return drawing.draw_dynamics(worlds.make(name, **given))
     if figure.maps:
-        made = {name: worlds.make(name, **parameters) for name, parameters in figure.maps}
+        made = {title: worlds.make(name, **given) for title, name, given in figure.maps}
         return drawing.gallery(made)
     return drawing.panel_grid(
         _rows(figure, evidence),
@@ -182,7 +182,7 @@ def draw_profiles(
         curves,
         title=title,
         note=f"{n_runs} runs on each of {n_tasks} problems; a run's end return is the mean of its "
-        "last ten tests; bands: 95 %, pointwise, from 2,000 bootstrap resamples of runs within "
-        "problems",
+        f"last ten tests; bands: 95 %, pointwise, from {RESAMPLES:,} bootstrap resamples of runs "
+        "within problems",
         colours=colours(figure),
     )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import isnan
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,7 @@ from monmdp.results.tables import (
     cpu_seconds,
     suite_table,
 )
-from monmdp.statistics import Interval, mean_interval, median_time
+from monmdp.statistics import mean_interval, median_time
 from monmdp.suites import Figure
 
 SUMMARY = "summary.parquet"
@@ -58,7 +57,9 @@ def write_report(folder: Path, evidence: Evidence) -> Report:
         if table is not None:
             tables.append(table)
             if table.problems > 1:
-                drawing.save(_profiles(table), folder / f"{figure.name}-profiles.png")
+                drawn = _profiles(table)
+                for suffix in (".png", ".pdf"):
+                    drawing.save(drawn, folder / f"{figure.name}-profiles{suffix}")
                 pictures.append(folder / f"{figure.name}-profiles.png")
     claims = tuple(check_claims(evidence))
     cpu = cpu_seconds(evidence.figures, evidence)
@@ -193,10 +194,10 @@ def suite_lines(table: SuiteTable) -> list[str]:
         "|---|---|---|---|---|---|---|",
     ]
     for row in table.rows:
-        chance = "" if row.improvement is None else _span(row.improvement, ".2f")
+        chance = "" if row.improvement is None else row.improvement.in_words(".2f")
         median = "never" if row.median_steps is None else f"{row.median_steps:,.0f}"
         lines.append(
-            f"| {row.agent} | {_span(row.iqm_end)} | {_span(row.iqm_area)} | {chance} "
+            f"| {row.agent} | {row.iqm_end.in_words()} | {row.iqm_area.in_words()} | {chance} "
             f"| {row.optimal}/{row.runs} | {median} | {row.mean_steps:,.0f} |"
         )
     if table.left_out:
@@ -229,8 +230,8 @@ def _problem_lines(figure: Figure, evidence: Evidence) -> list[str]:
             continue
         median = median_time(of.steps_to_optimal.astype(float), of.optimal)
         lines.append(
-            f"| {name} | {of.minimax:.4g} | {_span(mean_interval(of.end['episode_return']))} "
-            f"| {_span(mean_interval(of.area))} | {int(of.optimal.sum())}/{len(of.seeds)} "
+            f"| {name} | {of.minimax:.4g} | {mean_interval(of.end['episode_return']).in_words()} "
+            f"| {mean_interval(of.area).in_words()} | {int(of.optimal.sum())}/{len(of.seeds)} "
             f"| {'never' if median is None else f'{median:,.0f}'} "
             f"| {_steps(of.steps_to_v, of)} ({_steps(of.steps_to_v_drawn, of)}) |"
         )
@@ -243,13 +244,6 @@ def _counted(n: int, noun: str) -> str:
 
 def _steps(steps: int, of: Aggregate) -> str:
     return f"{steps:,}" if steps < of.settings["steps"] else "never"
-
-
-def _span(interval: Interval, form: str = ".4g") -> str:
-    if isnan(interval.low):
-        return f"{interval.estimate:{form}}"
-    estimate, low, high = (f"{x:{form}}" for x in interval)
-    return f"{estimate} [{low}, {high}]"
 
 
 def _write(path: Path, text: str) -> None:

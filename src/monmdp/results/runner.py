@@ -72,6 +72,12 @@ class Progress:
     """estimated CPU seconds of the runs done"""
     cost_left: float = 0.0
     begin: float = field(default_factory=time.monotonic)
+    begin_cpu: float = field(default_factory=time.process_time)
+
+    @property
+    def cpu_seconds(self) -> float:
+        """Return the CPU time of this process so far, compiling and writing included."""
+        return time.process_time() - self.begin_cpu
 
     @property
     def seconds(self) -> float:

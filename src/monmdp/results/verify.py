@@ -43,12 +43,13 @@ def verify_runs(
             yield Verified(path, False, again.reason)
             continue
         same = kept.data() == again.shard.data()
-        yield Verified(path, same, "" if same else _difference(kept.provenance, again.shard))
+        yield Verified(
+            path, same, "" if same else _difference(kept.provenance, again.shard.provenance)
+        )
 
 
-def _difference(then: Mapping[str, object], shard: object) -> str:
+def _difference(then: Mapping[str, object], now: Mapping[str, object]) -> str:
     """Which of kernel, versions and machine are others than they were."""
-    now: Mapping[str, object] = shard.provenance  # type: ignore[attr-defined]
     keys = [key for key in ("kernel", "versions", "machine") if then.get(key) != now.get(key)]
     if not keys:
         return "made by the same code on the same machine: the file was changed, or this is a bug"

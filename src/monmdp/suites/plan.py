@@ -199,9 +199,9 @@ class Figure:
     title: str
     preset: str
     grids: tuple[Grid, ...]
-    maps: tuple[tuple[str, Mapping[str, Any]], ...] = ()
-    """worlds, with their parameters, to draw as maps"""
-    graphs: tuple[tuple[str, Mapping[str, Any]], ...] = ()
+    maps: tuple[tuple[str, str, Mapping[str, Any]], ...] = ()
+    """worlds to draw as maps: title, name, parameters"""
+    graphs: tuple[tuple[str, str, Mapping[str, Any]], ...] = ()
     """worlds to draw as graphs of their states"""
     smooth: bool | None = None
     """whether curves are drawn smoothed; None: those of 100 tests or more"""
@@ -247,9 +247,17 @@ def expand(suite: Suite, preset: str = "paper") -> Plan:
     if expansion.wrong:
         raise MonMDPError(mistakes(f"suite {suite.name!r}", list(dict.fromkeys(expansion.wrong))))
     maps, graphs = (
-        tuple((choice.name, choice.parameters) for choice in choices)
+        tuple((choice.shown_as, choice.name, choice.parameters) for choice in choices)
         for choices in (suite.draw, suite.draw_dynamics)
     )
+    seeds: dict[str, tuple[int, ...]] = {}
+    for grid in grids:
+        for curve in (c for row in grid.rows for panel in row for c in panel.curves):
+            if seeds.setdefault(curve.configuration, curve.seeds) != curve.seeds:
+                raise MonMDPError(
+                    f"suite {suite.name!r}: blocks that share runs have different seeds "
+                    f"({curve.configuration})"
+                )
     figure = Figure(suite.name, suite.title, preset, grids, maps, graphs, suite.smooth)
     return Plan(suite, figure, expansion.configurations)
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -25,7 +26,7 @@ from pydantic import (
     model_validator,
 )
 
-from monmdp import monitors, worlds
+from monmdp import catalogue, monitors, worlds
 from monmdp.errors import MonMDPError, nearest
 from monmdp.experiment.request import factory_of
 from monmdp.naming import Scope, assign, scope_of
@@ -99,14 +100,20 @@ def _named(value: Any) -> Any:
 
 def _checked(choice: Choice, scope: Scope) -> None:
     """Report every parameter that the chosen thing does not have or that is of a wrong type."""
-    wrong = []
-    for key, value in choice.parameters.items():
-        try:
-            assign({key: value}, {"": scope})
-        except MonMDPError as error:
-            wrong.append(str(error))
+    wrong = _errors_of(choice.parameters, {"": scope})
     if wrong:
         raise ValueError("; ".join(wrong))
+
+
+def _errors_of(parameters: Mapping[str, Any], scopes: Mapping[str, Scope]) -> list[str]:
+    """Every parameter that none of the scopes has or that is of a wrong type, in words."""
+    wrong = []
+    for key, value in parameters.items():
+        try:
+            assign({key: value}, scopes)
+        except MonMDPError as error:
+            wrong.append(str(error))
+    return wrong
 
 
 class WorldChoice(Choice):
@@ -217,12 +224,26 @@ class Block(_Frozen):
         labels = [agent.shown_as for agent in self.agents]
         if len(set(labels)) < len(labels):
             raise ValueError("agents: one is there twice; give each a label of its own")
+        wrong = {
+            f"overrides[{i}]: {error}"
+            for i, override in enumerate(self.overrides)
+            for scopes in self._scopes()
+            for error in _errors_of(override, scopes)
+        }
+        if wrong:
+            raise ValueError("; ".join(sorted(wrong)))
         for kind in ("worlds", "monitors"):
             names = [choice.name for choice in getattr(self, kind)]
             for name in (self.quick and getattr(self.quick, kind)) or ():
                 if name not in names:
                     raise ValueError(f"quick.{kind}: {name!r} is not in it{nearest(name, names)}")
         return self
+
+    def _scopes(self) -> Iterator[dict[str, Scope]]:
+        """Whose parameters an override may mean, for each combination."""
+        for world, monitor, agent in product(self.worlds, self.monitors, self.agents):
+            problem = catalogue.scopes(world.name, monitor.name)
+            yield problem | {"agent": factory_of(agent.name)[1]}
 
     def shortened(self) -> Block:
         """Return what ``--quick`` keeps of it."""
@@ -264,8 +285,13 @@ class Suite(_Frozen):
 
     @model_validator(mode="after")
     def _check(self) -> Suite:
-        if not (self.experiment or self.draw or self.draw_dynamics):
+        kinds = [bool(of) for of in (self.experiment, self.draw, self.draw_dynamics)]
+        if not any(kinds):
             raise ValueError("nothing to do: there is no [[experiment]] and nothing to draw")
+        if sum(kinds) > 1:
+            raise ValueError("[[experiment]], draw and draw_dynamics are figures of their own")
+        if len(self.draw_dynamics) > 1:
+            raise ValueError("draw_dynamics: one world a figure")
         return self
 
     def adapted(self, *, seeds: int | None = None, quick: bool = False) -> Suite:
