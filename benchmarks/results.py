@@ -400,7 +400,7 @@ def _times(about: dict) -> list[str]:
     )
     row("machine", [f"{of['machine']['processor']}, {of['machine']['cores']} cores" for of in both])
     row("versions", [", ".join(f"{k} {v}" for k, v in of["versions"].items()) for of in both])
-    row("commit", [str(of["commit"]) for of in both])
+    row("commit", [", ".join(of["commits"]) for of in both])
     names = {name for of in both for name in of["kernels"]}
     for name in sorted(names):
         row(f"kernel of {name}", [", ".join(of["kernels"].get(name, ["-"])) for of in both])

@@ -63,6 +63,7 @@ class Verdict(Enum):
         return Verdict.HOLDS
 
 
+SINGULAR = {Verdict.NOT: "does not hold", Verdict.OPEN: "is inconclusive"}
 PLURAL = {Verdict.NOT: "do not hold", Verdict.OPEN: "are inconclusive"}
 
 
@@ -127,8 +128,9 @@ class Part:
         for verdict in (Verdict.NOT, Verdict.OPEN):
             names = [check.setting for check in self.checks if check.verdict is verdict]
             if names:
-                shown = ", ".join(names[:8]) + (", …" if len(names) > 8 else "")
-                words.append(f"{len(names)} {PLURAL[verdict]}: {shown}")
+                shown = ", ".join(names[:8]) + (" and others" if len(names) > 8 else "")
+                verb = (SINGULAR if len(names) == 1 else PLURAL)[verdict]
+                words.append(f"{len(names)} {verb}: {shown}")
         if len(self.checks) < self.of:
             words.append(f"{self.of - len(self.checks)} not asked for")
         return "; ".join(words)

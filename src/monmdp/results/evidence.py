@@ -82,6 +82,8 @@ class Aggregate:
     cpu_seconds: float
     kernels: tuple[str, ...]
     """hashes of the code that made the runs; more than one if they were made at different times"""
+    commits: tuple[str, ...]
+    """the versions of the source tree, where git knew them; ``+``: changed since"""
     stale: int
     """runs made by other code than that which reads them"""
 
@@ -184,6 +186,7 @@ def _aggregate(
         wall_seconds=sum(float(shard.provenance["wall_seconds"]) for shard in shards),
         cpu_seconds=sum(float(shard.provenance["cpu_seconds"]) for shard in shards),
         kernels=tuple(sorted(set(kernels))),
+        commits=tuple(sorted({str(shard.provenance.get("commit")) for shard in shards})),
         stale=sum(kernel != found.kernel for kernel in kernels),
     )
 
@@ -233,6 +236,7 @@ def save(evidence: Evidence, path: str | os.PathLike[str]) -> None:
             "wall_seconds": of.wall_seconds,
             "cpu_seconds": of.cpu_seconds,
             "kernels": list(of.kernels),
+            "commits": list(of.commits),
             "stale": of.stale,
         }
         for score in SCORES:
@@ -251,7 +255,8 @@ def save(evidence: Evidence, path: str | os.PathLike[str]) -> None:
         "steps_to_optimal": pa.list_(pa.int32()), "optimal": pa.list_(pa.bool_()),
         "steps_to_v": pa.int64(), "reaches_v": pa.bool_(), "steps_to_v_drawn": pa.int64(),
         "steps_to_v_resampled": pa.list_(pa.int32()), "wall_seconds": pa.float64(),
-        "cpu_seconds": pa.float64(), "kernels": pa.list_(pa.string()), "stale": pa.int64(),
+        "cpu_seconds": pa.float64(), "kernels": pa.list_(pa.string()),
+        "commits": pa.list_(pa.string()), "stale": pa.int64(),
         **{name: pa.list_(pa.float32()) for name in sorted(curves)},
         **{name: pa.list_(pa.float64()) for name in sorted(per_seed)},
     }  # fmt: skip
@@ -301,6 +306,7 @@ def _read(row: Mapping[str, Any]) -> Aggregate:
         wall_seconds=row["wall_seconds"],
         cpu_seconds=row["cpu_seconds"],
         kernels=tuple(row["kernels"]),
+        commits=tuple(row["commits"]),
         stale=row["stale"],
     )
 

@@ -96,7 +96,8 @@ def _about(evidence: Evidence, report: Report) -> dict[str, Any]:
         "cpu_seconds": report.cpu_total,
         "cpu_seconds_by_figure": dict(report.cpu),
         "kernels": {agent: sorted(hashes) for agent, hashes in sorted(kernels.items())},
-        **evidence.made,
+        "commits": sorted({commit for of in runs for commit in of.commits}),
+        **{key: evidence.made[key] for key in ("versions", "machine") if key in evidence.made},
     }
 
 
