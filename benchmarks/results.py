@@ -114,9 +114,9 @@ def _claims(known: dict[str, Evidence]) -> list[str]:
         "A claim holds if all its parts do. *Better* compares areas, the mean of all tests of a "
         "run; *on par*: the interval of the difference contains 0; an *end* is the mean of the "
         "last ten tests. *Steps-to-v* are the steps after which the mean over seeds stays "
-        "within 5 % of the minimax return v, by exact returns of the tested policies: drawn returns would add their "
-        "noise. [claims.py](../src/monmdp/results/claims.py) says all that is checked, and "
-        "what was settled where the paper leaves it open.",
+        "within 5 % of the minimax return v, by exact returns of the tested policies: drawn "
+        "returns would add their noise. [claims.py](../src/monmdp/results/claims.py) says all "
+        "that is checked, and what was settled where the paper leaves it open.",
         "",
         "| claim | preset paper | | preset released | |",
         "|---|---|---|---|---|",

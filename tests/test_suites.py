@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from monmdp import MonMDPError, agents
-from monmdp.results.request import ask_paper
+from monmdp.results.request import ask_paper, ask_suite, keep, kept
 from monmdp.suites import Configuration, expand, load, paper_suite, paper_suites, parse, resolve
 
 BLOCK = {"worlds": ["loop"], "monitors": ["ask"], "agents": ["monitored-mbie-eb"]}
@@ -128,21 +128,79 @@ def test_a_suite_without_anything_to_do_is_refused():
         parse({"name": "mine"}, "mine.toml")
 
 
+def test_wrong_overrides_are_reported_with_all_else():
+    with pytest.raises(MonMDPError) as caught:
+        suite(
+            BLOCK | {"agents": ["monitored-mbie-eb", "mbie-eb"], "overrides": [{"beta_obs": 0.1}]},
+            BLOCK | {"overrides": [{}, {"no_such": 1, "rho": "x"}]},
+            BLOCK | {"gama": 1},
+        )
+    lines = str(caught.value).splitlines()
+    assert lines[0] == "mine.toml: 3 mistakes"
+    assert lines[1].startswith("  experiment[0]: overrides[0]: ")
+    assert "agent 'mbie-eb' have no parameter 'beta_obs'" in lines[1]
+    assert "overrides[1]" in lines[2]
+    assert "no_such" in lines[2]
+    assert "rho must be a number" in lines[2]
+    assert lines[3].startswith("  experiment[2].gama: no such key")
+
+
+def test_an_override_may_be_written_as_a_table_in_a_table():
+    block = BLOCK | {"monitors": ["level-up"], "overrides": [{"monitor": {"start": "uniform"}}]}
+    (name,) = expand(suite(block)).configurations
+    assert "start=uniform" in name
+
+
 def test_what_does_not_go_together_is_reported_for_every_setting():
     wrong = suite(
-        BLOCK | {"agents": ["monitored-mbie-eb", "mbie-eb"], "overrides": [{"beta_obs": 0.1}]},
-        BLOCK | {"overrides": [{"no_such": 1}]},
         BLOCK | {"steps": 100, "every": 100},
+        BLOCK | {"monitors": ["semi-random", "ask"], "agents": ["known-monitor"]},
     )
     with pytest.raises(MonMDPError) as caught:
         expand(wrong)
     lines = str(caught.value).splitlines()
-    assert lines[0] == "suite 'mine': 3 mistakes"
-    assert lines[1].startswith("  experiment[0]: loop / ask, mbie-eb: ")
-    assert "beta_obs" in lines[1]
-    assert lines[2].startswith("  experiment[1]: loop / ask, monitored-mbie-eb: ")
-    assert "no_such" in lines[2]
-    assert "one test" in lines[3]
+    assert lines[0] == "suite 'mine': 2 mistakes"
+    assert lines[1].startswith("  experiment[0]: loop / ask, monitored-mbie-eb: ")
+    assert "one test" in lines[1]
+    assert lines[2].startswith("  experiment[1]: loop / semi-random, known-monitor: ")
+
+
+def test_shared_runs_have_the_same_seeds():
+    with pytest.raises(MonMDPError, match="share runs have different seeds"):
+        expand(suite(BLOCK | {"seeds": 2}, BLOCK | {"seeds": 3}))
+
+
+def test_a_figure_is_of_one_kind():
+    with pytest.raises(MonMDPError, match="figures of their own"):
+        suite(BLOCK, draw=["loop"])
+    with pytest.raises(MonMDPError, match="one world a figure"):
+        parse({"name": "x", "draw_dynamics": ["river-swim", "loop"]}, "x")
+
+
+def test_seeds_may_be_listed_and_are_kept_as_they_are(tmp_path, recwarn):
+    mine = suite(seeds=[5, 9])
+    assert {seed for _, seed in expand(mine).runs()} == {5, 9}
+    asked = ask_suite(mine)
+    keep(asked, tmp_path)
+    assert kept(tmp_path)[0][0].runs().keys() == asked.runs().keys()
+    assert not recwarn.list
+
+
+def test_labels_name_worlds_monitors_and_agents():
+    block = {
+        "worlds": [{"name": "loop", "label": "a loop"}],
+        "monitors": [{"name": "ask", "label": "a question"}],
+        "agents": [{"name": "mbie-eb", "label": "optimist"}],
+    }
+    (panel,) = expand(suite(block)).figure.panels()
+    assert (panel.row, panel.column, panel.curves[0].label) == ("a loop", "a question", "optimist")
+    assert (panel.world, panel.monitor) == ("loop", "ask")
+
+
+@pytest.mark.parametrize("name", ["all", "figure-4"])
+def test_the_papers_names_are_its_own(name):
+    with pytest.raises(MonMDPError, match="the paper's"):
+        ask_suite(suite(name=name))
 
 
 # ---- what a suite expands to ----------------------------------------------------------------

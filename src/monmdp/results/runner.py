@@ -71,8 +71,8 @@ class Progress:
     cost: float = 0.0
     """estimated CPU seconds of the runs done"""
     cost_left: float = 0.0
-    begin: float = field(default_factory=time.monotonic)
-    begin_cpu: float = field(default_factory=time.process_time)
+    begin: float = field(default_factory=lambda: time.monotonic())
+    begin_cpu: float = field(default_factory=lambda: time.process_time())
 
     @property
     def cpu_seconds(self) -> float:
