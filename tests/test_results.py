@@ -253,6 +253,9 @@ def test_a_scheduler_with_two_workers_gives_the_same_data_and_may_lose_one(small
         assert data_of(Path("cluster")) == data_of(small)
         hosts = {read_footer(p)["provenance"]["machine"]["host"] for p in shards(Path("cluster"))}
         assert hosts == {os.uname().nodename}
+        processes = {read_footer(p)["provenance"]["process"] for p in shards(Path("cluster"))}
+        assert os.getpid() not in processes
+        assert len(processes) >= 2
 
         workers = [nanny.pid for nanny in cluster.workers.values()]
         assert len(set(workers)) == 2
@@ -471,26 +474,25 @@ def test_a_full_disk_is_one_error_and_leaves_no_part(small, command, monkeypatch
 
 
 def test_a_really_full_disk_where_one_may_be_mounted(small, command):
-    """Where it may not, the test above must do; then this only runs in the usual folder."""
     folder = Path("disk")
     folder.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(folder)]
-    mounted = (
-        shutil.which("mount") is not None
-        and subprocess.run(mount, capture_output=True, check=False).returncode == 0
-    )
+    if (
+        shutil.which("mount") is None
+        or subprocess.run(mount, capture_output=True, check=False).returncode
+    ):
+        pytest.skip("nothing may be mounted here; the test above must do")
     try:
         code, _, err = command("run", small / "small.toml", "--out", folder)
-        assert code == (2 if mounted else 0)
-        assert ("No space left on device" in err) == mounted
+        assert code == 2
+        assert "No space left on device" in err
         there = shards(folder)
-        assert (0 < len(there) < 24) if mounted else len(there) == 24
+        assert 0 < len(there) < 24
         for path in there:
             assert read_shard(path).data() == data_of(small)[str(path.relative_to(folder))]
         assert not leftovers(folder)
     finally:
-        if mounted:
-            subprocess.run(["umount", str(folder)], check=True)
+        subprocess.run(["umount", str(folder)], check=True)
 
 
 @pytest.mark.parametrize("place", ["file/below", "/proc/monmdp"])
@@ -874,9 +876,15 @@ def test_claims_are_the_same_from_a_summary(command):
         assert Path("first", name).read_bytes() == Path("second", name).read_bytes(), name
     claims = json.loads(Path("first/claims.json").read_text())
     assert claims["about"]["runs"] == 4
-    assert {claim["verdict"] for claim in claims["claims"]} <= {
-        "inconclusive", "holds", "does not hold",
-    }  # fmt: skip
+    # Two seeds decide nothing.
+    assert [(claim["claim"], claim["verdict"]) for claim in claims["claims"]] == [
+        ("C5", "inconclusive")
+    ]
+    checks = [
+        check for claim in claims["claims"] for part in claim["parts"] for check in part["checks"]
+    ]
+    assert len(checks) == 7
+    assert None not in [check["estimate_low_high"] for check in checks]
 
 
 def test_a_damaged_summary_is_one_error(small, command):
@@ -913,7 +921,7 @@ def test_each_run_says_where_it_comes_from(small):
             "monmdp", "python", "numpy", "numba", "llvmlite", "scipy",
         }  # fmt: skip
         assert made["versions"]["numpy"] == np.__version__
-        assert made["commit"] is None or len(made["commit"].rstrip("+")) == 40
+        assert made["commit"] == provenance.provenance()["commit"]
         assert made["machine"]["host"] == os.uname().nodename
         assert made["machine"]["cores"] == os.cpu_count()
         assert 0 < made["cpu_seconds"] < 60
@@ -991,6 +999,23 @@ print(json.dumps([_essence(text) for text in texts]))
 """
 
 
+def other_pythons():
+    """Other Pythons that are here and do start: on the path, and where pyenv has them."""
+    found = [shutil.which(f"python3.{minor}") for minor in range(11, 20)]
+    root = os.environ.get("PYENV_ROOT")
+    if root is None and shutil.which("pyenv"):
+        asked = subprocess.run(["pyenv", "root"], capture_output=True, text=True, check=False)
+        root = asked.stdout.strip()
+    if root:
+        found += sorted(map(str, Path(root).glob("versions/3.1[1-9]*/bin/python")))
+    return [
+        python
+        for python in found
+        if python is not None  # pyenv puts names on the path that are no Python just now
+        and subprocess.run([python, "-c", ""], capture_output=True, check=False).returncode == 0
+    ]
+
+
 def test_what_is_hashed_is_alike_for_all_pythons(monkeypatch):
     seen = {}
     real = provenance._essence
@@ -1007,8 +1032,7 @@ def test_what_is_hashed_is_alike_for_all_pythons(monkeypatch):
     assert len(seen) > 30
     write("input.json", json.dumps([inspect.getsource(real), list(seen)]))
     write("other.py", OTHER_PYTHON)
-    pythons = [sys.executable, *Path("/root/.pyenv/versions").glob("3.1[1-9]*/bin/python")]
-    for python in map(str, pythons):
+    for python in (sys.executable, *other_pythons()):
         done = subprocess.run(
             [python, "other.py", "input.json"], capture_output=True, text=True, check=True
         )
