@@ -84,7 +84,7 @@ def _head(about: dict) -> list[str]:
     paper, released = about["paper"], about["released"]
     sessions = paper["sessions"]
     took = ""
-    if sum(session["runs"] for session in sessions) == paper["runs"]:
+    if sum(session["runs"] for session in sessions) >= paper["runs"]:
         wall = sum(session["wall_seconds"] for session in sessions)
         took = f" in {wall / 60:.0f} minutes, {sessions[0]['jobs']} at a time"
     return [

@@ -705,3 +705,15 @@ def test_the_kernel_hash_changes_with_the_making_of_the_state(
     assert hash_now(agent) != was
     monkeypatch.undo()
     assert hash_now(agent) == was
+
+
+def test_the_kernel_hash_changes_with_a_constant_of_the_class(monkeypatch):
+    config = agents.paper_config("mbie-eb", "loop", "ask")
+    before = provenance.kernel_hash(config)
+    provenance._hash_of.cache_clear()
+    monkeypatch.setattr(type(config), "pin_unseen", False)
+    after = provenance.kernel_hash(config)
+    monkeypatch.undo()
+    provenance._hash_of.cache_clear()
+    assert after != before
+    assert provenance.kernel_hash(config) == before

@@ -11,6 +11,7 @@ import subprocess
 import textwrap
 import tokenize
 from collections.abc import Callable
+from dataclasses import fields
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -66,6 +67,8 @@ def _hash_of(kind: Any, config: Any) -> str:
         digest.update(f"{name} {_essence(functions[name])}".encode())
         for constant in constants_of(functions[name]):
             digest.update(repr(constant).encode())
+    for constant in _constants_of_class(config):
+        digest.update(repr(constant).encode())
     return digest.hexdigest()[:16]
 
 
@@ -79,6 +82,17 @@ def _making_of_state(config: type[AgentConfig] | None) -> list[Callable[..., Any
             if inspect.isfunction(getattr(config, other, None)) and other not in names:
                 names.append(other)
     return [getattr(config, name) for name in names]
+
+
+def _constants_of_class(config: type[AgentConfig] | None) -> list[tuple[str, str]]:
+    """What the making of a state reads of the class; name and fields are among a run's settings."""
+    if config is None:
+        return []
+    read = {name for method in _making_of_state(config) for name in method.__code__.co_names}
+    constants = read - {"name", *(field.name for field in fields(config))}
+    values = {name: getattr(config, name, None) for name in sorted(constants)}
+    plain = bool | int | float | str
+    return [(name, repr(value)) for name, value in values.items() if isinstance(value, plain)]
 
 
 def _essence(function: Callable[..., Any]) -> str:
@@ -114,12 +128,7 @@ def provenance() -> dict[str, Any]:
             versions[name] = version(name)
         except PackageNotFoundError:
             versions[name] = "?"
-    return {
-        "versions": versions,
-        "commit": commit(),
-        "machine": machine(),
-        "process": os.getpid(),
-    }
+    return {"versions": versions, "commit": commit(), "machine": machine()}
 
 
 def commit() -> str | None:

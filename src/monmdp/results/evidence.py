@@ -30,7 +30,7 @@ from monmdp.results.store import Shard, read_shard, shard_path
 from monmdp.statistics import area, end, half_width, smooth, steps_to, steps_to_v_bootstrap
 from monmdp.suites import Configuration, Curve, Figure, Grid, Panel, Plan, resolve
 
-FORMAT = "monmdp-summary-2"
+FORMAT = "monmdp-summary-3"
 SCORES = ("episode_return", "goal_visits", "bottom_visits")
 """what a panel may show"""
 RESAMPLES = 1000

@@ -218,6 +218,7 @@ def work(key: Key, configuration: Configuration, parent: int | None = None) -> F
     made = {
         "kernel": resolved.kernel,
         **provenance(),
+        "process": os.getpid(),
         "wall_seconds": wall,
         "cpu_seconds": cpu,
         "written": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
