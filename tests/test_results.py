@@ -1126,6 +1126,14 @@ def test_wrong_words_are_one_error_and_nothing_is_written(command, words, messag
 
 
 @pytest.mark.filterwarnings("default")  # theirs
+def test_jobs_and_scheduler_exclude_each_other(small, command):
+    words = ("run", small / "small.toml", "--out", "here", "--scheduler", "tcp://127.0.0.1:1")
+    code, _, err = command(*words, "--jobs", 2)
+    assert code == 2
+    assert "either --jobs or --scheduler" in err
+    assert not Path("here/runs").exists()
+
+
 @pytest.mark.parametrize("address", ["tcp://127.0.0.1:1", "what://ever", "no address"])
 def test_no_scheduler_at_an_address_is_one_error(small, command, monkeypatch, address):
     monkeypatch.setattr(runner, "CONNECTING", 0.5)

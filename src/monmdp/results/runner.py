@@ -148,10 +148,15 @@ def execute(
         runs: (configuration's id, seed) -> configuration.
         jobs: how many at a time; by default one for each core this process may use.
         shard: (i, n): do only every n-th run, the i-th of them, so that n machines share the work.
-        scheduler: address of a `distributed` scheduler; its workers do the runs.
+        scheduler: address of a `distributed` scheduler; its workers do the runs, as many at a time
+            as they are.
         stale: do those again that other code than today's has made.
         tell: called now and then with how far it is.
     """
+    if scheduler is not None and jobs is not None:
+        raise MonMDPError(
+            "either --jobs or --scheduler: a cluster's workers decide how many runs go at a time"
+        )
     folder = Path(folder)
     mine = {key: of for key, of in runs.items() if belongs(key, shard)}
     with locked(folder, shard) as alone:
@@ -276,7 +281,7 @@ def _finished(
     with ExitStack() as stack:
         if scheduler is not None:
             stack.enter_context(_cluster(scheduler))
-            backend, n_jobs, parent = "dask", jobs or -1, None
+            backend, n_jobs, parent = "dask", -1, None
         else:
             resolved = [resolve(configuration) for configuration in runs.values()]
             n_jobs = jobs_that_fit(max(r.memory for r in resolved), jobs or cores())
