@@ -11,7 +11,7 @@ help:
 	@echo "make test    the core tests"
 	@echo "make lint    ruff and codespell        make types   mypy, strict"
 	@echo "make check   test + lint + types       make bench   how fast planning and training are"
-	@echo "make results the whole paper, 30 seeds, and docs/results.md (half an hour)"
+	@echo "make results the whole paper, 30 seeds, and docs/results.md (20 min)"
 	@echo "make witness which settings converge, and witnesses of the paper (20 min)"
 	@echo "make format  let ruff rewrite          make lock    renew the development lock"
 
