@@ -419,21 +419,20 @@ def _print_plan(
     lines: list[tuple[str, ...]] = [
         ("figure", "configurations", "runs", "there", "to do", "CPU seconds, about")
     ]
-    counted: set[tuple[str, int]] = set()
-    total = 0.0
+    all_runs = {key: of for key, of in asked.runs().items() if belongs(key, shard)}
+    found = take_inventory(out, all_runs)
+    there, all_to_do = set(found.there), {*found.missing, *(found.stale if stale else ())}
+    costs = {key: estimate(all_runs[key]) for key in all_to_do}
     for plan in asked.plans:
-        runs = {key: of for key, of in plan.runs().items() if belongs(key, shard)}
-        found = take_inventory(out, runs)
-        to_do = [*found.missing, *(found.stale if stale else ())]
-        cost = sum(estimate(runs[key]) for key in to_do)
-        total += sum(estimate(runs[key]) for key in to_do if key not in counted)
-        counted.update(to_do)
-        counts = (len({key[0] for key in runs}), len(runs), len(found.there), len(to_do))
+        runs = [key for key in plan.runs() if key in all_runs]
+        to_do = [key for key in runs if key in all_to_do]
+        cost = sum(costs[key] for key in to_do)
+        counts = (len({name for name, _ in runs}), len(runs), len(there & set(runs)), len(to_do))
         lines.append((plan.suite.name, *(f"{n:,}" for n in counts), f"{cost:,.0f}"))
     print_table(lines, right=range(1, 6))
-    n = cores() if jobs is None else jobs
+    n, total = cores() if jobs is None else jobs, sum(costs.values())
     print(
-        f"runs that several figures share are done once: {len(counted):,} to do, about "
+        f"runs that several figures share are done once: {len(all_to_do):,} to do, about "
         f"{total:,.0f} CPU seconds, {_duration(total / n)} with {n} job{'s' if n > 1 else ''}; "
         "compiling takes a minute more, once"
     )

@@ -212,7 +212,7 @@ def work(key: Key, configuration: Configuration, parent: int | None = None) -> F
     try:
         resolved = resolve(configuration)
         task = _task(configuration)
-        _warm_up(task)
+        _warm_up(task, resolved.kernel)
         wall, cpu = time.perf_counter(), time.thread_time()
         run = carry_out(task, seed)
         wall, cpu = time.perf_counter() - wall, time.thread_time() - cpu
@@ -236,21 +236,19 @@ def _task(configuration: Configuration) -> Task:
     return configuration.task()
 
 
-_warm: set[type] = set()
+_warm: set[str] = set()
+"""kernels that this process has compiled"""
 _warming = threading.Lock()
 
 
-def _warm_up(task: Task) -> None:
+def _warm_up(task: Task, kernel: str) -> None:
     """Compile first, so that no run's time has that in it."""
-    if not isinstance(task.agent, AgentConfig):
-        return
-    kind = type(task.agent.state(task.monmdp.shape, task.monmdp.mdp.r_min, task.monmdp))
-    if kind in _warm:
+    if kernel in _warm or not isinstance(task.agent, AgentConfig):
         return
     with _warming:
-        if kind not in _warm:
+        if kernel not in _warm:
             train(task.monmdp, task.agent, steps=1, evaluation="monte-carlo", episodes=1)
-            _warm.add(kind)
+            _warm.add(kernel)
 
 
 _watched: set[int] = set()

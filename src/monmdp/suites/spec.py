@@ -227,6 +227,7 @@ class Block(_Frozen):
         wrong = {
             f"overrides[{i}]: {error}"
             for i, override in enumerate(self.overrides)
+            if override
             for scopes in self._scopes()
             for error in _errors_of(override, scopes)
         }
