@@ -3,6 +3,7 @@
 from monmdp.experiment.comparison import Comparison, compare
 from monmdp.experiment.policy import Policy
 from monmdp.experiment.request import Request, request
+from monmdp.experiment.rollout import Rollout, rollout
 from monmdp.experiment.seeds import train_seeds
 from monmdp.experiment.streams import Streams, fingerprint, streams
 from monmdp.experiment.summary import Summary, draw_runs, steps_to_minimax, summarize
@@ -13,6 +14,7 @@ __all__ = [
     "Policy",
     "PythonAgent",
     "Request",
+    "Rollout",
     "Run",
     "Streams",
     "Summary",
@@ -22,6 +24,7 @@ __all__ = [
     "fingerprint",
     "prepare",
     "request",
+    "rollout",
     "steps_to_minimax",
     "streams",
     "summarize",

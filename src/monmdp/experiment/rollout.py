@@ -1,0 +1,88 @@
+"""One episode, step by step, as an experimenter sees it: hidden rewards are on record, too."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from monmdp.errors import MonMDPError
+from monmdp.experiment.evaluation import checked_limit, own_tables
+from monmdp.experiment.policy import Policy
+from monmdp.model import MonMDP
+from monmdp.model.arrays import BoolArray, FloatArray, IntArray
+from monmdp.model.dynamics import reset, step
+from monmdp.model.mdp import whole_number
+
+
+@dataclass(frozen=True, eq=False)
+class Rollout:
+    """What happened in an episode."""
+
+    state: IntArray
+    """[step + 1] sᵉ; the last one is where it ended"""
+    monitor_state: IntArray
+    """[step + 1] sᵐ"""
+    action: IntArray
+    """[step] aᵉ"""
+    monitor_action: IntArray
+    """[step] aᵐ"""
+    reward: FloatArray
+    """[step] rᵉ, shown or not"""
+    shown: BoolArray
+    """[step] whether rᵉ was shown"""
+    monitor_reward: FloatArray
+    """[step] rᵐ"""
+    terminated: bool
+    """it came to an end of its own; else it was cut at the time limit"""
+
+    def __len__(self) -> int:
+        return len(self.action)
+
+    def discounted(self, gamma: float) -> float:
+        """Return the discounted return Σ γᵗ (rᵉ + rᵐ)."""
+        return float((gamma ** np.arange(len(self)) * (self.reward + self.monitor_reward)).sum())
+
+
+def rollout(
+    monmdp: MonMDP, policy: Policy, rng: np.random.Generator, *, limit: int | None = None
+) -> Rollout:
+    """Follow a policy for one episode.
+
+    Args:
+        monmdp: the problem.
+        policy: what to follow.
+        rng: draws the actions and, as in training, two numbers for the start and three a step.
+        limit: cut after so many steps; by default at the problem's time limit.
+    """
+    if monmdp.shape != policy.shape:
+        raise MonMDPError(
+            f"the policy is for {policy.shape}; {monmdp.mdp.name} / {monmdp.monitor.name} has "
+            f"{monmdp.shape}"
+        )
+    limit = checked_limit(monmdp) if limit is None else whole_number(limit, "limit", at_least=1)
+    tables, n_am = own_tables(monmdp), monmdp.monitor.n_actions
+    cumulated = np.cumsum(policy.probability, axis=1)
+    se, sm = reset(tables, rng.random(), rng.random())
+    states, steps, ended = [(se, sm)], [], False
+    while not ended and len(steps) < limit:
+        row = cumulated[se * monmdp.monitor.n_states + sm]
+        # Rounding may leave the last sum below 1, and the draw above it.
+        a = min(int(np.searchsorted(row, rng.random() * row[-1], side="right")), len(row) - 1)
+        ae, am = divmod(a, n_am)
+        u = rng.random(3)
+        se, sm, re, rm, shown, ended = step(tables, se, sm, ae, am, u[0], u[1], u[2])
+        steps.append((ae, am, re, shown, rm))
+        states.append((se, sm))
+    env, mon = np.array(states, dtype=np.int64).T
+    columns = list(zip(*steps, strict=True))
+    return Rollout(
+        state=env,
+        monitor_state=mon,
+        action=np.array(columns[0], dtype=np.int64),
+        monitor_action=np.array(columns[1], dtype=np.int64),
+        reward=np.array(columns[2], dtype=np.float64),
+        shown=np.array(columns[3], dtype=np.bool_),
+        monitor_reward=np.array(columns[4], dtype=np.float64),
+        terminated=bool(ended),
+    )
