@@ -64,7 +64,8 @@ def rollout(
     tables, n_am = own_tables(monmdp), monmdp.monitor.n_actions
     cumulated = np.cumsum(policy.probability, axis=1)
     se, sm = reset(tables, rng.random(), rng.random())
-    states, steps, ended = [(se, sm)], [], False
+    states, ended = [(se, sm)], False
+    steps: list[tuple[int, int, float, bool, float]] = []
     while not ended and len(steps) < limit:
         row = cumulated[se * monmdp.monitor.n_states + sm]
         # Rounding may leave the last sum below 1, and the draw above it.
