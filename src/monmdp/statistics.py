@@ -170,6 +170,28 @@ def welch(ours: ArrayLike, theirs: ArrayLike) -> Interval:
 # Many tasks
 
 
+def iqm_curve(curves: ArrayLike) -> tuple[FloatArray, FloatArray]:
+    """Interquartile mean over the seeds of curves[seed, checkpoint], and half of its interval.
+
+    The interval is Tukey's and McLaughlin's: t · s_w / (√n/2), s_w being the standard deviation of
+    the winsorised values, with as many degrees of freedom as there are values in the mean less one.
+    NaN where fewer than two values are left.
+    """
+    from scipy.stats import t
+
+    values = np.sort(np.asarray(curves, dtype=np.float64), axis=0)
+    n = len(values)
+    cut = n // 4
+    kept = values[cut : n - cut]
+    mean = kept.mean(axis=0)
+    if len(kept) < 2:
+        return mean, np.full(mean.shape, np.nan)
+    winsorised = np.clip(values, kept[0], kept[-1])
+    quantile = float(t.ppf(BOUNDS[1], len(kept) - 1))
+    error: FloatArray = winsorised.std(axis=0, ddof=1) / (np.sqrt(n) / 2)
+    return mean, quantile * error
+
+
 def iqm(scores: ArrayLike) -> float:
     """Interquartile mean of all entries of scores[...]: without the lowest and highest quarter."""
     ordered = np.sort(np.asarray(scores, dtype=np.float64), axis=None)

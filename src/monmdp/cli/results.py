@@ -1,4 +1,4 @@
-"""Commands on suites and results: reproduce, run, status, verify, redraw."""
+"""Commands on suites and results: reproduce, run, status, verify, redraw, report."""
 
 from __future__ import annotations
 
@@ -228,6 +228,44 @@ def redraw(
         return
     evidence = load(path)
     _print_report(write_report(path.with_suffix("") if out is None else out, evidence))
+
+
+@app.command()
+def report(
+    folders: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="DIR...",
+            help="Folders of results, of reproduce, run, train or compare.",
+            show_default=False,
+        ),
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", "-o", help="The HTML file.", show_default="report.html in the folder"
+        ),
+    ] = None,
+) -> None:
+    """Write one HTML file to look at: claims, curves, tables, and the inside of runs.
+
+    Whatever is there is reported on; what is missing or damaged is named. Runs of train with
+    --snapshots can be looked into.
+    """
+    from monmdp.report import write_page
+
+    path = folders[0] / "report.html" if out is None else out
+    if path.suffix not in (".html", ".htm"):
+        raise MonMDPError(f"{path}: a report's name must end in .html")
+    made = write_page(folders, path)
+    for remark in (*made.remarks, *(r for chapter in made.chapters for r in chapter.remarks)):
+        print(f"note: {remark}", file=sys.stderr)
+    settings = sum(len(chapter.settings) for chapter in made.chapters)
+    runs = sum(chapter.there for chapter in made.chapters)
+    inside = f", {len(made.explorers)} to look into" if made.explorers else ""
+    size = path.stat().st_size / 1e6
+    print(f"{runs:,} runs, {settings:,} settings{inside}")
+    print(f"report: {path}  ({size:.1f} MB)")
 
 
 # ---- what the commands share ----------------------------------------------------------------

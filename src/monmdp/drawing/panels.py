@@ -185,7 +185,7 @@ def _draw(ax: Axes, panel: PanelData, styles: Mapping[str, Mapping[str, Any]], l
             va="center", fontsize=7, color="0.5",
         )  # fmt: skip
     if panel.curves:
-        ax.set_ylim(*(panel.y_range or _y_range(panel)))
+        ax.set_ylim(*(panel.y_range or y_range(panel)))
         budget = max(float(curve.step[-1]) for curve in panel.curves)
         x_range = panel.x_range or (0.0, budget)
         ax.set_xlim(x_range[0] / 1000, max(x_range[1], 1.0) / 1000)
@@ -199,7 +199,7 @@ def _draw(ax: Axes, panel: PanelData, styles: Mapping[str, Mapping[str, Any]], l
     ax.spines[["top", "right"]].set_visible(False)
 
 
-def _y_range(panel: PanelData) -> tuple[float, float]:
+def y_range(panel: PanelData) -> tuple[float, float]:
     """A range that shows curves and bands; in the first tenth they may come from far below."""
     low, high = np.inf, -np.inf
     for curve in panel.curves:

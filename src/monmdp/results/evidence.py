@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import os
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
@@ -114,8 +114,17 @@ class Evidence:
         return self.aggregates.get(curve.configuration)
 
 
-def gather(folder: Path, plans: Sequence[Plan], made: Mapping[str, Any]) -> Evidence:
-    """Sum up the runs in a folder; of a configuration the seeds that are there and asked for."""
+def gather(
+    folder: Path,
+    plans: Sequence[Plan],
+    made: Mapping[str, Any],
+    watch: Callable[[Aggregate, Sequence[Shard]], None] | None = None,
+) -> Evidence:
+    """Sum up the runs in a folder; of a configuration the seeds that are there and asked for.
+
+    `watch` is shown the runs of every configuration with what they came to: whoever wants more of
+    them need not read them again.
+    """
     asked: dict[str, tuple[Configuration, dict[int, None], dict[str, None]]] = {}
     smoothing: dict[str, bool | None] = {}
     for plan in plans:
@@ -136,20 +145,45 @@ def gather(folder: Path, plans: Sequence[Plan], made: Mapping[str, Any]) -> Evid
                 continue
             except DamagedError as error:  # as good as missing
                 warnings.warn(str(error), stacklevel=2)
-        if shards:
-            aggregates[name] = _aggregate(configuration, shards, tuple(scores), smoothing[name])
+        if not shards:
+            continue
+        found = resolve(configuration)
+        aggregates[name] = aggregate(
+            found.id,
+            found.settings,
+            shards,
+            _minimax(_problem_of(configuration), found.settings["gamma"]),
+            scores=tuple(scores),
+            smoothing=smoothing[name],
+            kernel=found.kernel,
+        )
+        if watch is not None:
+            watch(aggregates[name], shards)
     return Evidence(tuple(plan.figure for plan in plans), aggregates, made)
 
 
-def _aggregate(
-    configuration: Configuration,
+def aggregate(
+    configuration: str,
+    settings: Mapping[str, Any],
     shards: Sequence[Shard],
-    drawn: Iterable[str],
+    minimax: float,
+    *,
+    scores: Iterable[str] = SCORES,
     smoothing: bool | None = None,
+    kernel: str | None = None,
 ) -> Aggregate:
-    found = resolve(configuration)
+    """Sum up the runs of a configuration.
+
+    Args:
+        configuration: its id.
+        settings: what it comes to.
+        shards: its runs, at least one.
+        minimax: V; NaN where it is not known.
+        scores: whose curves to keep.
+        smoothing: whether curves are drawn smoothed; None: if they are long.
+        kernel: hash of today's code; None: nothing is called stale.
+    """
     smoothed = is_smoothed(shards[0].step) if smoothing is None else smoothing
-    minimax = _minimax(_problem_of(configuration), found.settings["gamma"])
     raw = {
         name: np.array([shard.curve[name] for shard in shards])
         for name in (*SCORES, "worst_case_return")
@@ -161,15 +195,15 @@ def _aggregate(
     steps, reached = steps_to(step, raw["worst_case_return"].mean(axis=0), threshold)
     drawn_steps, _ = steps_to(step, raw["episode_return"].mean(axis=0), threshold)
     # Runs of one problem share seeds and streams; those of different problems nothing.
-    resampling = np.random.default_rng(int(found.settings["problem"], 16))
-    kernels = [str(shard.provenance["kernel"]) for shard in shards]
+    resampling = np.random.default_rng(int(settings["problem"], 16))
+    kernels = [str(shard.provenance.get("kernel")) for shard in shards]
     return Aggregate(
-        configuration=found.id,
-        settings=found.settings,
+        configuration=configuration,
+        settings=settings,
         seeds=tuple(shard.seed for shard in shards),
         minimax=minimax,
-        mean={name: raw[name].mean(axis=0).astype(np.float32) for name in drawn},
-        half={name: _half(raw[name], smoothed) for name in drawn},
+        mean={name: raw[name].mean(axis=0).astype(np.float32) for name in scores},
+        half={name: _half(raw[name], smoothed) for name in scores},
         smoothed=smoothed,
         area=area(raw["episode_return"]),
         late_area=area(raw["episode_return"][:, len(step) // 10 :]),
@@ -183,11 +217,11 @@ def _aggregate(
         steps_to_v_resampled=steps_to_v_bootstrap(
             step, raw["worst_case_return"], threshold, resampling, RESAMPLES
         ),
-        wall_seconds=sum(float(shard.provenance["wall_seconds"]) for shard in shards),
-        cpu_seconds=sum(float(shard.provenance["cpu_seconds"]) for shard in shards),
+        wall_seconds=sum(float(shard.provenance.get("wall_seconds", np.nan)) for shard in shards),
+        cpu_seconds=sum(float(shard.provenance.get("cpu_seconds", np.nan)) for shard in shards),
         kernels=tuple(sorted(set(kernels))),
         commits=tuple(sorted({str(shard.provenance.get("commit")) for shard in shards})),
-        stale=sum(kernel != found.kernel for kernel in kernels),
+        stale=0 if kernel is None else sum(one != kernel for one in kernels),
     )
 
 

@@ -88,7 +88,7 @@ def _rows(figure: Figure, evidence: Evidence) -> list[RowData]:
     singles = all(len(grid.rows) == 1 and len(grid.rows[0]) == 1 for grid in figure.grids)
     if singles:  # blocks of one panel stand side by side
         panels = [
-            _panel(grid.rows[0][0], evidence, grid.title or _name(grid.rows[0][0]))
+            panel_data(grid.rows[0][0], evidence, grid.title or _name(grid.rows[0][0]))
             for grid in figure.grids
         ]
         return [RowData(panels)]
@@ -99,7 +99,7 @@ def _rows(figure: Figure, evidence: Evidence) -> list[RowData]:
 def _grid(grid: Grid, evidence: Evidence, mixed: bool) -> list[RowData]:
     return [
         RowData(
-            [_panel(panel, evidence, panel.column if i == 0 else "") for panel in panels],
+            [panel_data(panel, evidence, panel.column if i == 0 else "") for panel in panels],
             label=panels[0].row + (f"\n{AXES[panels[0].score]}" if mixed else ""),
             heading=(grid.title or "") if i == 0 else "",
         )
@@ -111,7 +111,8 @@ def _name(panel: Panel) -> str:
     return f"{panel.row} / {panel.column}"
 
 
-def _panel(panel: Panel, evidence: Evidence, title: str) -> PanelData:
+def panel_data(panel: Panel, evidence: Evidence, title: str) -> PanelData:
+    """Return what a panel shows, and which of its curves are not run."""
     there, missing, minimax = [], [], None
     for curve in panel.curves:
         of = evidence.of(curve)

@@ -1,0 +1,2 @@
+def explorer(run, problem, config):
+    return {}

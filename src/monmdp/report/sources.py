@@ -1,0 +1,336 @@
+"""What there is to report on: the runs in folders, whoever put them there, and what is wrong.
+
+A folder may hold results of `monmdp reproduce` and `monmdp run`, runs of `monmdp train`, both, or
+folders of the latter. All become chapters of one kind: figures with panels, as a suite has them,
+and the aggregates of their runs. Nothing here stops at a run that is missing, damaged, half-written
+or of an unknown problem: it becomes a remark.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from monmdp import catalogue
+from monmdp.errors import MonMDPError
+from monmdp.experiment import Run, fingerprint
+from monmdp.experiment.provenance import provenance
+from monmdp.model import MonMDP
+from monmdp.planning import solve
+from monmdp.report.curves import PackedCurves, packed_curves
+from monmdp.results.claims import Claim, check_claims
+from monmdp.results.evidence import Aggregate, Evidence, aggregate, gather
+from monmdp.results.request import SESSIONS, Asked, kept, read_sessions
+from monmdp.results.sealed import DamagedError
+from monmdp.results.store import Shard, parts, read_shard, strangers
+from monmdp.results.tables import SuiteTable, suite_table
+from monmdp.suites import Curve, Figure, Grid, Panel
+
+TRAINED = "trained"
+"""name of the figure that shows runs which no suite asked for"""
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """What was asked for together: figures and the runs that are there of them."""
+
+    title: str
+    folder: Path
+    evidence: Evidence
+    claims: Sequence[Claim]
+    tables: Sequence[SuiteTable]
+    asked: int
+    """runs"""
+    curves: Mapping[str, PackedCurves]
+    """by configuration"""
+    sessions: Sequence[Mapping[str, Any]]
+    """when somebody worked on it, and how long"""
+    remarks: Sequence[str]
+    """what is missing or wrong"""
+
+    @property
+    def there(self) -> int:
+        """Return how many runs are there."""
+        return sum(len(of.seeds) for of in self.evidence.aggregates.values())
+
+
+@dataclass(frozen=True)
+class Inside:
+    """A run that kept snapshots, and the problem that it learnt."""
+
+    path: Path
+    run: Run
+    problem: MonMDP
+
+
+@dataclass
+class Sources:
+    """All that was found."""
+
+    chapters: list[Chapter] = field(default_factory=list)
+    insides: list[Inside] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
+    """what is wrong and belongs to no chapter"""
+
+
+def collect(folders: Iterable[Path]) -> Sources:
+    """Look through folders."""
+    found = Sources()
+    for folder in folders:
+        if not folder.is_dir():
+            what = "is a file; give the folder" if folder.exists() else "no such folder"
+            raise MonMDPError(f"{folder}: {what}")
+        before = len(found.chapters)
+        _collect_results(folder, found)
+        _collect_trained(folder, found)
+        if len(found.chapters) == before and not found.remarks:
+            raise MonMDPError(
+                f"{folder}: there are no results here; monmdp reproduce, run and train write some"
+            )
+    return found
+
+
+# ---- results of suites ----------------------------------------------------------------------
+
+
+def _collect_results(folder: Path, found: Sources) -> None:
+    everything, unreadable = kept(folder)
+    found.remarks += [f"a request cannot be read: {line}" for line in unreadable]
+    for asked in everything:
+        found.chapters.append(_chapter(asked, folder))
+    if not (folder / "runs").is_dir():
+        return
+    idle, foreign = strangers(folder, [key for asked in everything for key in asked.runs()])
+    foreign = [path for path in foreign if not _is_trained(path.parent)]
+    found.remarks += [f"damaged, or no run: {path}" for path in foreign]
+    found.remarks += [
+        f"half-written, by a runner at work or one that was killed: {path}"
+        for path in parts(folder)
+    ]
+    if idle:
+        found.chapters.append(_of_idle(folder, idle))
+
+
+def _chapter(asked: Asked, folder: Path) -> Chapter:
+    curves: dict[str, PackedCurves] = {}
+
+    def watch(of: Aggregate, shards: Sequence[Shard]) -> None:
+        curves[of.configuration] = packed_curves(shards, of.smoothed)
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        evidence = gather(folder, asked.plans, provenance(), watch)
+    remarks = [f"damaged, and left out: {warning.message}" for warning in caught]
+    tables = [suite_table(figure, evidence) for figure in evidence.figures]
+    return _with_remarks(
+        Chapter(
+            title=asked.name,
+            folder=folder,
+            evidence=evidence,
+            claims=check_claims(evidence),
+            tables=[table for table in tables if table is not None],
+            asked=len(asked.runs()),
+            curves=curves,
+            sessions=read_sessions(asked.folder(folder) / SESSIONS),
+            remarks=remarks,
+        )
+    )
+
+
+def _with_remarks(chapter: Chapter) -> Chapter:
+    """Add what can be seen from the counts."""
+    remarks = list(chapter.remarks)
+    missing = chapter.asked - chapter.there - len(remarks)
+    if missing > 0:
+        remarks.insert(0, f"{missing:,} of {chapter.asked:,} runs are missing")
+    stale = sum(of.stale for of in chapter.evidence.aggregates.values())
+    if stale:
+        remarks.append(f"{stale:,} runs were made by another version of the code")
+    return Chapter(**{**chapter.__dict__, "remarks": remarks})
+
+
+def _of_idle(folder: Path, paths: Sequence[Path]) -> Chapter:
+    """Runs that no suite here asks for: copied from elsewhere, or made in Python."""
+    by_configuration: dict[str, list[Shard]] = {}
+    remarks = []
+    for path in paths:
+        try:
+            by_configuration.setdefault(path.parent.name, []).append(read_shard(path))
+        except (DamagedError, OSError) as error:
+            remarks.append(f"damaged, and left out: {error}")
+    groups = [
+        _Group(name, shards[0].settings, shards, _remade(shards[0].settings), name)
+        for name, shards in by_configuration.items()
+    ]
+    return _of_groups("runs that no report here asks for", folder, groups, remarks, [])
+
+
+# ---- runs of `monmdp train` -----------------------------------------------------------------
+
+
+def _is_trained(folder: Path) -> bool:
+    return (folder / "settings.json").is_file() and any(folder.glob("seed-*.npz"))
+
+
+def _collect_trained(folder: Path, found: Sources) -> None:
+    groups, remarks, sessions = [], [], []
+    for note in sorted(folder.rglob("settings.json")):
+        place = note.parent
+        if not _is_trained(place):
+            continue
+        runs: list[Run] = []
+        for path in sorted(place.glob("seed-*.npz")):
+            try:
+                runs.append(Run.load(path))
+            except (MonMDPError, KeyError, TypeError) as error:
+                remarks.append(f"damaged, and left out: {error}")
+                continue
+        if not runs:
+            continue
+        sessions += read_sessions(place / SESSIONS)
+        problem = _kept_problem(place, runs[0].settings, remarks)
+        name = place.name if place == folder else str(place.relative_to(folder))
+        if len(runs[0].step) < 2:
+            remarks.append(f"{place}: a single test is no learning curve")
+        else:
+            shards = [Shard(run.settings, run.seed, {}, run.step, run.curve) for run in runs]
+            groups.append(_Group(name, runs[0].settings, shards, problem, str(place)))
+        for run in runs:
+            if len(run.snapshot_steps) and run.snapshots:
+                path = place / f"seed-{run.seed:04d}.npz"
+                if problem is None:
+                    remarks.append(f"{path}: its snapshots cannot be shown, the problem is unknown")
+                else:
+                    found.insides.append(Inside(path, run, problem))
+    if groups:
+        title = "runs of monmdp train"
+        found.chapters.append(_of_groups(title, folder, groups, remarks, sessions))
+    else:
+        found.remarks += remarks
+
+
+def _kept_problem(folder: Path, settings: Mapping[str, Any], remarks: list[str]) -> MonMDP | None:
+    """The problem that is kept beside the runs, or one made anew from its names."""
+    path = folder / "problem.npz"
+    if path.exists():
+        try:
+            problem = MonMDP.load(path)
+            if fingerprint(problem) == settings["problem"]:
+                return problem
+            remarks.append(f"{path}: another problem than that of the runs beside it")
+        except MonMDPError as error:
+            remarks.append(str(error))
+    return _remade(settings)
+
+
+def _remade(settings: Mapping[str, Any]) -> MonMDP | None:
+    """The problem of a run, made from its names; None if that gives another one, or none."""
+    try:
+        made = catalogue.make(
+            settings["world"], settings["monitor"], **settings["problem_parameters"]
+        )
+    except MonMDPError:
+        return None
+    return made if fingerprint(made) == settings["problem"] else None
+
+
+# ---- runs without a suite -------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Group:
+    """The runs of one configuration."""
+
+    name: str
+    settings: Mapping[str, Any]
+    shards: Sequence[Shard]
+    problem: MonMDP | None
+    place: str
+
+
+def _of_groups(
+    title: str,
+    folder: Path,
+    groups: Sequence[_Group],
+    remarks: list[str],
+    sessions: Sequence[Mapping[str, Any]],
+) -> Chapter:
+    """Give runs a figure of their own: a panel for each problem, a curve for each configuration."""
+    aggregates, curves = {}, {}
+    for group in groups:
+        minimax = float("nan")
+        if group.problem is None:
+            remarks.append(f"{group.place}: its problem is unknown, and so is the minimax return")
+        else:
+            minimax = solve(group.problem, group.settings["gamma"]).episode_return
+        of = aggregate(group.name, group.settings, group.shards, minimax)
+        aggregates[group.name] = of
+        curves[group.name] = packed_curves(group.shards, of.smoothed)
+    figure = Figure(TRAINED, "", "", (Grid(None, _rows(groups)),))
+    evidence = Evidence((figure,), aggregates, provenance())
+    table = suite_table(figure, evidence)
+    chapter = Chapter(
+        title=title,
+        folder=folder,
+        evidence=evidence,
+        claims=(),
+        tables=[] if table is None else [table],
+        asked=sum(len(group.shards) for group in groups),
+        curves=curves,
+        sessions=sessions,
+        remarks=(),
+    )
+    return Chapter(**{**chapter.__dict__, "remarks": remarks})
+
+
+def _rows(groups: Sequence[_Group]) -> tuple[tuple[Panel, ...], ...]:
+    """A row for each world, a panel for each problem and way of testing."""
+    deciding = ("problem", "steps", "every", "evaluation", "episodes", "gamma")
+    panels: dict[tuple[Any, ...], list[_Group]] = {}
+    for group in groups:
+        panels.setdefault(tuple(group.settings[key] for key in deciding), []).append(group)
+    rows: dict[str, list[Panel]] = {}
+    for same in panels.values():
+        settings = same[0].settings
+        given = settings["problem_parameters"]
+        words = [f"{key.partition('.')[2] or key}={value}" for key, value in given.items()]
+        labels = _labels(same)
+        rows.setdefault(settings["world"], []).append(
+            Panel(
+                row=settings["world"],
+                column=" ".join([settings["monitor"], *words]),
+                world=settings["world"],
+                monitor=settings["monitor"],
+                problem=given,
+                score="episode_return",
+                x_range=None,
+                y_range=None,
+                curves=tuple(
+                    Curve(
+                        label,
+                        group.settings["agent"],
+                        group.name,
+                        tuple(shard.seed for shard in group.shards),
+                    )
+                    for label, group in zip(labels, same, strict=True)
+                ),
+            )
+        )
+    return tuple(tuple(row) for row in rows.values())
+
+
+def _labels(groups: Sequence[_Group]) -> list[str]:
+    """The agents' names, with the parameters in which those of the same name differ."""
+    labels = []
+    for group in groups:
+        agent, own = group.settings["agent"], group.settings["parameters"]
+        others = [g.settings["parameters"] for g in groups if g.settings["agent"] == agent]
+        differing = [key for key in own if any(of.get(key) != own[key] for of in others)]
+        labels.append(" ".join([agent, *(f"{key}={own[key]}" for key in differing)]))
+    return [
+        label if labels.count(label) == 1 else f"{label} ({group.name})"
+        for label, group in zip(labels, groups, strict=True)
+    ]

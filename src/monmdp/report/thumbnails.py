@@ -1,0 +1,88 @@
+"""Small pictures of panels, as SVG paths: a page may have a hundred of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from monmdp.drawing.palette import Style
+from monmdp.drawing.panels import PanelData, y_range
+from monmdp.model.arrays import FloatArray
+from monmdp.report.tables import Value
+
+WIDTH, HEIGHT = 200, 110
+MOST_POINTS = 100
+
+
+@dataclass(frozen=True)
+class Line:
+    """One curve and its band."""
+
+    label: str
+    style: Style
+    path: str
+    band: str
+    """empty: there is no interval"""
+
+
+@dataclass(frozen=True)
+class Thumbnail:
+    """A panel, drawn in a box of WIDTH by HEIGHT."""
+
+    title: str
+    lines: Sequence[Line]
+    dashed: float | None
+    """y of the minimax return"""
+    low: str
+    """least and largest value on the axis, and the last step"""
+    high: str
+    last: str
+    missing: Sequence[str]
+    """curves of which there are no runs"""
+    link: str
+    """id of the section that shows more; empty: there is none"""
+    marks: Mapping[str, Value]
+
+
+def thumbnail(
+    panel: PanelData, styles: Mapping[str, Style], *, link: str, marks: Mapping[str, Value]
+) -> Thumbnail:
+    """Draw a panel; what lies outside its range is left to the box to clip."""
+    if not panel.curves:
+        return Thumbnail(panel.title, (), None, "", "", "", panel.missing, link, marks)
+    low, high = panel.y_range or y_range(panel)
+    first, last = panel.x_range or (0.0, max(float(curve.step[-1]) for curve in panel.curves))
+
+    def points(x: FloatArray, y: FloatArray) -> list[str]:
+        px = WIDTH * (x - first) / max(last - first, 1.0)
+        # Far outside the box it does not matter how far.
+        py = np.clip(HEIGHT * (high - y) / (high - low), -HEIGHT, 2 * HEIGHT)
+        return [f"{a:.0f} {b:.1f}" for a, b in zip(px, py, strict=True)]
+
+    lines = []
+    for curve in panel.curves:
+        every = -(-len(curve.step) // MOST_POINTS)
+        x = curve.step[::every].astype(np.float64)
+        mean, half = curve.mean[::every], curve.half[::every]
+        band = ""
+        if np.isfinite(half).all():
+            edge = points(x, mean + half) + points(x, mean - half)[::-1]
+            band = f"M{'L'.join(edge)}Z"
+        path = f"M{'L'.join(points(x, mean))}"
+        lines.append(Line(curve.label, styles[curve.label], path, band))
+    dashed = None
+    if panel.dashed is not None and np.isfinite(panel.dashed):
+        dashed = round(HEIGHT * (high - panel.dashed) / (high - low), 1)
+    return Thumbnail(
+        title=panel.title,
+        lines=lines,
+        dashed=dashed,
+        low=f"{low:.3g}",
+        high=f"{high:.3g}",
+        last=f"{last:,.0f}",
+        missing=panel.missing,
+        link=link,
+        marks=marks,
+    )
