@@ -84,8 +84,10 @@ class AgentsView:
     """The agents of a figure over all its problems."""
 
     table: Table
+    title: str
+    """of the performance profiles"""
     profile: str | None
-    """id of the chart of performance profiles"""
+    """id of their chart"""
 
 
 @dataclass(frozen=True)
@@ -231,13 +233,7 @@ class _Chapter:
             )
             for claim in chapter.claims
         ]
-        tables = [
-            AgentsView(
-                self._keep(agents_table(f"{name}-agents-{table.figure.name}", table)),
-                self._profile(table),
-            )
-            for table in chapter.tables
-        ]
+        tables = [self._agents(table) for table in chapter.tables]
         return ChapterView(
             id=name,
             title=chapter.title,
@@ -355,6 +351,12 @@ class _Chapter:
             configurations=[(name, of.settings) for name, (_, of) in there.items()],
             table=self._keep(of_setting),
         )
+
+    def _agents(self, table: SuiteTable) -> AgentsView:
+        figure = table.figure.name
+        title = "" if figure == TRAINED else f"{figure}: "
+        kept = self._keep(agents_table(f"{self.name}-agents-{figure}", title, table))
+        return AgentsView(kept, f"{title}performance profiles", self._profile(table))
 
     def _profile(self, table: SuiteTable) -> str | None:
         """Let the script know of performance profiles; return the id of their chart."""
