@@ -165,7 +165,7 @@ def agents_table(name: str, title: str, table: SuiteTable) -> Table:
     problems = f"{table.problems:,} problem{'' if table.problems == 1 else 's'}"
     notes = [f"Mean steps count within the shortest budget, {table.budget:,} steps."]
     if table.left_out:
-        notes.append(f"Left out, for want of equal seeds: {', '.join(table.left_out)}.")
+        notes.append(f"Left out, for want of equal seeds or of v: {', '.join(table.left_out)}.")
     if table.not_in_all:
         notes.append(f"Not on all problems, hence not here: {', '.join(table.not_in_all)}.")
     return Table(name, f"{title}agents over {problems}", AGENTS, tuple(rows), tuple(notes))
