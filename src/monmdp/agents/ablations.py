@@ -11,11 +11,21 @@ are) and never observe for observing's sake:
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
+
+import numpy as np
 
 from monmdp.agents.base import at_least_zero
-from monmdp.agents.monitored_mbie_eb import Parameters, State, new_state, with_room_for
+from monmdp.agents.layers import Layers
+from monmdp.agents.monitored_mbie_eb import (
+    Parameters,
+    State,
+    layers_of_models,
+    new_state,
+    with_room_for,
+)
 from monmdp.agents.observe_or_optimize import SCHEDULE
 from monmdp.agents.planner import GROWTH, Planner
 from monmdp.model import MonMDP
@@ -29,6 +39,7 @@ class MBIEEB(Planner):
     name: ClassVar[str] = "mbie-eb"
     snapshot_fields: ClassVar[tuple[str, ...]] = ("n", "n_env", "n_mon", "q_opt")
     pin_unseen: ClassVar[bool] = True
+    takes_unseen_for: ClassVar[str] = "its optimistic Q-init"
 
     q_opt_init: float = 50.0
     """Q where nothing was tried, no less than any value (the paper: 50)"""
@@ -63,6 +74,15 @@ class MBIEEB(Planner):
         """Return a state with room for one more successor."""
         return with_room_for(state, s, a, next_s)
 
+    def layers(self, snapshot: Mapping[str, Any], monmdp: MonMDP) -> Layers:
+        """Return what one snapshot says of the cells of a map."""
+        found = layers_of_models(
+            snapshot, monmdp.shape, self.beta, self.beta_m, self.beta_e, self.growth
+        )
+        if self.pin_unseen:
+            found["bonus"][found["seen"] == 0] = np.nan
+        return found
+
 
 @dataclass(frozen=True, kw_only=True)
 class PessimisticMBIEEB(MBIEEB):
@@ -70,3 +90,4 @@ class PessimisticMBIEEB(MBIEEB):
 
     name: ClassVar[str] = "pessimistic-mbie-eb"
     pin_unseen: ClassVar[bool] = False
+    takes_unseen_for: ClassVar[str] = "r_min"

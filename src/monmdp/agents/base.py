@@ -10,6 +10,7 @@ import numpy as np
 
 from monmdp.errors import MonMDPError
 from monmdp.model import MonMDP
+from monmdp.model.arrays import FloatArray
 from monmdp.model.mdp import number
 from monmdp.model.monmdp import Shape
 from monmdp.naming import Parameter, scope_of
@@ -62,6 +63,8 @@ class AgentConfig:
     """whether the agent is given the monitor, and so needs a `MonMDP`"""
     snapshot_fields: ClassVar[tuple[str, ...]] = ()
     """what of its state a snapshot keeps: counts and action values"""
+    takes_unseen_for: ClassVar[str] = "nothing in particular"
+    """what a reward that was never shown counts as, in words"""
     slow_verbs: ClassVar[tuple[str, ...]] = ()
     """what of it takes so long that it is compiled for stepwise agents, too"""
 
@@ -116,6 +119,11 @@ class AgentConfig:
     def snapshot(self, state: Any) -> dict[str, Any]:
         """Return copies of counts and action values."""
         return {name: getattr(state, name).copy() for name in self.snapshot_fields}
+
+    def layers(self, snapshot: Mapping[str, Any], monmdp: MonMDP) -> dict[str, FloatArray]:
+        """Return what one snapshot says of the cells of a map; `agents.layers` has the names."""
+        del snapshot, monmdp
+        return {}
 
     def with_room(self, state: Any, s: int, a: int, next_s: int) -> Any:
         """Return a state with room for one more step; without a model, tables grow on the way."""

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
+
+import numpy as np
 
 from monmdp.agents.base import AgentConfig, at_least_zero
+from monmdp.agents.verbs import test_policy
 from monmdp.compiling import compilable
 from monmdp.model.mdp import whole_number
 
@@ -21,6 +24,7 @@ class Planner(AgentConfig):
     """Hyper-parameters that they share; the defaults are the paper's."""
 
     slow_verbs: ClassVar[tuple[str, ...]] = ("begin_episode",)
+    takes_unseen_for: ClassVar[str] = "r_min"
 
     q_opt_init: float = 1.0
     """Q_opt where nothing was tried, no less than any value (the paper: 1, River Swim 30)"""
@@ -37,6 +41,12 @@ class Planner(AgentConfig):
         """Refuse what is out of range."""
         at_least_zero(self, "beta", "beta_e")
         whole_number(self.sweeps, "sweeps", at_least=1)
+
+    def snapshot(self, state: Any) -> dict[str, Any]:
+        """Return copies of counts and action values, and the test policy."""
+        policy = np.zeros(state.q_opt.shape)
+        test_policy(state, policy)
+        return super().snapshot(state) | {"policy": policy}
 
 
 @compilable
