@@ -39,12 +39,16 @@ class MBIEEB(Planner):
     name: ClassVar[str] = "mbie-eb"
     snapshot_fields: ClassVar[tuple[str, ...]] = ("n", "n_env", "n_mon", "q_opt")
     pin_unseen: ClassVar[bool] = True
-    takes_unseen_for: ClassVar[str] = "its optimistic Q-init"
 
     q_opt_init: float = 50.0
     """Q where nothing was tried, no less than any value (the paper: 50)"""
     beta_m: float = 5e-4
     """βᵐ, scale of the bonus for rᵐ"""
+
+    @property
+    def takes_unseen_for(self) -> str:
+        """What a reward that was tried and never shown counts as, in words."""
+        return f"reason for Q = {self.q_opt_init:g}" if self.pin_unseen else "r_min"
 
     def check(self) -> None:
         """Refuse what is out of range."""
@@ -90,4 +94,3 @@ class PessimisticMBIEEB(MBIEEB):
 
     name: ClassVar[str] = "pessimistic-mbie-eb"
     pin_unseen: ClassVar[bool] = False
-    takes_unseen_for: ClassVar[str] = "r_min"

@@ -63,8 +63,6 @@ class AgentConfig:
     """whether the agent is given the monitor, and so needs a `MonMDP`"""
     snapshot_fields: ClassVar[tuple[str, ...]] = ()
     """what of its state a snapshot keeps: counts and action values"""
-    takes_unseen_for: ClassVar[str] = "nothing in particular"
-    """what a reward that was never shown counts as, in words"""
     slow_verbs: ClassVar[tuple[str, ...]] = ()
     """what of it takes so long that it is compiled for stepwise agents, too"""
 
@@ -87,6 +85,11 @@ class AgentConfig:
     def sees_hidden_rewards(self) -> bool:
         """Whether it is an oracle, handed rewards that were not shown, through `verbs.reveal`."""
         return False
+
+    @property
+    def takes_unseen_for(self) -> str:
+        """What a reward that was tried and never shown counts as, in words."""
+        return "unknown"
 
     def check(self) -> None:
         """Refuse values that make no sense for this agent."""

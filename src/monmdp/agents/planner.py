@@ -24,7 +24,6 @@ class Planner(AgentConfig):
     """Hyper-parameters that they share; the defaults are the paper's."""
 
     slow_verbs: ClassVar[tuple[str, ...]] = ("begin_episode",)
-    takes_unseen_for: ClassVar[str] = "r_min"
 
     q_opt_init: float = 1.0
     """Q_opt where nothing was tried, no less than any value (the paper: 1, River Swim 30)"""
@@ -36,6 +35,11 @@ class Planner(AgentConfig):
     """g, how confidence grows: 1 + x ln²x with x = ln N (paper), ln(1 + N ln²N) (log), 1 (none)"""
     sweeps: int = 50
     """sweeps of value iteration before an episode"""
+
+    @property
+    def takes_unseen_for(self) -> str:
+        """What a reward that was tried and never shown counts as, in words."""
+        return "r_min"
 
     def check(self) -> None:
         """Refuse what is out of range."""

@@ -46,7 +46,6 @@ class QLearning(AgentConfig):
     """Hyper-parameters that all of them have."""
 
     snapshot_fields: ClassVar[tuple[str, ...]] = ("n", "n_env", "reward_model", "q")
-    takes_unseen_for: ClassVar[str] = "what its reward model began with"
 
     q_init: float = -10.0
     """Q₀"""
@@ -72,6 +71,16 @@ class QLearning(AgentConfig):
     def sees_hidden_rewards(self) -> bool:
         """Whether it is handed rewards that were not shown."""
         return self.bottom == "oracle"
+
+    @property
+    def takes_unseen_for(self) -> str:
+        """What a reward that was tried and never shown counts as, in words."""
+        return {
+            "reward-model": "what its reward model began with",
+            "ignore": "nothing, it does not learn from it",
+            "constant": f"the constant {self.constant}",
+            "oracle": "the true reward, which it is told",
+        }[self.bottom]
 
     def check(self) -> None:
         """Refuse what is out of range, and what would not be used."""
