@@ -13,7 +13,6 @@ from math import isnan
 from pathlib import Path
 from typing import Any
 
-from monmdp import agents
 from monmdp.drawing.palette import Style, styles
 from monmdp.experiment.provenance import provenance
 from monmdp.report.inside import explorer
@@ -170,12 +169,9 @@ def _filters(chapters: Iterable[ChapterView]) -> dict[str, list[Value]]:
 
 
 def _explorer(inside: Inside, i: int, data: dict[str, Any]) -> ExplorerView:
-    settings, name = inside.run.settings, f"explorer-{i}"
-    kind = agents.KINDS.get(settings["agent"])
-    config = None if kind is None else kind(**settings["parameters"])
-    data["explorers"][name] = explorer(inside.run, inside.problem, config)
-    title = f"{settings['world']} / {settings['monitor']}, {settings['agent']}, seed "
-    return ExplorerView(name, f"{title}{inside.run.seed}", str(inside.path))
+    name = f"explorer-{i}"
+    data["explorers"][name] = explorer(inside.run, inside.problem)
+    return ExplorerView(name, data["explorers"][name]["title"], str(inside.path))
 
 
 class _Chapter:

@@ -18,12 +18,14 @@ from monmdp import agents, catalogue
 from monmdp.errors import MonMDPError
 from monmdp.experiment import Run, fingerprint
 from monmdp.experiment.provenance import provenance
+from monmdp.experiment.seeds import PROBLEM
+from monmdp.experiment.sessions import SESSIONS, read_sessions
 from monmdp.model import MonMDP
 from monmdp.planning import solve
 from monmdp.report.curves import PackedCurves, packed_curves
 from monmdp.results.claims import Claim, check_claims
 from monmdp.results.evidence import Aggregate, Evidence, aggregate, gather
-from monmdp.results.request import SESSIONS, Asked, kept, read_sessions
+from monmdp.results.request import Asked, kept
 from monmdp.results.sealed import DamagedError
 from monmdp.results.store import Shard, parts, read_shard, strangers
 from monmdp.results.tables import SuiteTable, suite_table
@@ -207,7 +209,7 @@ def _collect_trained(folder: Path, found: Sources) -> None:
 
 def _kept_problem(folder: Path, settings: Mapping[str, Any], remarks: list[str]) -> MonMDP | None:
     """The problem that is kept beside the runs, or one made anew from its names."""
-    path = folder / "problem.npz"
+    path = folder / PROBLEM
     if path.exists():
         try:
             problem = MonMDP.load(path)
