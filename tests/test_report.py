@@ -139,7 +139,7 @@ def shards_of(curves):
             seed,
             {},
             step,
-            {key: curve for key in ("episode_return", "goal_visits", "bottom_visits")},
+            dict.fromkeys(("episode_return", "goal_visits", "bottom_visits"), curve),
         )
         for seed, curve in enumerate(curves)
     ]

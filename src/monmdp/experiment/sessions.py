@@ -22,6 +22,6 @@ def log_session(folder: Path, session: Mapping[str, Any]) -> None:
 def read_sessions(path: Path) -> list[dict[str, Any]]:
     """Return the sessions in a list; none if nothing tells of them."""
     try:
-        return list(json.loads(path.read_text(encoding="utf-8")))
+        return [dict(one) for one in json.loads(path.read_text(encoding="utf-8"))]
     except (OSError, ValueError, TypeError):
         return []

@@ -107,7 +107,8 @@ class ChapterView:
     settings: Sequence[SettingView]
     facts: Sequence[tuple[str, str]]
     """where the runs come from"""
-    sessions: Sequence[Mapping[str, Any]]
+    sessions: Sequence[Sequence[str]]
+    """when each ended, runs done, wall seconds, jobs, commit"""
 
 
 @dataclass(frozen=True)
@@ -244,7 +245,7 @@ class _Chapter:
             problems=self._keep(self._problems()),
             settings=[self._setting(section) for section in self.shown],
             facts=_provenance(self.evidence.aggregates.values()),
-            sessions=chapter.sessions,
+            sessions=[_session(one) for one in chapter.sessions],
         )
 
     def _keep(self, table: Table) -> Table:
@@ -417,3 +418,17 @@ def _provenance(runs: Iterable[Aggregate]) -> list[tuple[str, str]]:
         if known:
             facts.append((f"kernel hash, {agent}", ", ".join(known)))
     return facts
+
+
+def _session(session: Mapping[str, Any]) -> list[str]:
+    """When it ended, runs done, wall seconds, jobs, commit; whatever of it was written down."""
+    seconds = session.get("wall_seconds")
+    where = [session.get("jobs"), session.get("shard"), session.get("scheduler")]
+    words = ("", "shard ", "scheduler ")
+    return [
+        str(session.get("ended", "?")),
+        str(session.get("runs", "?")),
+        f"{seconds:,.1f}" if isinstance(seconds, int | float) else "?",
+        ", ".join(f"{word}{of}" for word, of in zip(words, where, strict=True) if of is not None),
+        str(session.get("commit") or ""),
+    ]
