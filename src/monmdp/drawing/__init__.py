@@ -7,6 +7,7 @@ Matplotlib is touched.
 
 from monmdp.drawing.curves import learning_curves, power_law
 from monmdp.drawing.dynamics import draw_dynamics
+from monmdp.drawing.palette import Style, styles
 from monmdp.drawing.panels import CurveData, PanelData, RowData, panel_grid, profiles
 from monmdp.drawing.picture import draw_world, frame, gallery, picture_format, save
 from monmdp.drawing.text import grid_text, policy_text, sparkline, world_text
@@ -15,6 +16,7 @@ __all__ = [
     "CurveData",
     "PanelData",
     "RowData",
+    "Style",
     "draw_dynamics",
     "draw_world",
     "frame",
@@ -28,5 +30,6 @@ __all__ = [
     "profiles",
     "save",
     "sparkline",
+    "styles",
     "world_text",
 ]

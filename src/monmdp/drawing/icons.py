@@ -19,19 +19,18 @@ from matplotlib.transforms import Affine2D
 from numpy.typing import ArrayLike
 
 from monmdp.drawing.maps import DIRECTIONS, WATER
+from monmdp.drawing.palette import BLACK, BLUE, GREEN, ORANGE, PINK, SKY, VERMILION, YELLOW
 from monmdp.model.arrays import FloatArray
 from monmdp.worlds.gridmap import WALL
 
-BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
-YELLOW, BLUE, VERMILION, PURPLE = "#F0E442", "#0072B2", "#D55E00", "#CC79A7"
-ACTION_COLOURS = (BLUE, ORANGE, GREEN, VERMILION, PURPLE, SKY, BLACK, YELLOW)
+ACTION_COLOURS = (BLUE, ORANGE, GREEN, VERMILION, PINK, SKY, BLACK, YELLOW)
 DARK, BROWN = "#3b3b3b", "#8a5a2b"
 
 PAPER = "#fbfaf5"
 BACKGROUND = {WALL: "#55585c", WATER: "#d9eefa", "?": "#dcdcdc"}
 """of a cell that has an icon in front of it; PAPER for all others"""
 SOLID = {
-    ".": PAPER, "$": ORANGE, "g": YELLOW, "S": GREEN, "W": PURPLE, "?": "#b0b0b0", "o": "#5b4636",
+    ".": PAPER, "$": ORANGE, "g": YELLOW, "S": GREEN, "W": PINK, "?": "#b0b0b0", "o": "#5b4636",
     WATER: "#a9d8f2", WALL: "#55585c", "<": SKY, "v": SKY, ">": SKY, "^": SKY,
 }  # fmt: skip
 """of a cell too small for an icon"""

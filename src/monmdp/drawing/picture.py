@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monmdp.drawing.maps import noun, rows_of, shortened, standing
+from monmdp.drawing.palette import BLUE, VERMILION
 from monmdp.errors import MonMDPError
 from monmdp.files import write_whole
 from monmdp.model.arrays import FloatArray, IntArray
@@ -176,7 +177,7 @@ def _draw(ax: Axes, mdp: MDP, marked: list[int]) -> None:
         _draw_robots(ax, mdp, marked)
         return
     from monmdp.drawing.graph import MAX_NODES, draw_graph
-    from monmdp.drawing.icons import VERMILION, place, robot
+    from monmdp.drawing.icons import place, robot
 
     centres = draw_graph(ax, mdp)
     if len(marked) > MAX_ROBOTS:
@@ -265,7 +266,7 @@ def _colour_key(ax: Axes, rows: tuple[str, ...]) -> None:
 
 
 def _draw_robots(ax: Axes, mdp: MDP, marked: list[int]) -> None:
-    from monmdp.drawing.icons import BLUE, place, robot
+    from monmdp.drawing.icons import place, robot
 
     cells = np.array([_cell(mdp, state) for state in marked])
     if not _is_detailed(mdp):

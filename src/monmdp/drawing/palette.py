@@ -1,0 +1,82 @@
+"""One colour for each agent, the same in every picture.
+
+The colours can be told apart by colour-blind people and read on white and on nearly black paper.
+Ten of them cannot differ enough by hue alone, so the Q-learning baselines are dash-dotted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+BLACK, ORANGE, SKY, GREEN = "#000000", "#e69f00", "#56b4e9", "#009e73"
+YELLOW, BLUE, VERMILION, PINK = "#f0e442", "#0072b2", "#d55e00", "#cc79a7"
+"""the colours of Okabe and Ito"""
+
+AGENTS = {
+    "monitored-mbie-eb": GREEN,
+    "known-monitor": "#b66dff",
+    "mbie-eb": BLUE,
+    "pessimistic-mbie-eb": VERMILION,
+    "directed-e2": ORANGE,
+    "epsilon-greedy": SKY,
+    "optimistic": PINK,
+    "ucb": "#a8a000",
+    "intrinsic": "#7f7f7f",
+    "q-count": "#8a5a44",
+}
+"""green, purple and orange are those of the paper"""
+OTHERS = ("#ef6f9f", "#8f9fdf", "#806050")
+"""of agents that are not of this package, in the order in which they appear"""
+
+Line = Literal["-", ":", "-."]
+LINES: tuple[Line, ...] = ("-", ":", "-.")
+"""of an agent and its variants; dashed is the minimax return"""
+DASH_DOTTED = frozenset({"epsilon-greedy", "optimistic", "ucb", "intrinsic", "q-count"})
+"""agents whose first line is the last of LINES"""
+DASHES = {"-": "none", ":": "1.5 3", "-.": "7 3 1.5 3"}
+"""the same for SVG, where lines are about 2 wide"""
+
+
+@dataclass(frozen=True)
+class Style:
+    """How a curve is drawn."""
+
+    colour: str
+    """#rrggbb"""
+    line: Line = "-"
+    """as Matplotlib writes it"""
+
+    @property
+    def dasharray(self) -> str:
+        """The line as SVG's stroke-dasharray."""
+        return DASHES[self.line]
+
+
+def styles(curves: Iterable[tuple[str, str]]) -> dict[str, Style]:
+    """Return how to draw each of some curves.
+
+    The variants of an agent share its colour and differ by their lines, the first of them plain.
+
+    Args:
+        curves: (label, agent) in the order of the legend; a label that comes again is no other
+            curve.
+    """
+    result: dict[str, Style] = {}
+    variants: dict[str, int] = {}
+    strangers: list[str] = []
+    for label, agent in curves:
+        if label in result:
+            continue
+        if agent not in AGENTS and agent not in strangers:
+            strangers.append(agent)
+        turn = variants.get(agent, 0)
+        variants[agent] = turn + 1
+        if agent in AGENTS:
+            colour, first = AGENTS[agent], 2 if agent in DASH_DOTTED else 0
+        else:
+            first, place = divmod(strangers.index(agent), len(OTHERS))
+            colour = OTHERS[place]
+        result[label] = Style(colour, LINES[(first + turn) % len(LINES)])
+    return result
