@@ -10,6 +10,7 @@ from monmdp.drawing.dynamics import draw_dynamics
 from monmdp.drawing.palette import Style, styles
 from monmdp.drawing.panels import CurveData, PanelData, RowData, panel_grid, profiles
 from monmdp.drawing.picture import draw_world, frame, gallery, picture_format, save
+from monmdp.drawing.plots import draw_heatmap, draw_policy, draw_values
 from monmdp.drawing.text import grid_text, policy_text, sparkline, world_text
 
 __all__ = [
@@ -18,6 +19,9 @@ __all__ = [
     "RowData",
     "Style",
     "draw_dynamics",
+    "draw_heatmap",
+    "draw_policy",
+    "draw_values",
     "draw_world",
     "frame",
     "gallery",

@@ -123,7 +123,7 @@ def panel_grid(
     figure.text(0.15 / total_width, 1 - 0.2 / total_height, title, fontsize=11, va="center")
     figure.legend(
         handles=handles, loc="center", bbox_to_anchor=(0.5, 1 - (0.48 + more / 2) / total_height),
-        ncols=across, frameon=False, fontsize=8.5, handlelength=1.8,
+        ncols=across, frameon=False, fontsize=8.5, handlelength=2.6,
     )  # fmt: skip
     figure.text(0.15 / total_width, 0.06 / total_height, folded, fontsize=7, color="0.35")
     return figure
@@ -154,7 +154,7 @@ def _handles(styles: Mapping[str, Style], rows: Sequence[RowData]) -> list[Line2
 def _across(labels: Sequence[str], width: float) -> int:
     """How many entries of a legend stand beside each other in so many inches."""
     longest = max((len(label) for label in labels), default=0)
-    return max(1, min(len(labels), int(width / (0.55 + 0.078 * longest))))
+    return max(1, min(len(labels), int(width / (0.65 + 0.078 * longest))))
 
 
 def _draw(ax: Axes, panel: PanelData, styles: Mapping[str, Style], last: bool) -> None:
@@ -236,6 +236,6 @@ def profiles(
     ax.set_ylabel("fraction of runs above τ")
     ax.set_title(title, fontsize=11, loc="left")
     ax.spines[["top", "right"]].set_visible(False)
-    ax.legend(frameon=False, fontsize=9, loc="lower left")
+    ax.legend(edgecolor="none", framealpha=0.85, fontsize=9, loc="lower left")
     figure.text(0.03, 0.02, textwrap.fill(note, 105), fontsize=7, color="0.35")
     return figure

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from monmdp.drawing.maps import noun, rows_of, shortened, standing
+from monmdp.drawing.maps import MAX_DETAILED, noun, number_axes, rows_of, shortened, standing
 from monmdp.drawing.palette import BLUE, VERMILION
 from monmdp.errors import MonMDPError
 from monmdp.files import write_whole
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 Image = NDArray[np.uint8]
 """[height, width, 3]"""
 
-MAX_DETAILED = 30
-"""grids with more rows or columns are drawn in plain colours, without icons"""
 MAX_ROBOTS = 4
 """with more possible start cells the robots are small"""
 SUFFIXES = (".png", ".svg", ".pdf")
@@ -141,12 +139,9 @@ def save(figure: Figure, path: str | os.PathLike[str]) -> None:
 
 def new_figure(width: float, height: float) -> Figure:
     """Make a figure of so many inches that no part of pyplot knows about."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
+    from monmdp.drawing.canvas import Picture
 
-    figure = Figure(figsize=(width, height), dpi=DPI)
-    FigureCanvasAgg(figure)
-    return figure
+    return Picture(figsize=(width, height), dpi=DPI)
 
 
 def _inches(mdp: MDP, cell: float, widest: float, highest: float) -> tuple[float, float]:
@@ -211,7 +206,7 @@ def _draw_grid(ax: Axes, mdp: MDP, numbers: bool = True) -> None:
     ax.set_yticks([])
     if not detailed:
         if numbers:
-            _number_axes(ax, height, width)
+            number_axes(ax, height, width)
             _colour_key(ax, rows)
         if mdp.button is not None:
             row, column = _cell(mdp, mdp.button[0])
@@ -226,7 +221,7 @@ def _draw_grid(ax: Axes, mdp: MDP, numbers: bool = True) -> None:
         row, column = _cell(mdp, mdp.button[0])
         place(ax, button(mdp.action_labels[mdp.button[1]]), column, row)
     if numbers:
-        _number_axes(ax, height, width)
+        number_axes(ax, height, width)
 
 
 def _colours(rows: tuple[str, ...], detailed: bool) -> FloatArray:
@@ -244,14 +239,6 @@ def _solid(tile: str) -> str:
     from monmdp.drawing.icons import ACTION_COLOURS, SOLID
 
     return SOLID.get(tile) or ACTION_COLOURS[ord(tile) % len(ACTION_COLOURS)]
-
-
-def _number_axes(ax: Axes, height: int, width: int) -> None:
-    """Write the numbers of rows and columns beside the grid, or some of them in large grids."""
-    for axis, n in ((ax.xaxis, width), (ax.yaxis, height)):
-        shown = range(0, n, 1 if n <= MAX_DETAILED else int(np.ceil(n / 10)))
-        axis.set_ticks([i + 0.5 for i in shown], [str(i) for i in shown])
-    ax.tick_params(length=0, labelsize=7, labelcolor="#777777", pad=2)
 
 
 def _colour_key(ax: Axes, rows: tuple[str, ...]) -> None:
