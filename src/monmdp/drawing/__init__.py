@@ -7,6 +7,7 @@ Matplotlib is touched.
 
 from monmdp.drawing.curves import learning_curves, power_law
 from monmdp.drawing.dynamics import draw_dynamics
+from monmdp.drawing.film import film_format, frames, save_film
 from monmdp.drawing.palette import Style, styles
 from monmdp.drawing.panels import CurveData, PanelData, RowData, panel_grid, profiles
 from monmdp.drawing.picture import draw_world, frame, gallery, picture_format, save
@@ -23,7 +24,9 @@ __all__ = [
     "draw_policy",
     "draw_values",
     "draw_world",
+    "film_format",
     "frame",
+    "frames",
     "gallery",
     "grid_text",
     "learning_curves",
@@ -33,6 +36,7 @@ __all__ = [
     "power_law",
     "profiles",
     "save",
+    "save_film",
     "sparkline",
     "styles",
     "world_text",

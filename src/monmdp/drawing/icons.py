@@ -90,6 +90,24 @@ def button(action: str) -> list[Patch]:
     ]
 
 
+def eye(is_open: bool) -> list[Patch]:
+    """Return a badge: an open eye, or one that is struck out."""
+    colour = GREEN if is_open else VERMILION
+    t = np.linspace(-1, 1, 30)
+    lid = np.column_stack([0.5 + 0.3 * t, 0.19 * (1 - t**2)])
+    lens = np.concatenate([lid, lid[::-1] * np.array([1, -1])]) + np.array([0, 0.5])
+    patches: list[Patch] = [
+        Circle((0.5, 0.5), 0.46, facecolor="white", edgecolor=colour, linewidth=1.6),
+        Polygon(lens, facecolor="#e9f6f1" if is_open else "#fdeee3", edgecolor=DARK, linewidth=1.0),
+        Circle((0.5, 0.5), 0.11, facecolor=DARK),
+    ]
+    if not is_open:
+        stroke = np.array([(0.22, 0.78), (0.78, 0.22)])
+        patches.append(_ribbon(stroke, np.full(2, 0.16), facecolor="white", linewidth=0))
+        patches.append(_ribbon(stroke, np.full(2, 0.09), facecolor=VERMILION, linewidth=0))
+    return patches
+
+
 def letter(tile: str) -> list[Patch]:
     """Return the character of a tile that has no picture."""
     path = TextPath((0, 0), tile, size=1, prop=FontProperties(family="DejaVu Sans", weight="bold"))

@@ -10,6 +10,7 @@ import os
 import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -44,6 +45,10 @@ MARGIN = 6
 BORDER = (59, 59, 59)
 CAPTION_LINES = 4
 LINE_PIXELS, CHARACTER_PIXELS = 19, 8.1
+MIN_BADGE = 18
+BAR_PIXELS = 12
+SHOWN_COLOUR, HIDDEN_COLOUR = (0, 158, 115), (213, 94, 0)
+"""green and vermilion of the palette"""
 
 
 def draw_world(
@@ -92,11 +97,28 @@ def gallery(mdps: Mapping[str, MDP]) -> Figure:
     return figure
 
 
-def frame(monmdp: MonMDP, se: int, sm: int, *, caption: str) -> Image:
+def frame(
+    monmdp: MonMDP,
+    se: int,
+    sm: int,
+    *,
+    caption: str,
+    shown: bool | None = None,
+    monitor_reward: float = 0.0,
+) -> Image:
     """Return a picture of the agent in environment state `se` and monitor state `sm`.
 
     Below the world stand both states by name and the lines of `caption`, as far as four lines
     hold them. All frames of one Mon-MDP have the same size.
+
+    Args:
+        monmdp: the problem.
+        se: sᵉ.
+        sm: sᵐ.
+        caption: lines of text.
+        shown: whether the last reward was shown: an open eye beside the agent and a plain strip
+            beside the caption, or an eye struck out and a hatched strip. None: there was none yet.
+        monitor_reward: rᵐ of the last step; on a plate beside the agent unless it is zero.
     """
     mdp, monitor = monmdp.mdp, monmdp.monitor
     se = mdp.find_state(se)
@@ -105,10 +127,17 @@ def frame(monmdp: MonMDP, se: int, sm: int, *, caption: str) -> Image:
         raise MonMDPError(f"monitor state {sm} does not exist; states are 0 to {last}")
     stage = _stage(mdp)
     image = stage.background.copy()
-    _paste(image, stage.robot, stage.centres[se])
+    centre, reach = stage.centres[se], stage.robot.shape[0] // 3
+    _paste(image, stage.robot, centre)
+    if shown is not None:
+        badge = _sprite(f"eye {shown}", max(MIN_BADGE, stage.robot.shape[0] * 2 // 5))
+        _paste(image, badge, _inside(image, badge, centre + np.array([-reach, reach])))
+    if monitor_reward:
+        plate = _plate(f"{monitor_reward:+.3g}".replace("-", "−"))
+        _paste(image, plate, _inside(image, plate, centre + np.array([reach + 4, 0])))
     name = mdp.state_labels[se]
     first = f"state {shortened(name, 20)}   monitor {shortened(monitor.states[sm], 20)}"
-    strip = _caption([first, *caption.splitlines()], image.shape[1])
+    strip = _caption([first, *caption.splitlines()], image.shape[1], shown)
     return np.concatenate([image, strip])
 
 
@@ -331,19 +360,42 @@ def _framed(image: Image, centres: IntArray, robot_size: int) -> _Stage:
     )
     left = (full_width - width) // 2
     full[MARGIN : MARGIN + height, left : left + width] = image
-    return _Stage(full, _robot_image(robot_size), centres + np.array([MARGIN, left]))
+    return _Stage(full, _sprite("robot", robot_size), centres + np.array([MARGIN, left]))
 
 
-def _robot_image(size: int) -> Image:
-    from monmdp.drawing.icons import place, robot
+@lru_cache(maxsize=64)
+def _sprite(name: str, size: int) -> Image:
+    """[size, size, 4] a drawing with transparency."""
+    from monmdp.drawing.icons import eye, place, robot
 
     figure = new_figure(size / DPI, size / DPI)
     figure.patch.set_alpha(0)
     ax = figure.add_axes((0, 0, 1, 1))
     ax.set(xlim=(0, 1), ylim=(1, 0))
     ax.axis("off")
-    place(ax, robot(), 0, 0, 0.9)
+    place(ax, robot() if name == "robot" else eye(name == "eye True"), 0, 0, 0.9)
     return _pixels(figure)
+
+
+@lru_cache(maxsize=64)
+def _plate(text: str) -> Image:
+    """[height, width, 4] a few characters on a white plate."""
+    height, width = 17, int(len(text) * CHARACTER_PIXELS) + 8
+    figure = new_figure(width / DPI, height / DPI)
+    figure.patch.set(facecolor="white", edgecolor=VERMILION, linewidth=2)
+    figure.text(
+        0.5, 0.46, text, family="DejaVu Sans Mono", fontsize=9, weight="bold", ha="center",
+        va="center", parse_math=False,
+    )  # fmt: skip
+    return _pixels(figure)
+
+
+def _inside(image: Image, sprite: Image, centre: IntArray) -> IntArray:
+    """Where to lay a sprite so that all of it is within the image."""
+    half = np.array(sprite.shape[:2]) // 2
+    ends = np.array(image.shape[:2]) - np.array(sprite.shape[:2]) + half
+    inside: IntArray = np.clip(centre, half, np.maximum(ends, half))
+    return inside
 
 
 def _pixels(figure: Figure) -> Image:
@@ -367,9 +419,9 @@ def _paste(image: Image, sprite: Image, centre: IntArray) -> None:
     under[:] = np.rint(alpha * part[..., :3] + (1 - alpha) * under).astype(np.uint8)
 
 
-def _caption(lines: list[str], width: int) -> Image:
+def _caption(lines: list[str], width: int, shown: bool | None) -> Image:
     """Write lines on a strip of fixed height; long ones are folded, what is too much is cut."""
-    letters = int((width - 20) / CHARACTER_PIXELS)
+    letters = int((width - 30) / CHARACTER_PIXELS)
     folded = [part for line in lines for part in textwrap.wrap(line, letters) or [""]]
     most = CAPTION_LINES + 1
     if len(folded) > most:
@@ -380,7 +432,13 @@ def _caption(lines: list[str], width: int) -> Image:
     for i, line in enumerate(folded):
         y = 1 - (6 + (i + 0.5) * LINE_PIXELS) / height
         figure.text(
-            10 / width, y, line, family="DejaVu Sans Mono", fontsize=9, va="center",
+            20 / width, y, line, family="DejaVu Sans Mono", fontsize=9, va="center",
             color="#222222", weight="bold" if i == 0 else "normal", parse_math=False,
         )  # fmt: skip
-    return _pixels(figure)[..., :3]
+    strip: Image = _pixels(figure)[..., :3]
+    if shown is not None:
+        # Not by colour alone: the strip of a hidden reward is hatched.
+        rows, columns = np.indices((height, BAR_PIXELS))
+        painted = (rows + columns) // 5 % 2 == 0 if not shown else np.ones_like(rows, dtype=bool)
+        strip[:, :BAR_PIXELS][painted] = SHOWN_COLOUR if shown else HIDDEN_COLOUR
+    return strip

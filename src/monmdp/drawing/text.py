@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from monmdp.drawing.maps import noun, rows_of, shortened, standing
-from monmdp.model.arrays import BoolArray, IntArray, frozen
+from monmdp.model.arrays import BoolArray, FloatArray, IntArray, frozen
 from monmdp.model.mdp import MDP
 from monmdp.model.monmdp import MonMDP
 from monmdp.worlds.gridmap import MOVES, START, TILES, WALL, Tile
@@ -157,12 +157,28 @@ def _meaning(mdp: MDP, tile: str) -> str:
     arrives = at_tile[mdp.successor] & ~_is_over(mdp)[mdp.outcomes.state]
     if not arrives.any():
         return noun(tile)
-    low, high = mdp.reward[arrives].min(), mdp.reward[arrives].max()
-    pays = f"{low:g}" if low == high else f"{low:g} to {high:g}"
-    facts = [f"arriving or remaining pays {pays}"] if low or high else []
-    facts += ["ends the episode"] if mdp.terminates[arrives].all() else []
-    facts += ["is never seen"] if mdp.hidden[arrives].all() else []
+    facts = []
+    stays = arrives & _by_staying(mdp)
+    if stays.any() and not (arrives & ~stays & mdp.terminates).any():
+        facts.append(f"STAY pays {_range(mdp.reward[stays])} and ends")
+        arrives &= ~stays
+    if mdp.reward[arrives].any():
+        facts.append(f"arriving or remaining pays {_range(mdp.reward[arrives])}")
+    if arrives.any():
+        facts += ["ends the episode"] if mdp.terminates[arrives].all() else []
+    facts += ["is never seen"] if mdp.hidden[arrives | stays].all() else []
     return f"{noun(tile)}: {', '.join(facts)}" if facts else noun(tile)
+
+
+def _by_staying(mdp: MDP) -> BoolArray:
+    """[outcome] whether it ends the episode where it began, as STAY does on a chest."""
+    ends: BoolArray = mdp.terminates & (mdp.successor == mdp.outcomes.state)
+    return ends if "STAY" in mdp.action_labels else np.zeros_like(ends)
+
+
+def _range(rewards: FloatArray) -> str:
+    low, high = rewards.min(), rewards.max()
+    return f"{low:g}" if low == high else f"{low:g} to {high:g}"
 
 
 def _is_over(mdp: MDP) -> BoolArray:
