@@ -1,4 +1,4 @@
-"""Drawings of worlds, policies and learning curves: as text for a terminal, as pictures.
+"""Drawings of worlds, policies, values and learning curves: text for a terminal, pictures, films.
 
 Everything is drawn from simple shapes, in colours that colour-blind people can tell apart.
 Matplotlib is loaded only when a picture is asked for, no window is opened and no global state of
@@ -7,7 +7,7 @@ Matplotlib is touched.
 
 from monmdp.drawing.curves import learning_curves, power_law
 from monmdp.drawing.dynamics import draw_dynamics
-from monmdp.drawing.film import film_format, frames, save_film
+from monmdp.drawing.film import save_film
 from monmdp.drawing.palette import Style, styles
 from monmdp.drawing.panels import CurveData, PanelData, RowData, panel_grid, profiles
 from monmdp.drawing.picture import draw_world, frame, gallery, picture_format, save
@@ -24,9 +24,7 @@ __all__ = [
     "draw_policy",
     "draw_values",
     "draw_world",
-    "film_format",
     "frame",
-    "frames",
     "gallery",
     "grid_text",
     "learning_curves",

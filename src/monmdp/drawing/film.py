@@ -75,14 +75,6 @@ def frames(monmdp: MonMDP, episode: Episode) -> Iterator[Image]:
         )
 
 
-def film_format(path: str | os.PathLike[str]) -> Path:
-    """Return the path of a film, or say what its name must be."""
-    path = Path(path)
-    if path.suffix.lower() != ".gif":
-        raise MonMDPError(f"{path}: a film's name must end in .gif")
-    return path
-
-
 def save_film(
     monmdp: MonMDP, episode: Episode, path: str | os.PathLike[str], *, fps: float = 4.0
 ) -> None:
@@ -96,7 +88,9 @@ def save_film(
     """
     from PIL import Image as Pillow
 
-    path, rate = film_format(path), number(fps, "fps")
+    rate = number(fps, "fps")
+    if Path(path).suffix.lower() != ".gif":
+        raise MonMDPError(f"{path}: a film's name must end in .gif")
     if not 0.1 <= rate <= FASTEST:
         raise MonMDPError(f"fps must be from 0.1 to {FASTEST:g}, got {fps!r}")
     pictures = [Pillow.fromarray(picture) for picture in frames(monmdp, episode)]
