@@ -36,6 +36,12 @@ class Mark(NamedTuple):
     colour: str
     meaning: str
 
+    @property
+    def label(self) -> str:
+        """What the legend says."""
+        sign = "" if self.text == self.meaning else f"{self.text}: "
+        return f"monitor {sign}{self.meaning}"
+
 
 def usual_action(actions: Sequence[str], mon: BoolArray) -> int:
     """Return the action that needs no mark; `mon` [se, sm, am] are the chosen ones."""
@@ -49,7 +55,8 @@ def marks_of(actions: Sequence[str], mon: BoolArray, usual: int) -> dict[bytes, 
     plain = np.arange(len(actions)) == usual
     letters = iter("abcdefghijklmnopqrstuvwxyz")
     marks: dict[bytes, Mark] = {}
-    for chosen in np.unique(mon.reshape(-1, len(actions)), axis=0)[::-1]:
+    choices = np.unique(mon.reshape(-1, len(actions)), axis=0)[::-1]
+    for chosen in sorted(choices, key=np.sum):  # those that are tied come last
         if (chosen == plain).all():
             continue
         meaning = either(actions, chosen)
@@ -104,8 +111,7 @@ def draw_letters(
                 column + 0.95, row + 0.94, mark.text, ha="right", va="bottom", color=DARK,
                 fontsize=0.5 * size, zorder=3, parse_math=False,
             )  # fmt: skip
-            meaning = mark.meaning if mark.text == mark.meaning else f"{mark.text}: {mark.meaning}"
-            key[f"monitor {meaning}"] = Patch(facecolor=mark.colour, edgecolor=DARK)
+            key[mark.label] = Patch(facecolor=mark.colour, edgecolor=DARK)
     ax.add_collection(
         PolyCollection(shapes, facecolors=[FAINT if pale else DARK for pale in faint], zorder=3),
         autolim=False,

@@ -147,6 +147,8 @@ def draw_policy(monmdp: MonMDP, policy: ArrayLike, *, title: str | None = None) 
             names = f"in any of its {len(group)} states"
         name = f"monitor {shortened(names, LONGEST_NAME)}"
         ax.set_title(name, fontsize=9, parse_math=False)
+    order = [*(mark.label for mark in marks.values()), *mdp.action_labels]
+    key = {text: key[text] for text in (*order, *key) if text in key}
     if monitor.n_actions > 1:
         key[f"not marked: {monitor.actions[usual]}"] = Patch(alpha=0)
     arrows.draw_legend(figure, key)
