@@ -42,6 +42,14 @@ def test_show(monmdp, tmp_path):
     assert code == 0
     assert (tmp_path / "hazard.png").read_bytes().startswith(b"\x89PNG")
     assert monmdp("show", "gymnasium:FrozenLake-v1")[0] == 0
+    code, _, _ = monmdp("show", "loop", "--svg", str(tmp_path / "loop.svg"))
+    assert code == 0
+    assert (tmp_path / "loop.svg").read_bytes().startswith(b"<?xml")
+    for option, name in (("--png", "a.svg"), ("--svg", "a.png"), ("--png", "a")):
+        code, out, err = monmdp("show", "loop", option, str(tmp_path / name))
+        assert (code, out) == (2, "")
+        assert f"the file name must end in .{option[2:]}" in err
+        assert not (tmp_path / name).exists()
 
 
 def test_solve_prints_what_there_is_to_know(monmdp):

@@ -42,8 +42,8 @@ SESSIONS = [
 def test_the_readme_shows_every_command():
     shown = {shlex.split(command)[1] for session in SESSIONS for command in session}
     assert shown == {
-        "list", "show", "solve", "check", "export", "train", "compare", "evaluate", "theory",
-        "bandit", "warmup", "reproduce", "run", "status", "verify", "redraw",
+        "list", "show", "solve", "rollout", "check", "export", "train", "compare", "evaluate",
+        "theory", "bandit", "warmup", "reproduce", "run", "status", "verify", "redraw",
     }  # fmt: skip
 
 

@@ -212,6 +212,16 @@ def test_policy_of_wrong_shape_is_refused():
         policy_text(monmdp, np.ones((3, 3)))
 
 
+def test_legend_tells_staying_from_landing():
+    own = "start: 0,0\ntile X: stay 5\ntile Y: land -1 stay 2\ntile $: stay 3\n---\n.XY$g"
+    for slip in (0.0, 0.1):
+        lines = world_text(worlds.grid_world(own, slip=slip)).splitlines()
+        assert "X  tile X: STAY pays 5 and ends" in lines
+        assert "Y  tile Y: STAY pays 2 and ends, arriving or remaining pays -1" in lines
+        assert "$  treasure chest: STAY pays 3 and ends" in lines
+        assert "g  gold bars: STAY pays 0.1 and ends" in lines
+
+
 # ---- pictures -------------------------------------------------------------------------------
 
 
@@ -348,6 +358,22 @@ def test_frames_of_unknown_states_are_refused():
         frame(monmdp, 36, 0, caption="")
     with pytest.raises(MonMDPError, match="monitor state 7"):
         frame(monmdp, 0, 7, caption="")
+
+
+def test_frames_show_whether_the_reward_was_shown_and_what_the_monitor_cost():
+    monmdp = join(worlds.make("bottleneck"), monitors.make("ask"))
+    none, seen, hidden = (frame(monmdp, 7, 0, caption="", shown=s) for s in (None, True, False))
+    world = none.shape[0] - 108
+    for one, other in ((none, seen), (none, hidden), (seen, hidden)):
+        assert one.shape == other.shape
+        assert (one[:world] != other[:world]).any()  # the badge
+        assert (one[world:] != other[world:]).any()  # the strip
+    grey = [f[world:, :12].mean(axis=2) for f in (seen, hidden)]
+    assert np.ptp(grey[0]) == 0 < np.ptp(grey[1])  # not by colour alone
+    costly = frame(monmdp, 7, 0, caption="", shown=True, monitor_reward=-0.2)
+    assert (costly[:world] != seen[:world]).any()
+    for se in range(monmdp.mdp.n_states):  # marks near the border stay in the picture
+        assert frame(monmdp, se, 0, caption="", shown=False, monitor_reward=-12.5).any()
 
 
 # ---- files ----------------------------------------------------------------------------------

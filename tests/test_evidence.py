@@ -23,7 +23,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 import monmdp
 from monmdp import agents, catalogue, planning
 from monmdp.agents import greedy, monitored_mbie_eb
-from monmdp.drawing import PanelData, RowData, panel_grid
+from monmdp.drawing import PanelData, RowData, panel_grid, styles
 from monmdp.drawing.panels import CurveData
 from monmdp.experiment import provenance, seeds
 from monmdp.experiment.sessions import read_sessions
@@ -575,7 +575,7 @@ def test_any_x_range_is_that_of_the_axis():
     step = np.arange(0, 50_000, 1000)
     curve = CurveData("a", step, np.zeros(50), np.zeros(50))
     rows = [RowData([PanelData([curve], x_range=(10_000.0, 20_000.0)), PanelData([curve])])]
-    picture = panel_grid(rows, title="", y_label="", note="")
+    picture = panel_grid(rows, styles=styles([("a", "a")]), title="", y_label="", note="")
     assert [ax.get_xlim() for ax in picture.axes] == [(10, 20), (0, 49)]
 
 

@@ -657,7 +657,13 @@ def fake_run(returns, true_returns=None, seed=0):
     values = np.array(returns, dtype=float)
     true = values + 5 if true_returns is None else np.array(true_returns, dtype=float)
     return Run(
-        settings={"world": "w", "monitor": "m", "evaluation": "exact", "episodes": 0},
+        settings={
+            "world": "w",
+            "monitor": "m",
+            "agent": "a",
+            "evaluation": "exact",
+            "episodes": 0,
+        },
         seed=seed,
         step=np.arange(len(values)) * 100,
         curve={"worst_case_return": values, "episode_return": true},

@@ -9,11 +9,11 @@ import io
 import sys
 
 # Importing the modules adds their commands, in the order in which --help lists them.
-from monmdp.cli import problems, results, theory, training
+from monmdp.cli import problems, results, rollout, theory, training
 from monmdp.cli.app import app
 from monmdp.errors import MonMDPError
 
-__all__ = ["app", "main", "problems", "results", "theory", "training"]
+__all__ = ["app", "main", "problems", "results", "rollout", "theory", "training"]
 
 
 def main() -> None:

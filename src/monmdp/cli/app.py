@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -98,6 +99,13 @@ def problem_or_names(
         where = " (it comes before the parameters)" if words else ""
         raise MonMDPError(f"which monitor?{where} one of {', '.join(monitors.registry)}")
     return world, words[0], parse_assignments(words[1:])
+
+
+def ends_in(path: Path, suffix: str) -> Path:
+    """Return a path that was given with the option of the same name as its suffix, or refuse it."""
+    if path.suffix.lower() != suffix:
+        raise MonMDPError(f"--{suffix[1:]} {path}: the file name must end in {suffix}")
+    return path
 
 
 def print_table(lines: Sequence[Sequence[str]], right: Sequence[int] = ()) -> None:

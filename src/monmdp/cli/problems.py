@@ -16,6 +16,7 @@ from monmdp.cli.app import (
     Words,
     World,
     app,
+    ends_in,
     is_problem,
     load,
     make_problem,
@@ -81,12 +82,16 @@ settings; some of them depend on the world and the monitor."""
 def show(
     world: World,
     assignments: Assignments = None,
-    png: Annotated[Path | None, typer.Option(help="Write a picture to this file.")] = None,
+    png: Annotated[Path | None, typer.Option(help="Write a picture to this .png file.")] = None,
+    svg: Annotated[Path | None, typer.Option(help="Write a picture to this .svg file.")] = None,
 ) -> None:
-    """Draw a world in the terminal, or as a picture with --png."""
+    """Draw a world in the terminal, or as a picture with --png or --svg."""
     from monmdp import drawing, worlds
     from monmdp.naming import parse_assignments
 
+    pictures = [
+        ends_in(path, suffix) for path, suffix in ((png, ".png"), (svg, ".svg")) if path is not None
+    ]
     params = parse_assignments(assignments or [])
     if is_problem(world):
         if params:
@@ -95,9 +100,9 @@ def show(
     else:
         mdp = worlds.make(world, **_unprefixed(params))
     print(drawing.world_text(mdp))
-    if png is not None:
-        drawing.save(drawing.draw_world(mdp, title=mdp.name), png)
-        print(f"picture: {png}")
+    for path in pictures:
+        drawing.save(drawing.draw_world(mdp, title=mdp.name), path)
+        print(f"picture: {path}")
 
 
 @app.command()

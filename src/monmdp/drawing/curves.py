@@ -8,16 +8,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from monmdp.drawing.palette import BLUE, Style
 from monmdp.drawing.picture import new_figure
 from monmdp.model.arrays import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
-"""can be told apart by colour-blind people"""
-LINES = ("-", ":", "-.")
-"""when the colours are used up"""
 MANY = 4
 """more curves than this have their names beside the picture, not in it"""
 
@@ -26,6 +23,7 @@ def learning_curves(
     step: IntArray,
     curves: Mapping[str, tuple[FloatArray, FloatArray, FloatArray]],
     *,
+    styles: Mapping[str, Style],
     minimax: float,
     title: str,
     note: str,
@@ -35,6 +33,7 @@ def learning_curves(
     Args:
         step: [checkpoint] training steps.
         curves: name -> [checkpoint] mean, and lower and upper end of the band (NaN: none).
+        styles: name -> colour and line, see `palette.styles`.
         minimax: the return that the minimax-optimal policy gets.
         title: above the picture.
         note: below it; says what is averaged and what the band is.
@@ -44,8 +43,8 @@ def learning_curves(
     many = len(curves) > MANY
     figure = new_figure(9.0 if many else 7.0, 4.2)
     axes = figure.add_axes((0.09, 0.2, 0.66, 0.7) if many else (0.11, 0.2, 0.86, 0.7))
-    for i, (name, (mean, lower, upper)) in enumerate(curves.items()):
-        colour, line = COLOURS[i % len(COLOURS)], LINES[i // len(COLOURS) % len(LINES)]
+    for name, (mean, lower, upper) in curves.items():
+        colour, line = styles[name].colour, styles[name].line
         faint = 0.08 if many else 0.2
         axes.fill_between(step, lower, upper, color=colour, alpha=faint, linewidth=0)
         axes.plot(step, mean, color=colour, linestyle=line, linewidth=1.8, label=name)
@@ -108,7 +107,7 @@ def power_law(
     height = np.exp(np.mean(np.log(y) - exponent * np.log(x)))
     ends = np.array([x.min(), x.max()])
     axes.plot(ends, height * ends**exponent, color="black", linestyle="--", label=label)
-    axes.errorbar(x, y, yerr=half, fmt="o", color=COLOURS[0], capsize=3, label="measured")
+    axes.errorbar(x, y, yerr=half, fmt="o", color=BLUE, capsize=3, label="measured")
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.set_xticks(x, [f"{value:g}" for value in x])

@@ -17,6 +17,11 @@ from monmdp.model.mdp import MDP
 MAX_NODES = 40
 """with more states the transition matrix is drawn instead"""
 RADIUS = 0.3
+APART = 1.7
+"""distance of neighbours, as far as the plane allows"""
+CLOSEST = 0.4
+"""if two states come closer than this part of it, they are laid out in a circle"""
+ROUNDS = 200
 
 
 def draw_graph(ax: Axes, mdp: MDP) -> FloatArray:
@@ -30,8 +35,8 @@ def size(mdp: MDP) -> tuple[float, float]:
         return 5.0, 4.0
     if is_chain(mdp):
         return max(3.5, 0.9 * mdp.n_states), 1.6
-    side = max(3.0, 2 * _circle_radius(mdp.n_states) * 0.5 + 1)
-    return side, side
+    width, height = np.ptp(_positions(mdp), axis=0) * 0.5 + 1.2
+    return max(3.0, float(width)), max(3.0, float(height))
 
 
 def is_chain(mdp: MDP) -> bool:
@@ -48,8 +53,61 @@ def _positions(mdp: MDP) -> FloatArray:
     n = mdp.n_states
     if is_chain(mdp):
         return np.column_stack([1.5 * np.arange(n), np.zeros(n)])
+    spread = _spread(_hops(mdp))
+    if spread is not None:
+        return spread
     angle = 2 * np.pi * np.arange(n) / n
     return _circle_radius(n) * np.column_stack([np.sin(angle), -np.cos(angle)])
+
+
+def _hops(mdp: MDP) -> FloatArray:
+    """[state, state] moves from one state to the other, in the direction that takes fewer."""
+    n = mdp.n_states
+    hops = np.full((n, n), np.inf)
+    hops[mdp.outcomes.state, mdp.successor] = hops[mdp.successor, mdp.outcomes.state] = 1.0
+    np.fill_diagonal(hops, 0.0)
+    for between in range(n):
+        hops = np.minimum(hops, hops[:, between, None] + hops[between])
+    far = hops[np.isfinite(hops)].max() + 1
+    return np.where(np.isfinite(hops), hops, far)  # parts that do not meet lie far apart
+
+
+def _spread(hops: FloatArray) -> FloatArray | None:
+    """Lay states out as far apart as they are in moves; None where that would be no clearer.
+
+    Classical multidimensional scaling gives the first guess, majorization of the stress
+    Σ (distance / hops - 1)² improves it. Of all rotations the one is taken in which the states come
+    in reading order, as far as they can.
+    """
+    n = len(hops)
+    if hops.max() <= 1:
+        return None  # everything leads everywhere
+    centring = np.eye(n) - 1 / n
+    strength, axes = np.linalg.eigh(-0.5 * centring @ hops**2 @ centring)
+    at = axes[:, -2:] * np.sqrt(np.maximum(strength[-2:], 0.0))
+    # States with the same neighbours would lie on one point, and never leave it.
+    angle = 2 * np.pi * np.arange(n) / n
+    at = at + 0.05 * np.column_stack([np.sin(angle), np.cos(angle)])
+    weight = 1 / (hops + np.eye(n)) ** 2 * (1 - np.eye(n))
+    pull = np.linalg.pinv(np.diag(weight.sum(axis=1)) - weight)
+    for _ in range(ROUNDS):
+        distance = _distances(at)
+        ratio = weight * hops / np.maximum(distance, 1e-9)
+        at = pull @ (np.diag(ratio.sum(axis=1)) - ratio) @ at
+    closest = (_distances(at) + np.diag(np.full(n, np.inf))).min()
+    if closest < CLOSEST:
+        return None
+    width = int(np.ceil(np.sqrt(n)))
+    page = np.column_stack(np.divmod(np.arange(n), width)[::-1]).astype(np.float64)
+    u, _, v = np.linalg.svd((at - at.mean(axis=0)).T @ (page - page.mean(axis=0)))
+    turned: FloatArray = at @ u @ v * max(APART, 3.2 * RADIUS / closest)
+    return turned
+
+
+def _distances(at: FloatArray) -> FloatArray:
+    """[i, j] distances of points [i, 2]."""
+    distance: FloatArray = np.linalg.norm(at[:, None] - at, axis=2)
+    return distance
 
 
 def _nodes(ax: Axes, mdp: MDP) -> FloatArray:

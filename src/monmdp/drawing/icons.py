@@ -19,19 +19,18 @@ from matplotlib.transforms import Affine2D
 from numpy.typing import ArrayLike
 
 from monmdp.drawing.maps import DIRECTIONS, WATER
+from monmdp.drawing.palette import BLACK, BLUE, GREEN, ORANGE, PINK, SKY, VERMILION, YELLOW
 from monmdp.model.arrays import FloatArray
 from monmdp.worlds.gridmap import WALL
 
-BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
-YELLOW, BLUE, VERMILION, PURPLE = "#F0E442", "#0072B2", "#D55E00", "#CC79A7"
-ACTION_COLOURS = (BLUE, ORANGE, GREEN, VERMILION, PURPLE, SKY, BLACK, YELLOW)
+ACTION_COLOURS = (BLUE, ORANGE, GREEN, VERMILION, PINK, SKY, BLACK, YELLOW)
 DARK, BROWN = "#3b3b3b", "#8a5a2b"
 
 PAPER = "#fbfaf5"
 BACKGROUND = {WALL: "#55585c", WATER: "#d9eefa", "?": "#dcdcdc"}
 """of a cell that has an icon in front of it; PAPER for all others"""
 SOLID = {
-    ".": PAPER, "$": ORANGE, "g": YELLOW, "S": GREEN, "W": PURPLE, "?": "#b0b0b0", "o": "#5b4636",
+    ".": PAPER, "$": ORANGE, "g": YELLOW, "S": GREEN, "W": PINK, "?": "#b0b0b0", "o": "#5b4636",
     WATER: "#a9d8f2", WALL: "#55585c", "<": SKY, "v": SKY, ">": SKY, "^": SKY,
 }  # fmt: skip
 """of a cell too small for an icon"""
@@ -89,6 +88,24 @@ def button(action: str) -> list[Patch]:
         Polygon((points - 0.5) @ turn.T + 0.5, facecolor=colour, edgecolor=DARK, linewidth=0.7)
         for points, colour in shapes
     ]
+
+
+def eye(is_open: bool) -> list[Patch]:
+    """Return a badge: an open eye, or one that is struck out."""
+    colour = GREEN if is_open else VERMILION
+    t = np.linspace(-1, 1, 30)
+    lid = np.column_stack([0.5 + 0.3 * t, 0.19 * (1 - t**2)])
+    lens = np.concatenate([lid, lid[::-1] * np.array([1, -1])]) + np.array([0, 0.5])
+    patches: list[Patch] = [
+        Circle((0.5, 0.5), 0.46, facecolor="white", edgecolor=colour, linewidth=1.6),
+        Polygon(lens, facecolor="#e9f6f1" if is_open else "#fdeee3", edgecolor=DARK, linewidth=1.0),
+        Circle((0.5, 0.5), 0.11, facecolor=DARK),
+    ]
+    if not is_open:
+        stroke = np.array([(0.22, 0.78), (0.78, 0.22)])
+        patches.append(_ribbon(stroke, np.full(2, 0.16), facecolor="white", linewidth=0))
+        patches.append(_ribbon(stroke, np.full(2, 0.09), facecolor=VERMILION, linewidth=0))
+    return patches
 
 
 def letter(tile: str) -> list[Patch]:

@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+import numpy as np
+
 from monmdp.model.mdp import MDP
 from monmdp.worlds.gridmap import TILES, WALL
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+MAX_DETAILED = 30
+"""grids with more rows or columns are drawn in plain colours, without icons"""
 WATER = "~"
 """tile of River Swim, which is no grid map"""
 DIRECTIONS = {"LEFT": (0, -1), "DOWN": (1, 0), "RIGHT": (0, 1), "UP": (-1, 0)}
@@ -35,3 +44,11 @@ def standing(mdp: MDP, agent: int | None) -> list[int]:
 def shortened(text: str, width: int) -> str:
     """Return `text`, cut to `width` characters with an ellipsis where it is longer."""
     return text if len(text) <= width else text[: width - 1] + "…"
+
+
+def number_axes(ax: Axes, height: int, width: int) -> None:
+    """Write the numbers of rows and columns beside the grid, or some of them in large grids."""
+    for axis, n in ((ax.xaxis, width), (ax.yaxis, height)):
+        shown = range(0, n, 1 if n <= MAX_DETAILED else int(np.ceil(n / 10)))
+        axis.set_ticks([i + 0.5 for i in shown], [str(i) for i in shown])
+    ax.tick_params(length=0, labelsize=7, labelcolor="#777777", pad=2)

@@ -34,7 +34,7 @@ Line = Literal["-", ":", "-."]
 LINES: tuple[Line, ...] = ("-", ":", "-.")
 """of an agent and its variants; dashed is the minimax return"""
 DASH_DOTTED = frozenset({"epsilon-greedy", "optimistic", "ucb", "intrinsic", "q-count"})
-"""agents whose first line is the last of LINES"""
+"""agents whose lines are taken from the end of LINES"""
 DASHES = {"-": "none", ":": "1.5 3", "-.": "7 3 1.5 3"}
 """the same for SVG, where lines are about 2 wide"""
 
@@ -64,19 +64,15 @@ def styles(curves: Iterable[tuple[str, str]]) -> dict[str, Style]:
             curve.
     """
     result: dict[str, Style] = {}
-    variants: dict[str, int] = {}
-    strangers: list[str] = []
+    strangers: dict[str, str] = {}
     for label, agent in curves:
         if label in result:
             continue
-        if agent not in AGENTS and agent not in strangers:
-            strangers.append(agent)
-        turn = variants.get(agent, 0)
-        variants[agent] = turn + 1
         if agent in AGENTS:
-            colour, first = AGENTS[agent], 2 if agent in DASH_DOTTED else 0
+            colour = AGENTS[agent]
         else:
-            first, place = divmod(strangers.index(agent), len(OTHERS))
-            colour = OTHERS[place]
-        result[label] = Style(colour, LINES[(first + turn) % len(LINES)])
+            colour = strangers.setdefault(agent, OTHERS[len(strangers) % len(OTHERS)])
+        lines = LINES[::-1] if agent in DASH_DOTTED else LINES
+        drawn = [style.line for style in result.values() if style.colour == colour]
+        result[label] = Style(colour, min(lines, key=drawn.count))
     return result

@@ -5,11 +5,11 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from monmdp.drawing.curves import COLOURS, LINES
+from monmdp.drawing.palette import Style
 from monmdp.drawing.picture import new_figure
 from monmdp.model.arrays import FloatArray, IntArray
 
@@ -66,19 +66,19 @@ class RowData:
 def panel_grid(
     rows: Sequence[RowData],
     *,
+    styles: Mapping[str, Style],
     title: str,
     y_label: str,
     note: str,
-    colours: Mapping[str, str] | None = None,
 ) -> Figure:
     """Draw rows of panels with one legend above and a note below.
 
     Args:
         rows: the panels.
+        styles: label -> colour and line, in the order of the legend; see `palette.styles`.
         title: above everything.
         y_label: what all panels show.
         note: what is averaged, over how many seeds, and what the bands are.
-        colours: label -> colour; all others get the usual ones in their order.
     """
     columns = max(len(row.panels) for row in rows)
     large = len(rows) == 1 and columns <= 4
@@ -87,8 +87,7 @@ def panel_grid(
     between = 0.3
     headings = [0.34 if row.heading else 0.0 for row in rows]
     total_width = max(left + columns * width + (columns - 1) * gap + right, 5.0)
-    style = _styles(rows, colours or {})
-    handles = _handles(style, rows)
+    handles = _handles(styles, rows)
     across = _across([str(handle.get_label()) for handle in handles], total_width)
     more = 0.2 * (-(-len(handles) // across) - 1)
     folded = textwrap.fill(note, int(total_width * 15.5))
@@ -108,7 +107,7 @@ def panel_grid(
             x = left + j * (width + gap)
             place = (x / total_width, y / total_height, width / total_width, height / total_height)
             ax = figure.add_axes(place)
-            _draw(ax, panel, style, last=i == len(rows) - 1 or len(rows[i + 1].panels) <= j)
+            _draw(ax, panel, styles, last=i == len(rows) - 1 or len(rows[i + 1].panels) <= j)
         if row.label:
             x = 0.36 if "\n" in row.label else 0.45
             figure.text(
@@ -124,37 +123,27 @@ def panel_grid(
     figure.text(0.15 / total_width, 1 - 0.2 / total_height, title, fontsize=11, va="center")
     figure.legend(
         handles=handles, loc="center", bbox_to_anchor=(0.5, 1 - (0.48 + more / 2) / total_height),
-        ncols=across, frameon=False, fontsize=8.5, handlelength=1.8,
+        ncols=across, frameon=False, fontsize=8.5, handlelength=2.6,
     )  # fmt: skip
     figure.text(0.15 / total_width, 0.06 / total_height, folded, fontsize=7, color="0.35")
     return figure
 
 
-def _styles(rows: Sequence[RowData], colours: Mapping[str, str]) -> dict[str, dict[str, Any]]:
-    """Label -> colour and line, the same in all panels."""
-    labels = dict.fromkeys(
+def _handles(styles: Mapping[str, Style], rows: Sequence[RowData]) -> list[Line2D]:
+    """What the legend shows."""
+    from matplotlib.lines import Line2D
+
+    shown = {
         label
         for row in rows
         for panel in row.panels
         for label in (*(curve.label for curve in panel.curves), *panel.missing)
-    )
-    free = [colour for colour in COLOURS if colour not in colours.values()] or list(COLOURS)
-    styles, n = {}, 0
-    for label in labels:
-        if label in colours:
-            styles[label] = {"color": colours[label], "linestyle": "-"}
-        else:
-            line = LINES[n // len(free) % len(LINES)]
-            styles[label] = {"color": free[n % len(free)], "linestyle": line}
-            n += 1
-    return styles
-
-
-def _handles(styles: Mapping[str, Mapping[str, Any]], rows: Sequence[RowData]) -> list[Line2D]:
-    """What the legend shows."""
-    from matplotlib.lines import Line2D
-
-    handles = [Line2D([], [], linewidth=2, label=label, **of) for label, of in styles.items()]
+    }
+    handles = [
+        Line2D([], [], linewidth=2, label=label, color=of.colour, linestyle=of.line)
+        for label, of in styles.items()
+        if label in shown
+    ]
     if any(panel.dashed is not None for row in rows for panel in row.panels):
         handles.append(
             Line2D([], [], color="black", linestyle="--", linewidth=1.2, label="minimax-optimal")
@@ -165,18 +154,19 @@ def _handles(styles: Mapping[str, Mapping[str, Any]], rows: Sequence[RowData]) -
 def _across(labels: Sequence[str], width: float) -> int:
     """How many entries of a legend stand beside each other in so many inches."""
     longest = max((len(label) for label in labels), default=0)
-    return max(1, min(len(labels), int(width / (0.55 + 0.078 * longest))))
+    return max(1, min(len(labels), int(width / (0.65 + 0.078 * longest))))
 
 
-def _draw(ax: Axes, panel: PanelData, styles: Mapping[str, Mapping[str, Any]], last: bool) -> None:
+def _draw(ax: Axes, panel: PanelData, styles: Mapping[str, Style], last: bool) -> None:
     """Draw curves, each thinner than the one before: where they meet all can be seen."""
     from matplotlib.ticker import MaxNLocator
 
     for i, curve in enumerate(panel.curves):
         of, x = styles[curve.label], curve.step / 1000
         lower, upper = curve.mean - curve.half, curve.mean + curve.half
-        ax.fill_between(x, lower, upper, color=of["color"], alpha=0.25, linewidth=0)
-        ax.plot(x, curve.mean, linewidth=max(2.2 - 0.5 * i, 1.0), **of)
+        ax.fill_between(x, lower, upper, color=of.colour, alpha=0.25, linewidth=0)
+        width = max(2.2 - 0.5 * i, 1.0)
+        ax.plot(x, curve.mean, color=of.colour, linestyle=of.line, linewidth=width)
     if panel.dashed is not None:
         ax.axhline(panel.dashed, color="black", linestyle="--", linewidth=1.0, zorder=1.5)
     if panel.missing:
@@ -219,32 +209,33 @@ def profiles(
     thresholds: FloatArray,
     curves: Mapping[str, tuple[FloatArray, FloatArray, FloatArray]],
     *,
+    styles: Mapping[str, Style],
     title: str,
     note: str,
-    colours: Mapping[str, str] | None = None,
 ) -> Figure:
     """Draw performance profiles: the fraction of runs that score more than τ, with bands.
 
     Args:
         thresholds: [τ] normalised scores.
         curves: label -> [τ] fraction, lower and upper end of its band.
+        styles: label -> colour and line.
         title: above the picture.
         note: below it.
-        colours: label -> colour.
     """
     figure = new_figure(6.4, 4.2)
     ax = figure.add_axes((0.11, 0.24, 0.85, 0.66))
-    given = colours or {}
-    free = [colour for colour in COLOURS if colour not in given.values()]
-    for i, (label, (fraction, low, high)) in enumerate(curves.items()):
-        colour = given.get(label, free[i % len(free)])
+    for label, (fraction, low, high) in curves.items():
+        colour, line = styles[label].colour, styles[label].line
         ax.fill_between(thresholds, low, high, color=colour, alpha=0.25, linewidth=0, step="post")
-        ax.step(thresholds, fraction, where="post", color=colour, linewidth=1.6, label=label)
+        ax.step(
+            thresholds, fraction, where="post", color=colour, linestyle=line, linewidth=1.6,
+            label=label,
+        )  # fmt: skip
     ax.set(xlim=(float(thresholds[0]), float(thresholds[-1])), ylim=(0, 1.02))
     ax.set_xlabel("normalised end return τ  (1: the minimax return v, 0: less by max(1, |v|))")
     ax.set_ylabel("fraction of runs above τ")
     ax.set_title(title, fontsize=11, loc="left")
     ax.spines[["top", "right"]].set_visible(False)
-    ax.legend(frameon=False, fontsize=9, loc="lower left")
+    ax.legend(edgecolor="none", framealpha=0.85, fontsize=9, loc="lower left")
     figure.text(0.03, 0.02, textwrap.fill(note, 105), fontsize=7, color="0.35")
     return figure

@@ -10,13 +10,15 @@ import os
 import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from monmdp.drawing.maps import noun, rows_of, shortened, standing
+from monmdp.drawing.maps import MAX_DETAILED, noun, number_axes, rows_of, shortened, standing
+from monmdp.drawing.palette import BLUE, VERMILION
 from monmdp.errors import MonMDPError
 from monmdp.files import write_whole
 from monmdp.model.arrays import FloatArray, IntArray
@@ -30,8 +32,6 @@ if TYPE_CHECKING:
 Image = NDArray[np.uint8]
 """[height, width, 3]"""
 
-MAX_DETAILED = 30
-"""grids with more rows or columns are drawn in plain colours, without icons"""
 MAX_ROBOTS = 4
 """with more possible start cells the robots are small"""
 SUFFIXES = (".png", ".svg", ".pdf")
@@ -45,6 +45,10 @@ MARGIN = 6
 BORDER = (59, 59, 59)
 CAPTION_LINES = 4
 LINE_PIXELS, CHARACTER_PIXELS = 19, 8.1
+MIN_BADGE = 18
+BAR_PIXELS = 12
+SHOWN_COLOUR, HIDDEN_COLOUR = (0, 158, 115), (213, 94, 0)
+"""green and vermilion of the palette"""
 
 
 def draw_world(
@@ -93,11 +97,28 @@ def gallery(mdps: Mapping[str, MDP]) -> Figure:
     return figure
 
 
-def frame(monmdp: MonMDP, se: int, sm: int, *, caption: str) -> Image:
+def frame(
+    monmdp: MonMDP,
+    se: int,
+    sm: int,
+    *,
+    caption: str,
+    shown: bool | None = None,
+    monitor_reward: float = 0.0,
+) -> Image:
     """Return a picture of the agent in environment state `se` and monitor state `sm`.
 
     Below the world stand both states by name and the lines of `caption`, as far as four lines
     hold them. All frames of one Mon-MDP have the same size.
+
+    Args:
+        monmdp: the problem.
+        se: sᵉ.
+        sm: sᵐ.
+        caption: lines of text.
+        shown: whether the last reward was shown: an open eye beside the agent and a plain strip
+            beside the caption, or an eye struck out and a hatched strip. None: there was none yet.
+        monitor_reward: rᵐ of the last step; on a plate beside the agent unless it is zero.
     """
     mdp, monitor = monmdp.mdp, monmdp.monitor
     se = mdp.find_state(se)
@@ -106,10 +127,17 @@ def frame(monmdp: MonMDP, se: int, sm: int, *, caption: str) -> Image:
         raise MonMDPError(f"monitor state {sm} does not exist; states are 0 to {last}")
     stage = _stage(mdp)
     image = stage.background.copy()
-    _paste(image, stage.robot, stage.centres[se])
+    centre, reach = stage.centres[se], stage.robot.shape[0] // 3
+    _paste(image, stage.robot, centre)
+    if shown is not None:
+        badge = _sprite(f"eye {shown}", max(MIN_BADGE, stage.robot.shape[0] * 2 // 5))
+        _paste(image, badge, _inside(image, badge, centre + np.array([-reach, reach])))
+    if monitor_reward:
+        plate = _plate(f"{monitor_reward:+.3g}".replace("-", "−"))
+        _paste(image, plate, _inside(image, plate, centre + np.array([reach + 4, 0])))
     name = mdp.state_labels[se]
     first = f"state {shortened(name, 20)}   monitor {shortened(monitor.states[sm], 20)}"
-    strip = _caption([first, *caption.splitlines()], image.shape[1])
+    strip = _caption([first, *caption.splitlines()], image.shape[1], shown)
     return np.concatenate([image, strip])
 
 
@@ -140,12 +168,9 @@ def save(figure: Figure, path: str | os.PathLike[str]) -> None:
 
 def new_figure(width: float, height: float) -> Figure:
     """Make a figure of so many inches that no part of pyplot knows about."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
+    from monmdp.drawing.canvas import Picture
 
-    figure = Figure(figsize=(width, height), dpi=DPI)
-    FigureCanvasAgg(figure)
-    return figure
+    return Picture(figsize=(width, height), dpi=DPI)
 
 
 def _inches(mdp: MDP, cell: float, widest: float, highest: float) -> tuple[float, float]:
@@ -176,7 +201,7 @@ def _draw(ax: Axes, mdp: MDP, marked: list[int]) -> None:
         _draw_robots(ax, mdp, marked)
         return
     from monmdp.drawing.graph import MAX_NODES, draw_graph
-    from monmdp.drawing.icons import VERMILION, place, robot
+    from monmdp.drawing.icons import place, robot
 
     centres = draw_graph(ax, mdp)
     if len(marked) > MAX_ROBOTS:
@@ -210,7 +235,7 @@ def _draw_grid(ax: Axes, mdp: MDP, numbers: bool = True) -> None:
     ax.set_yticks([])
     if not detailed:
         if numbers:
-            _number_axes(ax, height, width)
+            number_axes(ax, height, width)
             _colour_key(ax, rows)
         if mdp.button is not None:
             row, column = _cell(mdp, mdp.button[0])
@@ -225,7 +250,7 @@ def _draw_grid(ax: Axes, mdp: MDP, numbers: bool = True) -> None:
         row, column = _cell(mdp, mdp.button[0])
         place(ax, button(mdp.action_labels[mdp.button[1]]), column, row)
     if numbers:
-        _number_axes(ax, height, width)
+        number_axes(ax, height, width)
 
 
 def _colours(rows: tuple[str, ...], detailed: bool) -> FloatArray:
@@ -245,14 +270,6 @@ def _solid(tile: str) -> str:
     return SOLID.get(tile) or ACTION_COLOURS[ord(tile) % len(ACTION_COLOURS)]
 
 
-def _number_axes(ax: Axes, height: int, width: int) -> None:
-    """Write the numbers of rows and columns beside the grid, or some of them in large grids."""
-    for axis, n in ((ax.xaxis, width), (ax.yaxis, height)):
-        shown = range(0, n, 1 if n <= MAX_DETAILED else int(np.ceil(n / 10)))
-        axis.set_ticks([i + 0.5 for i in shown], [str(i) for i in shown])
-    ax.tick_params(length=0, labelsize=7, labelcolor="#777777", pad=2)
-
-
 def _colour_key(ax: Axes, rows: tuple[str, ...]) -> None:
     """Explain the plain colours of a large grid."""
     from matplotlib.patches import Patch
@@ -265,7 +282,7 @@ def _colour_key(ax: Axes, rows: tuple[str, ...]) -> None:
 
 
 def _draw_robots(ax: Axes, mdp: MDP, marked: list[int]) -> None:
-    from monmdp.drawing.icons import BLUE, place, robot
+    from monmdp.drawing.icons import place, robot
 
     cells = np.array([_cell(mdp, state) for state in marked])
     if not _is_detailed(mdp):
@@ -343,19 +360,42 @@ def _framed(image: Image, centres: IntArray, robot_size: int) -> _Stage:
     )
     left = (full_width - width) // 2
     full[MARGIN : MARGIN + height, left : left + width] = image
-    return _Stage(full, _robot_image(robot_size), centres + np.array([MARGIN, left]))
+    return _Stage(full, _sprite("robot", robot_size), centres + np.array([MARGIN, left]))
 
 
-def _robot_image(size: int) -> Image:
-    from monmdp.drawing.icons import place, robot
+@lru_cache(maxsize=64)
+def _sprite(name: str, size: int) -> Image:
+    """[size, size, 4] a drawing with transparency."""
+    from monmdp.drawing.icons import eye, place, robot
 
     figure = new_figure(size / DPI, size / DPI)
     figure.patch.set_alpha(0)
     ax = figure.add_axes((0, 0, 1, 1))
     ax.set(xlim=(0, 1), ylim=(1, 0))
     ax.axis("off")
-    place(ax, robot(), 0, 0, 0.9)
+    place(ax, robot() if name == "robot" else eye(name == "eye True"), 0, 0, 0.9)
     return _pixels(figure)
+
+
+@lru_cache(maxsize=64)
+def _plate(text: str) -> Image:
+    """[height, width, 4] a few characters on a white plate."""
+    height, width = 17, int(len(text) * CHARACTER_PIXELS) + 8
+    figure = new_figure(width / DPI, height / DPI)
+    figure.patch.set(facecolor="white", edgecolor=VERMILION, linewidth=2)
+    figure.text(
+        0.5, 0.46, text, family="DejaVu Sans Mono", fontsize=9, weight="bold", ha="center",
+        va="center", parse_math=False,
+    )  # fmt: skip
+    return _pixels(figure)
+
+
+def _inside(image: Image, sprite: Image, centre: IntArray) -> IntArray:
+    """Where to lay a sprite so that all of it is within the image."""
+    half = np.array(sprite.shape[:2]) // 2
+    ends = np.array(image.shape[:2]) - np.array(sprite.shape[:2]) + half
+    inside: IntArray = np.clip(centre, half, np.maximum(ends, half))
+    return inside
 
 
 def _pixels(figure: Figure) -> Image:
@@ -379,9 +419,9 @@ def _paste(image: Image, sprite: Image, centre: IntArray) -> None:
     under[:] = np.rint(alpha * part[..., :3] + (1 - alpha) * under).astype(np.uint8)
 
 
-def _caption(lines: list[str], width: int) -> Image:
+def _caption(lines: list[str], width: int, shown: bool | None) -> Image:
     """Write lines on a strip of fixed height; long ones are folded, what is too much is cut."""
-    letters = int((width - 20) / CHARACTER_PIXELS)
+    letters = int((width - 30) / CHARACTER_PIXELS)
     folded = [part for line in lines for part in textwrap.wrap(line, letters) or [""]]
     most = CAPTION_LINES + 1
     if len(folded) > most:
@@ -392,7 +432,13 @@ def _caption(lines: list[str], width: int) -> Image:
     for i, line in enumerate(folded):
         y = 1 - (6 + (i + 0.5) * LINE_PIXELS) / height
         figure.text(
-            10 / width, y, line, family="DejaVu Sans Mono", fontsize=9, va="center",
+            20 / width, y, line, family="DejaVu Sans Mono", fontsize=9, va="center",
             color="#222222", weight="bold" if i == 0 else "normal", parse_math=False,
         )  # fmt: skip
-    return _pixels(figure)[..., :3]
+    strip: Image = _pixels(figure)[..., :3]
+    if shown is not None:
+        # Not by colour alone: the strip of a hidden reward is hatched.
+        rows, columns = np.indices((height, BAR_PIXELS))
+        painted = (rows + columns) // 5 % 2 == 0 if not shown else np.ones_like(rows, dtype=bool)
+        strip[:, :BAR_PIXELS][painted] = SHOWN_COLOUR if shown else HIDDEN_COLOUR
+    return strip

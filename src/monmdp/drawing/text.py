@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from monmdp.drawing.maps import noun, rows_of, shortened, standing
-from monmdp.model.arrays import BoolArray, IntArray, frozen
+from monmdp.model.arrays import BoolArray, FloatArray, IntArray, frozen
 from monmdp.model.mdp import MDP
 from monmdp.model.monmdp import MonMDP
 from monmdp.worlds.gridmap import MOVES, START, TILES, WALL, Tile
@@ -78,16 +78,12 @@ def policy_text(monmdp: MonMDP, policy: ArrayLike, *, max_states: int = 2000) ->
     states that are shown; the rest is only counted.
     """
     mdp, monitor = monmdp.mdp, monmdp.monitor
-    shape = (monmdp.n_states, monmdp.n_actions)
-    chance = frozen(policy, np.float64, shape, "policy [s, a]")
-    chance = chance.reshape(mdp.n_states, monitor.n_states, mdp.n_actions, monitor.n_actions)
-    chosen = chance >= chance.max(axis=(2, 3), keepdims=True) - TIE  # [se, sm, ae, am]
+    env, mon = likeliest(monmdp, policy)
     block = _list_block if mdp.picture is None else _map_block
     shown = min(monitor.n_states, max(1, max_states // mdp.n_states))
     alike: dict[str, list[str]] = {}  # monitor states with the same block share it
     for sm in range(shown):
-        env, mon = chosen[:, sm].any(axis=2), chosen[:, sm].any(axis=1)
-        lines = block(mdp, monitor.actions, env, mon, max_states)
+        lines = block(mdp, monitor.actions, env[:, sm], mon[:, sm], max_states)
         alike.setdefault("\n".join(lines), []).append(monitor.states[sm])
     blocks = [
         f"monitor state{'s' if len(states) > 1 else ''} {', '.join(states)}:\n{lines}"
@@ -96,6 +92,25 @@ def policy_text(monmdp: MonMDP, policy: ArrayLike, *, max_states: int = 2000) ->
     if shown < monitor.n_states:
         blocks.append(_more(monitor.n_states - shown, "monitor state"))
     return "\n\n".join(blocks)
+
+
+def likeliest(monmdp: MonMDP, policy: ArrayLike) -> tuple[BoolArray, BoolArray]:
+    """[sᵉ, sᵐ, aᵉ] and [sᵉ, sᵐ, aᵐ] the likeliest actions of a policy [s, a], all that are tied."""
+    mdp, monitor = monmdp.mdp, monmdp.monitor
+    shape = (monmdp.n_states, monmdp.n_actions)
+    chance = frozen(policy, np.float64, shape, "policy [s, a]")
+    chance = chance.reshape(mdp.n_states, monitor.n_states, mdp.n_actions, monitor.n_actions)
+    chosen = chance >= chance.max(axis=(2, 3), keepdims=True) - TIE
+    env: BoolArray = np.any(chosen, axis=3)
+    mon: BoolArray = np.any(chosen, axis=2)
+    return env, mon
+
+
+def either(labels: Sequence[str], chosen: BoolArray) -> str:
+    """Name the chosen ones of several actions."""
+    if chosen.all() and len(labels) > 2:
+        return "any"
+    return " or ".join(label for label, used in zip(labels, chosen, strict=True) if used)
 
 
 # ---- the world ------------------------------------------------------------------------------
@@ -142,12 +157,28 @@ def _meaning(mdp: MDP, tile: str) -> str:
     arrives = at_tile[mdp.successor] & ~_is_over(mdp)[mdp.outcomes.state]
     if not arrives.any():
         return noun(tile)
-    low, high = mdp.reward[arrives].min(), mdp.reward[arrives].max()
-    pays = f"{low:g}" if low == high else f"{low:g} to {high:g}"
-    facts = [f"arriving or remaining pays {pays}"] if low or high else []
-    facts += ["ends the episode"] if mdp.terminates[arrives].all() else []
-    facts += ["is never seen"] if mdp.hidden[arrives].all() else []
+    facts = []
+    stays = arrives & _by_staying(mdp)
+    if stays.any() and not (arrives & ~stays & mdp.terminates).any():
+        facts.append(f"STAY pays {_range(mdp.reward[stays])} and ends")
+        arrives &= ~stays
+    if mdp.reward[arrives].any():
+        facts.append(f"arriving or remaining pays {_range(mdp.reward[arrives])}")
+    if arrives.any():
+        facts += ["ends the episode"] if mdp.terminates[arrives].all() else []
+    facts += ["is never seen"] if mdp.hidden[arrives | stays].all() else []
     return f"{noun(tile)}: {', '.join(facts)}" if facts else noun(tile)
+
+
+def _by_staying(mdp: MDP) -> BoolArray:
+    """[outcome] whether it ends the episode where it began, as STAY does on a chest."""
+    ends: BoolArray = mdp.terminates & (mdp.successor == mdp.outcomes.state)
+    return ends if "STAY" in mdp.action_labels else np.zeros_like(ends)
+
+
+def _range(rewards: FloatArray) -> str:
+    low, high = rewards.min(), rewards.max()
+    return f"{low:g}" if low == high else f"{low:g} to {high:g}"
 
 
 def _is_over(mdp: MDP) -> BoolArray:
@@ -256,12 +287,12 @@ def _map_block(
         lines.append(_more(len(all_rows) - n_rows, "row"))
     lines += _glyph_key(mdp, env, glyphs)
     if (mon == mon[0]).all():
-        lines.append(f"monitor action {_either(monitor_actions, mon[0])} everywhere")
+        lines.append(f"monitor action {either(monitor_actions, mon[0])} everywhere")
     else:
         signs = _signs(mon)
         lines += ["monitor actions:"]
         lines += lay_out(lambda s: signs[mon[s].tobytes()])
-        key = {signs[chosen.tobytes()]: _either(monitor_actions, chosen) for chosen in mon}
+        key = {signs[chosen.tobytes()]: either(monitor_actions, chosen) for chosen in mon}
         lines += [f"{sign}  {key[sign] if sign != SEVERAL else 'any'}" for sign in sorted(key)]
     return lines
 
@@ -296,7 +327,7 @@ def _glyph_key(mdp: MDP, env: BoolArray, glyphs: Sequence[str]) -> list[str]:
         if glyph == SEVERAL:
             key[glyph] = "several actions are tied"
         elif glyph not in plain:
-            key[glyph] = _either(mdp.action_labels, chosen)
+            key[glyph] = either(mdp.action_labels, chosen)
     order = sorted(key, key=lambda glyph: (glyph not in known, glyph == SEVERAL, glyph))
     return [f"{glyph}  {key[glyph]}" for glyph in order]
 
@@ -309,23 +340,17 @@ def _list_block(
     shown = min(mdp.n_states, MAX_LINES, max(1, max_states))
     lines = []
     for s in range(shown):
-        line = f"{shortened(mdp.state_labels[s], 24)}: {_either(mdp.action_labels, env[s])}"
-        lines.append(line if same else f"{line}; monitor {_either(monitor_actions, mon[s])}")
+        line = f"{shortened(mdp.state_labels[s], 24)}: {either(mdp.action_labels, env[s])}"
+        lines.append(line if same else f"{line}; monitor {either(monitor_actions, mon[s])}")
     if shown < mdp.n_states:
         lines.append(_more(mdp.n_states - shown, "state"))
     if same:
-        lines.append(f"monitor action {_either(monitor_actions, mon[0])} everywhere")
+        lines.append(f"monitor action {either(monitor_actions, mon[0])} everywhere")
     return lines
 
 
 def _more(n: int, what: str) -> str:
     return f"… and {n} more {what}{'s' if n > 1 else ''}"
-
-
-def _either(labels: Sequence[str], chosen: BoolArray) -> str:
-    if chosen.all() and len(labels) > 2:
-        return "any"
-    return " or ".join(label for label, used in zip(labels, chosen, strict=True) if used)
 
 
 def sparkline(values: ArrayLike, width: int = 60) -> str:

@@ -92,6 +92,8 @@ class MonMDPEnv(gymnasium.Env[Observation, Observation]):
         self._steps = 0
         self._over = True
         self._last = "no step yet"
+        self._shown: bool | None = None
+        self._monitor_reward = 0.0
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -114,6 +116,8 @@ class MonMDPEnv(gymnasium.Env[Observation, Observation]):
         self._steps = 0
         self._over = False
         self._last = "no step yet"
+        self._shown = None
+        self._monitor_reward = 0.0
         info = {"reward_observed": False, "monitor_reward": 0.0, "proxy_reward": self.fill}
         return self._observation(), info
 
@@ -141,6 +145,7 @@ class MonMDPEnv(gymnasium.Env[Observation, Observation]):
         if self._expose_env_reward:
             info["env_reward"] = float(re)
         if self.render_mode is not None:
+            self._shown, self._monitor_reward = bool(shown), float(rm)
             self._last = self._describe(ae, am, float(rm), proxy if shown else None)
         return self._observation(), float(rm) + proxy, terminated, truncated, info
 
@@ -156,7 +161,14 @@ class MonMDPEnv(gymnasium.Env[Observation, Observation]):
         caption = f"step {self._steps}\n{self._last}"
         if self.render_mode == "ansi":
             return f"{drawing.grid_text(mdp, agent=se)}\nmonitor {monitor.states[sm]}, {caption}\n"
-        picture: NDArray[np.uint8] = drawing.frame(self.monmdp, se, sm, caption=caption)
+        picture: NDArray[np.uint8] = drawing.frame(
+            self.monmdp,
+            se,
+            sm,
+            caption=caption,
+            shown=self._shown,
+            monitor_reward=self._monitor_reward,
+        )
         return picture
 
     def _observation(self) -> Observation:

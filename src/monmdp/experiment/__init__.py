@@ -3,7 +3,7 @@
 from monmdp.experiment.comparison import Comparison, compare
 from monmdp.experiment.policy import Policy
 from monmdp.experiment.request import Request, request
-from monmdp.experiment.rollout import Rollout, rollout
+from monmdp.experiment.rollout import Rollout, observing_policy, rollout
 from monmdp.experiment.seeds import train_seeds
 from monmdp.experiment.streams import Streams, fingerprint, streams
 from monmdp.experiment.summary import Summary, draw_runs, steps_to_minimax, summarize
@@ -22,6 +22,7 @@ __all__ = [
     "compare",
     "draw_runs",
     "fingerprint",
+    "observing_policy",
     "prepare",
     "request",
     "rollout",

@@ -6,9 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from monmdp.agents.greedy import greedy_policy
 from monmdp.errors import MonMDPError
 from monmdp.experiment.evaluation import checked_limit, own_tables
 from monmdp.experiment.policy import Policy
+from monmdp.experiment.training import Run
 from monmdp.model import MonMDP
 from monmdp.model.arrays import BoolArray, FloatArray, IntArray
 from monmdp.model.dynamics import reset, step
@@ -87,3 +89,19 @@ def rollout(
         monitor_reward=np.array(columns[4], dtype=np.float64),
         terminated=bool(ended),
     )
+
+
+def observing_policy(run: Run, name: str = "the run") -> Policy:
+    """Return how the agent of a run acts at its end to observe: greedily on its last Q_obs.
+
+    `name` is what errors call the run.
+    """
+    values = run.snapshots.get("q_obs", ())
+    if not len(values):
+        raise MonMDPError(
+            f"{name}: no snapshot of Q_obs in it; train an agent that has one (monitored-mbie-eb, "
+            "known-monitor) with snapshots=1 or more (--snapshots)"
+        )
+    probability = np.zeros(run.policy.probability.shape)
+    greedy_policy(values[-1], probability)
+    return Policy(run.policy.shape, probability, run.policy.origin)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from monmdp.drawing import learning_curves
+from monmdp.drawing import learning_curves, styles
 from monmdp.experiment.training import Run
 from monmdp.model.arrays import IntArray
 from monmdp.planning import Solution
@@ -105,6 +105,7 @@ def draw_runs(runs: Mapping[str, Sequence[Run]], solution: Solution) -> Figure:
     return learning_curves(
         any_runs[0].step,
         curves,
+        styles=styles((name, str(runs[name][0].settings["agent"])) for name in runs),
         minimax=solution.episode_return,
         title=f"{settings['world']} / {settings['monitor']}{given}",
         note=f"mean over n = {len(any_runs)} seed{'s' if several else ''}{band}; "

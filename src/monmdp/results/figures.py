@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from monmdp import drawing, worlds
-from monmdp.drawing import CurveData, PanelData, RowData
+from monmdp.drawing import CurveData, PanelData, RowData, Style
 from monmdp.model.arrays import FloatArray
 from monmdp.results.evidence import Aggregate, Evidence
 from monmdp.statistics import RESAMPLES, smooth
@@ -25,14 +25,6 @@ NAMES = {
     "pessimistic-mbie-eb": "Pessimistic MBIE-EB",
 }
 """as the paper writes them"""
-COLOURS = {
-    "monitored-mbie-eb": "#009e73",
-    "known-monitor": "#7b3294",
-    "directed-e2": "#e69f00",
-    "mbie-eb": "#0072b2",
-    "pessimistic-mbie-eb": "#d55e00",
-}
-"""green, orange and purple are the paper's"""
 AXES = {
     "episode_return": "discounted test return",
     "goal_visits": "visits to the goal",
@@ -50,10 +42,10 @@ def draw(figure: Figure, evidence: Evidence) -> Picture:
         return drawing.gallery(made)
     return drawing.panel_grid(
         _rows(figure, evidence),
+        styles=styles(figure),
         title=f"{figure.name}: {figure.title}" if figure.title else figure.name,
         y_label=_y_label(figure),
         note=_note(figure, evidence),
-        colours=colours(figure),
     )
 
 
@@ -66,14 +58,9 @@ def label(curve: Curve) -> str:
     return curve.label
 
 
-def colours(figure: Figure) -> dict[str, str]:
-    """Label -> the colour that the paper gives to the agent, to its first label in a figure."""
-    result: dict[str, str] = {}
-    for curve in figure.curves():
-        colour = COLOURS.get(curve.agent)
-        if colour is not None and colour not in result.values():
-            result.setdefault(label(curve), colour)
-    return result
+def styles(figure: Figure) -> dict[str, Style]:
+    """Label -> how its curve is drawn, the same in all panels."""
+    return drawing.styles((label(curve), curve.agent) for curve in figure.curves())
 
 
 def _y_label(figure: Figure) -> str:
@@ -181,9 +168,9 @@ def draw_profiles(
     return drawing.profiles(
         thresholds,
         curves,
+        styles=styles(figure),
         title=title,
         note=f"{n_runs} runs on each of {n_tasks} problems; a run's end return is the mean of its "
         f"last ten tests; bands: 95 %, pointwise, from {RESAMPLES:,} bootstrap resamples of runs "
         "within problems",
-        colours=colours(figure),
     )

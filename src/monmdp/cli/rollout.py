@@ -1,0 +1,158 @@
+"""The command that follows a policy: rollout."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from monmdp.cli.app import (
+    AsJson,
+    Words,
+    World,
+    app,
+    ends_in,
+    make_problem,
+    print_table,
+    short,
+)
+from monmdp.errors import MonMDPError
+
+if TYPE_CHECKING:
+    from monmdp.experiment import Policy, Rollout
+    from monmdp.model import MonMDP
+
+MOST_STEPS = 200
+"""steps that are printed before the rest is only counted"""
+
+
+@app.command()
+def rollout(
+    world: World,
+    words: Words = None,
+    policy: Annotated[
+        Path | None,
+        typer.Option(
+            help="A policy or a run, .npz, to follow.", show_default="the minimax-optimal policy"
+        ),
+    ] = None,
+    observe: Annotated[
+        bool,
+        typer.Option("--observe", help="With --policy: act as the run's agent does to observe."),
+    ] = False,
+    seed: Annotated[int, typer.Option(help="Of all chance.")] = 0,
+    gamma: Annotated[
+        float | None,
+        typer.Option(
+            help="Discount, in [0, 1).", show_default="the one it was trained with, or 0.99"
+        ),
+    ] = None,
+    gif: Annotated[Path | None, typer.Option(help="Write a film to this .gif file.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Follow a policy for one episode, step by step; hidden rewards are told to you alone."""
+    import numpy as np
+
+    from monmdp import drawing, experiment
+    from monmdp.model.mdp import whole_number
+    from monmdp.planning.policy_iteration import checked_gamma
+
+    if gif is not None:
+        ends_in(gif, ".gif")
+    if observe and policy is None:
+        raise MonMDPError("--observe goes with --policy, the file of a run")
+    rng = np.random.default_rng(whole_number(seed, "--seed", at_least=0, at_most=None))
+    problem, params = make_problem(world, words)
+    followed, what = _policy(problem, policy, observe, gamma)
+    gamma = checked_gamma(followed.origin.get("gamma", 0.99) if gamma is None else gamma)
+    episode = experiment.rollout(problem, followed, rng)
+    if gif is not None:
+        drawing.save_film(problem, episode, gif)
+    if as_json:
+        result = {
+            "world": problem.mdp.name,
+            "monitor": problem.monitor.name,
+            "parameters": params,
+            "policy": what,
+            "seed": seed,
+            "gamma": gamma,
+            "discounted_return": episode.discounted(gamma),
+            "terminated": episode.terminated,
+            "steps": _steps(problem, episode),
+            "film": None if gif is None else str(gif),
+        }
+        print(json.dumps(result, indent=2))
+        return
+    given = "".join(f"  {key}={value}" for key, value in params.items())
+    print(f"{problem.mdp.name} / {problem.monitor.name}{given}")
+    print(f"{what}, seed {seed}")
+    print()
+    _print_steps(problem, episode)
+    print()
+    n = f"{len(episode)} step{'s' if len(episode) > 1 else ''}"
+    end = f"ended after {n}" if episode.terminated else f"cut after {n}, the time limit"
+    print(f"discounted return  {short(episode.discounted(gamma))}  (gamma {gamma:g}; {end})")
+    if gif is not None:
+        print(f"film: {gif}")
+
+
+def _policy(
+    problem: MonMDP, path: Path | None, observe: bool, gamma: float | None
+) -> tuple[Policy, str]:
+    """The policy to follow, and what it is in words."""
+    from monmdp import experiment, planning
+
+    if path is None:
+        best = planning.solve(problem, 0.99 if gamma is None else gamma).minimax
+        return experiment.Policy(problem.shape, best.policy), "the minimax-optimal policy"
+    if observe:
+        followed = experiment.observing_policy(experiment.Run.load(path), str(path))
+        return followed, f"{path}, to observe"
+    return experiment.Policy.load(path), f"{path}"
+
+
+def _steps(problem: MonMDP, episode: Rollout) -> list[dict[str, Any]]:
+    mdp, monitor = problem.mdp, problem.monitor
+    return [
+        {
+            "step": t,
+            "state": mdp.state_labels[episode.state[t]],
+            "monitor_state": monitor.states[episode.monitor_state[t]],
+            "action": mdp.action_labels[episode.action[t]],
+            "monitor_action": monitor.actions[episode.monitor_action[t]],
+            "reward": float(episode.reward[t]),
+            "shown": bool(episode.shown[t]),
+            "monitor_reward": float(episode.monitor_reward[t]),
+            "next_state": mdp.state_labels[episode.state[t + 1]],
+            "next_monitor_state": monitor.states[episode.monitor_state[t + 1]],
+        }
+        for t in range(len(episode))
+    ]
+
+
+def _print_steps(problem: MonMDP, episode: Rollout) -> None:
+    where = "state" if problem.mdp.cells is None else "cell"
+    lines = [
+        ("step", where, "monitor state", "action", "monitor action", "reward", "monitor reward")
+    ]
+    steps = _steps(problem, episode)
+    for step in steps[:MOST_STEPS]:
+        reward = f"{step['reward']:g}"
+        lines.append(
+            (
+                str(step["step"]),
+                step["state"],
+                step["monitor_state"],
+                step["action"],
+                step["monitor_action"],
+                reward if step["shown"] else f"hidden ({reward})",
+                f"{step['monitor_reward']:g}",
+            )
+        )
+    print_table(lines, right=(0,))
+    if len(steps) > MOST_STEPS:
+        print(f"… and {len(steps) - MOST_STEPS} more steps (all of them with --json)")
+    last = steps[-1]
+    print(f"at the end: {last['next_state']}, monitor {last['next_monitor_state']}")

@@ -1,0 +1,363 @@
+"""Pictures of arrays: heat maps, values, policies, layouts of graphs, the palette."""
+
+from itertools import combinations
+
+import gymnasium
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from matplotlib.collections import PolyCollection
+from matplotlib.colors import to_hex, to_rgb
+
+from monmdp import agents, experiment, make, monitors, solve, worlds
+from monmdp.drawing import draw_heatmap, draw_policy, draw_values, draw_world, save, styles
+from monmdp.drawing.graph import RADIUS, _positions
+from monmdp.drawing.palette import AGENTS, DASH_DOTTED, OTHERS, Style
+from monmdp.drawing.picture import _pixels
+from monmdp.errors import MonMDPError
+from monmdp.model.monmdp import join
+from test_drawing import chain, huge, many
+
+TAXI = max(name for name in gymnasium.registry if name.startswith("Taxi-v"))
+WORLDS = {name: lambda name=name: worlds.make(name) for name in worlds.registry} | {
+    "chain": chain,
+    "many": many,
+    "huge": huge,
+    "lake": lambda: worlds.from_gymnasium("FrozenLake-v1"),
+    "taxi": lambda: worlds.from_gymnasium(TAXI),
+}
+
+
+def polygons(figure):
+    """The coloured shapes of the first panel."""
+    (found,) = [c for c in figure.axes[0].collections if isinstance(c, PolyCollection)]
+    return found
+
+
+# ---- heat maps ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", WORLDS)
+def test_every_world_has_heat_maps(name):
+    mdp = WORLDS[name]()
+    rng = np.random.default_rng(0)
+    for shape in ((mdp.n_states,), (mdp.n_states, mdp.n_actions)):
+        values = rng.normal(size=shape)
+        figure = draw_heatmap(mdp, values, label="what it is")
+        shapes = polygons(figure)
+        assert sorted(shapes.get_array()) == sorted(values.ravel())
+        assert len(shapes.get_paths()) == values.size
+        assert figure.axes[1].get_ylabel() == "what it is"
+        assert figure.axes[0].get_title() == mdp.name
+        if name in ("bottleneck", "lake", "chain"):
+            assert len(np.unique(_pixels(figure).reshape(-1, 4), axis=0)) > 50
+
+
+@pytest.mark.parametrize("monitor", ["full", "ask", "n-experts"])
+@pytest.mark.parametrize("name", [name for name in WORLDS if name != "huge"])
+def test_every_problem_has_values_and_policies(name, monitor):
+    monmdp = join(WORLDS[name](), monitors.make(monitor))
+    rng = np.random.default_rng(1)
+    figure = draw_values(monmdp, rng.normal(size=monmdp.n_states))
+    titles = [ax.get_title() for ax in figure.axes if ax.get_title()]
+    assert titles == [f"monitor {state}" for state in monmdp.monitor.states]
+    assert len({p.get_clim() for ax in figure.axes[:-1] for p in ax.collections[:1]}) <= 2
+    policy = rng.dirichlet(np.ones(monmdp.n_actions), monmdp.n_states)
+    for figure in (draw_policy(monmdp, policy), draw_policy(monmdp, np.ones_like(policy))):
+        assert any(ax.get_title() for ax in figure.axes)
+
+
+def test_a_part_of_the_cell_for_each_action():
+    mdp = worlds.make("bottleneck")
+    values = np.full((36, 5), np.nan)
+    values[7] = np.arange(5)  # row 1, column 1
+    found = polygons(draw_heatmap(mdp, values))
+    middle = {
+        int(value): path.vertices[:-1].mean(axis=0) - (1.5, 1.5)
+        for value, path in zip(found.get_array(), found.get_paths(), strict=True)
+    }
+    assert len(middle) == 5
+    assert middle[0] == pytest.approx((-1 / 3, 0))  # LEFT
+    assert middle[1] == pytest.approx((0, 1 / 3))  # DOWN: y counts downwards
+    assert middle[2] == pytest.approx((1 / 3, 0))
+    assert middle[3] == pytest.approx((0, -1 / 3))
+    assert middle[4] == pytest.approx((0, 0))
+    assert found.get_array()[-1] == 4  # STAY lies over the others
+    swim = polygons(draw_heatmap(worlds.make("river-swim"), np.arange(12.0).reshape(6, 2)))
+    assert [p.get_extents().width for p in swim.get_paths()] == pytest.approx([0.5] * 12)
+
+
+@pytest.mark.parametrize("centre", [None, 0.0])
+@pytest.mark.parametrize("values", [[-1, 0, 3], [1, 2, 3], [0, 0, 0], [np.nan] * 3])
+def test_scales(values, centre):
+    mdp = worlds.grid_world("@..")
+    found = polygons(draw_heatmap(mdp, values, centre=centre))
+    low, high = found.get_clim()
+    assert low < high
+    drawn = [v for v in values if not np.isnan(v)]
+    assert all(low <= v <= high for v in drawn)
+    both = centre is not None and min(values) < 0 < max(values)
+    assert found.get_cmap().name == ("PuOr_r" if both else "cividis")
+    if both:
+        assert low + high == 0
+    assert polygons(draw_heatmap(mdp, values, limits=(-2, 8))).get_clim() == (-2, 8)
+
+
+@given(st.data())
+@settings(max_examples=40, deadline=None)
+def test_whatever_is_drawn_has_its_colour(data):
+    mdp = worlds.make(data.draw(st.sampled_from(["loop", "river-swim", "treasure-hunter"])))
+    shape = data.draw(st.sampled_from([(mdp.n_states,), (mdp.n_states, mdp.n_actions)]))
+    numbers = st.floats(-1e12, 1e12) | st.just(float("nan"))
+    flat = data.draw(st.lists(numbers, min_size=int(np.prod(shape)), max_size=int(np.prod(shape))))
+    values = np.reshape(flat, shape)
+    figure = draw_heatmap(mdp, values, centre=data.draw(st.none() | st.floats(-10, 10)))
+    assert polygons(figure).get_array().size == int((~np.isnan(values)).sum())
+    _pixels(figure)
+
+
+def test_wrong_arrays_are_refused():
+    mdp = worlds.make("loop")
+    with pytest.raises(
+        MonMDPError, match=r"\[sᵉ\] or \[sᵉ, aᵉ\] of loop: shape \(9,\) or \(9, 5\)"
+    ):
+        draw_heatmap(mdp, np.zeros(8))
+    with pytest.raises(MonMDPError, match="inf at index"):
+        draw_heatmap(mdp, [np.inf] * 9)
+    with pytest.raises(MonMDPError, match="numbers expected"):
+        draw_heatmap(mdp, ["a"] * 9)
+    with pytest.raises(MonMDPError, match="limits"):
+        draw_heatmap(mdp, np.zeros(9), limits=(1, 1))
+    monmdp = make("loop", "ask")
+    with pytest.raises(MonMDPError, match=r"values \[s\] of loop / ask: shape \(9,\)"):
+        draw_values(monmdp, np.zeros((9, 1)))
+    with pytest.raises(MonMDPError, match=r"policy \[s, a\]"):
+        draw_policy(monmdp, np.zeros((9, 3)))
+
+
+def test_heat_maps_in_given_axes_and_files(tmp_path):
+    from matplotlib.figure import Figure
+
+    figure = Figure()
+    ax = figure.add_subplot()
+    mdp = worlds.make("hazard")
+    assert draw_heatmap(mdp, np.arange(mdp.n_states), ax=ax, title="a $odd_ title") is figure
+    assert ax.get_title() == "a $odd_ title"
+    for name in ("a.svg", "b.svg"):
+        save(draw_heatmap(mdp, np.arange(mdp.n_states)), tmp_path / name)
+    assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
+
+
+def test_figures_show_themselves_in_notebooks():
+    assert draw_world(worlds.make("loop"))._repr_png_().startswith(b"\x89PNG")
+    assert draw_heatmap(worlds.make("loop"), np.zeros(9))._repr_png_().startswith(b"\x89PNG")
+
+
+# ---- policies -------------------------------------------------------------------------------
+
+
+def legend(figure):
+    (found,) = figure.legends
+    return [text.get_text() for text in found.get_texts()]
+
+
+def test_monitor_states_that_act_alike_share_a_panel():
+    solution = solve(make("bottleneck", "button"))
+    figure = draw_policy(solution.monmdp, solution.minimax.policy)
+    assert [ax.get_title() for ax in figure.axes] == ["monitor OFF", "monitor ON"]
+    solution = solve(make("bottleneck", "n-experts"))
+    figure = draw_policy(solution.monmdp, solution.minimax.policy)
+    assert [ax.get_title() for ax in figure.axes] == ["monitor in any of its 4 states"]
+
+
+def test_arrows_and_marks():
+    monmdp = join(worlds.grid_world("@..\n..."), monitors.make("ask"))
+    policy = np.zeros((6, 5, 2))
+    policy[0, 2, 0] = policy[1, 0, 1] = 1
+    policy[2, :2, 0] = 0.5
+    policy[3, 4, :] = 0.5
+    policy[4:] = 0.1
+    figure = draw_policy(monmdp, policy.reshape(6, 10))
+    (ax,) = figure.axes
+    assert len(polygons(figure).get_paths()) == 1 + 1 + 2 + 1 + 5 + 5
+    assert {text.get_text() for text in ax.texts} == {"ASK", "a"}
+    assert legend(figure) == [
+        "monitor ASK",
+        "monitor a: NO-OP or ASK",
+        "pale: all actions are tied",
+        "not marked: NO-OP",
+    ]
+    right = polygons(figure).get_paths()[0].vertices
+    assert right[:, 0].max() > 0.7
+    assert np.ptp(right[:, 1]) < 0.3
+
+
+def test_policies_of_many_states_are_colours():
+    monmdp = join(many(), monitors.make("ask"))
+    policy = np.zeros((60, 2, 2))
+    policy[:, 1, 0] = 1
+    assert legend(draw_policy(monmdp, policy.reshape(60, 4)))[-1] == "not marked: NO-OP"
+    monmdp = join(huge(), monitors.make("ask"))
+    policy = np.zeros((monmdp.n_states, 5, 2))
+    policy[::2, 1, 1] = 1
+    policy[1::2] = 0.1
+    figure = draw_policy(monmdp, policy.reshape(monmdp.n_states, 10))
+    assert legend(figure) == [
+        "DOWN",
+        "several are tied",
+        "dot: the monitor's action is another",
+        "not marked: NO-OP",
+    ]
+
+
+# ---- graphs ---------------------------------------------------------------------------------
+
+
+def test_a_lake_is_laid_out_like_the_lake():
+    at = _positions(worlds.from_gymnasium("FrozenLake-v1"))
+    grid = at.reshape(4, 4, 2)
+    assert (np.diff(grid[:, :, 0], axis=1) > 0).all()  # columns from left to right
+    assert (np.diff(grid[:, :, 1], axis=0) > 0).all()  # rows downwards
+
+
+@given(st.integers(2, 12), st.integers(1, 3), st.integers(0, 10_000))
+@settings(max_examples=60, deadline=None)
+def test_nodes_do_not_overlap(n, n_actions, seed):
+    rng = np.random.default_rng(seed)
+    P = np.zeros((n, n_actions, n))
+    for s in range(n):
+        for a in range(n_actions):
+            P[s, a, rng.integers(n, size=2)] += 0.5
+    P /= P.sum(axis=2, keepdims=True)
+    at = _positions(worlds.from_tables(P, np.zeros((n, n_actions)), layout="sas"))
+    assert np.isfinite(at).all()
+    closest = min(np.linalg.norm(a - b) for a, b in combinations(at, 2))
+    assert closest > 2 * RADIUS
+
+
+# ---- palette --------------------------------------------------------------------------------
+
+# Machado, Oliveira, Fernandes (2009), severity 1: linear RGB as people with a kind of colour
+# blindness see it.
+VISIONS = {
+    "usual": np.eye(3),
+    "protan": [
+        [0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216],
+        [-0.003882, -0.048116, 1.051998],
+    ],
+    "deutan": [
+        [0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413],
+        [-0.011820, 0.042940, 0.968881],
+    ],
+}  # fmt: skip
+
+
+def linear(colour):
+    rgb = np.array(to_rgb(colour))
+    return np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+
+
+def seen(colour, vision):
+    """In OKLab, in which distances are about those that people see."""
+    rgb = np.clip(np.array(VISIONS[vision]) @ linear(colour), 0, 1)
+    to_lms = [
+        [0.4122214708, 0.5363325363, 0.0514459929], [0.2119034982, 0.6806995451, 0.1073969566],
+        [0.0883024619, 0.2817188376, 0.6299787005],
+    ]  # fmt: skip
+    to_lab = [
+        [0.2104542553, 0.7936177850, -0.0040720468], [1.9779984951, -2.4285922050, 0.4505937099],
+        [0.0259040371, 0.7827717662, -0.8086757660],
+    ]  # fmt: skip
+    return np.array(to_lab) @ np.cbrt(np.array(to_lms) @ rgb)
+
+
+def test_every_agent_has_a_colour_of_its_own():
+    assert set(AGENTS) == set(agents.registry)
+    assert len({*AGENTS.values(), *OTHERS}) == len(AGENTS) + len(OTHERS)
+    every = styles((name, name) for name in AGENTS)
+    assert {name: style.colour for name, style in every.items()} == AGENTS
+    assert {name for name, style in every.items() if style.line != "-"} == DASH_DOTTED
+
+
+@pytest.mark.parametrize("vision", VISIONS)
+def test_colour_blind_people_can_tell_agents_apart(vision):
+    every = styles((name, name) for name in [*AGENTS, "mine", "yours", "theirs"])
+    for (one, a), (other, b) in combinations(every.items(), 2):
+        if a.line == b.line:
+            distance = np.linalg.norm(seen(a.colour, vision) - seen(b.colour, vision))
+            assert distance > 0.06, (one, other)
+
+
+def test_colours_can_be_read_on_white_and_on_dark_paper():
+    for colour in (*AGENTS.values(), *OTHERS):
+        light = linear(colour) @ np.array([0.2126, 0.7152, 0.0722])
+        assert 1.05 / (light + 0.05) > 2.2
+        assert (light + 0.05) / (0.008 + 0.05) > 2.9
+
+
+def test_variants_share_a_colour_and_strangers_get_others():
+    found = styles(
+        [
+            ("E²", "directed-e2"),
+            ("E² (r₀ = −10)", "directed-e2"),
+            ("ours", "monitored-mbie-eb"),
+            ("E²", "directed-e2"),
+            ("q", "q-count"),
+            ("q oracle", "q-count"),
+            *((name, name) for name in ("a", "b", "c", "d")),
+            ("a again", "a"),
+        ]
+    )
+    orange = AGENTS["directed-e2"]
+    assert found["E²"] == Style(orange, "-")
+    assert found["E² (r₀ = −10)"] == Style(orange, ":")
+    assert found["ours"] == Style(AGENTS["monitored-mbie-eb"], "-")
+    assert (found["q"].line, found["q oracle"].line) == ("-.", ":")
+    assert [found[name].colour for name in "abcd"] == [*OTHERS, OTHERS[0]]
+    assert found["a again"].colour == OTHERS[0]
+    assert [found[name].line for name in ("a", "b", "d", "a again")] == ["-", "-", ":", "-."]
+    assert len(set(found.values())) == len(found)
+    assert found["E²"].dasharray == "none"
+    assert len({Style("#000000", line).dasharray for line in ("-", ":", "-.")}) == 3
+
+
+def lines_of(figure):
+    """Colour of each line in the legend."""
+    found = figure.legends[0] if figure.legends else figure.axes[0].get_legend()
+    return {
+        text.get_text(): to_hex(line.get_color())
+        for line, text in zip(found.get_lines(), found.get_texts(), strict=True)
+    }
+
+
+def test_an_agent_has_one_colour_in_all_figures():
+    from monmdp import suites
+    from monmdp.results import Evidence
+    from monmdp.results.figures import draw, draw_profiles
+
+    names = ["directed-e2", "monitored-mbie-eb", "epsilon-greedy"]
+    monmdp = make("loop", "ask")
+    solution = solve(monmdp)
+    runs = {name: [experiment.train(monmdp, name, 300)] for name in names}
+    alone = lines_of(experiment.draw_runs({names[0]: runs[names[0]]}, solution))
+    together = lines_of(experiment.draw_runs(runs, solution))
+    suite = suites.parse(
+        {
+            "name": "few",
+            "seeds": 1,
+            "steps": 300,
+            "experiment": [{"worlds": ["loop"], "monitors": ["ask"], "agents": names}],
+        },
+        where="here",
+    )
+    figure = suites.expand(suite).figure
+    drawn = lines_of(draw(figure, Evidence((figure,), {}, {})))
+    tau = np.linspace(0, 1, 3)
+    labels = ["Directed-E²", "Monitored MBIE-EB", "epsilon-greedy"]
+    profile = lines_of(
+        draw_profiles("t", tau, dict.fromkeys(labels, (tau, tau, tau)), figure, 1, 1)
+    )
+    for name, label in zip(names, labels, strict=True):
+        assert {together[name], drawn[label], profile[label]} == {AGENTS[name]}
+    assert alone[names[0]] == AGENTS[names[0]]
