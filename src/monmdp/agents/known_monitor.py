@@ -122,7 +122,8 @@ class KnownMonitor(ObserveOrOptimize):
             layers.confidence(layers.growth(count.sum(axis=1, keepdims=True), self.growth), count)
             for count in (n_env, n)
         )
-        bonus = np.where(n_env > 0, self.beta_e * of_env, 0.0) + self.beta * of_move
+        with np.errstate(invalid="ignore"):  # 0 · ∞, where a β is 0
+            bonus = np.where(n_env > 0, self.beta_e * of_env, 0.0) + self.beta * of_move
         bonus[n == 0] = np.inf  # whatever β is, its value is pinned
         return {
             "visits": layers.everywhere(n, shape),

@@ -78,9 +78,7 @@ def growth(n: FloatArray, kind: str) -> FloatArray:
 
 def confidence(g: FloatArray, n: FloatArray) -> FloatArray:
     """Return √(g/N), infinite where N = 0."""
-    with np.errstate(divide="ignore"):
-        width: FloatArray = np.sqrt(g / n)
-    return width
+    return np.where(n > 0, np.sqrt(g / np.maximum(n, 1)), np.inf)
 
 
 def largest(bonus: FloatArray) -> FloatArray:

@@ -89,8 +89,8 @@ class MonitoredMBIEEB(ObserveOrOptimize):
         )
         n = layers.by_parts(snapshot["n"], monmdp.shape)
         g = layers.growth(n.sum(axis=(2, 3), keepdims=True), self.growth)
-        with np.errstate(divide="ignore"):
-            chance = np.where(n > 0, 1.0 - np.exp(-self.beta_kl * g / n), 1.0).max(axis=-1)
+        bound = 1.0 - np.exp(-self.beta_kl * g / np.maximum(n, 1))
+        chance = np.where(n > 0, bound, 1.0).max(axis=-1)
         return found | {"hope": np.where(found["seen"] > 0, 0.0, chance)}
 
 
@@ -208,8 +208,9 @@ def layers_of_models(
             (n, n.sum(axis=(2, 3), keepdims=True)),
         )
     )
-    of_env = np.where(n_env > 0, beta_e * of_env, 0.0)
-    bonus = of_env[:, None, :, None] + beta_m * of_mon[None, :, None, :] + beta * of_move
+    with np.errstate(invalid="ignore"):  # 0 · ∞, where a β is 0
+        of_env = np.where(n_env > 0, beta_e * of_env, 0.0)
+        bonus = of_env[:, None, :, None] + beta_m * of_mon[None, :, None, :] + beta * of_move
     bonus[n == 0] = np.inf  # whatever β is, its value is pinned
     return (
         layers.counted(n, layers.everywhere(n_env, shape))

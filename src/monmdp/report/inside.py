@@ -165,19 +165,16 @@ def _fitting(
         return every, {}, ["what this agent knows cannot be shown: it is none of this package"]
     for whole in (True, False):
         note = [] if whole else ["values of single actions are left out: they are too many"]
-        kept, size = every, LIMIT + 1
-        while size > LIMIT:
-            packed = _packed([_layers(run, monmdp, config, i, whole) for i in kept])
+        shown = n
+        while shown > 0:
+            kept = _evenly(n, shown)
+            packed = _packed([_layers(run, monmdp, config, int(i), whole) for i in kept])
             size = sum(len(layer["data"]) for layer in packed.values())
             if size <= LIMIT:
-                if len(kept) < n:
-                    note.insert(
-                        0, f"{len(kept)} of {n} snapshots are shown, to keep the page small"
-                    )
+                if shown < n:
+                    note.append(f"{len(kept)} of {n} snapshots are shown, to keep the page small")
                 return kept, packed, note
-            if len(kept) == 1:
-                break
-            kept = _evenly(n, max(1, min(len(kept) - 1, len(kept) * LIMIT // size)))
+            shown = min(shown - 1, shown * LIMIT // size)
     return every, {}, ["what the agent knows is left out: it is too much for a page"]
 
 

@@ -592,7 +592,8 @@ const mountExplorer = (() => {
     // A column for each action.
     table(se, sm) {
       const { model } = this.app;
-      const row = (title, cell) => html("tr", {}, html("th", { scope: "row" }, title), ...model.actions.map((_, a) => cell(a)));
+      const row = (title, cell) =>
+        html("tr", {}, html("th", { scope: "row" }, title), ...model.actions.map((_, a) => cell(a)));
       const truth = (a) => html("td", {}, number(model.moves.reward[se * model.nActions + a]));
       const observable = (a) => html("td", {}, model.neverObservable(se, a) ? "never" : "yes");
       return html("table", {},
@@ -697,10 +698,12 @@ const mountExplorer = (() => {
       const each = ways.length === 1 ? "the one way in" : "every way in";
       const worse = `${each} is worth less than the best action there, ${less}`;
       if (unseen.length === ways.length) {
-        return `The test policy avoids this cell: no way in has ever shown its reward, so it counts as ${this.unseen()}; ${worse}.`;
+        return "The test policy avoids this cell: no way in has ever shown its reward, so it counts as "
+          + `${this.unseen()}; ${worse}.`;
       }
       if (unseen.length) {
-        return `The test policy does not come here: ${names(unseen)} never showed a reward and counts as ${this.unseen()}; ${worse}.`;
+        return `The test policy does not come here: ${names(unseen)} never showed a reward and counts as `
+          + `${this.unseen()}; ${worse}.`;
       }
       const untried = ways.filter((way) => way.pinned).length;
       const open = untried ? `, though ${untried} of ${ways.length} are not fully tried` : "";
@@ -738,8 +741,8 @@ const mountExplorer = (() => {
           this.button("first", "M5 5h2.5v14H5ZM19 5v14L8.5 12Z", () => this.goTo(0)),
           this.button("prev", "M17 5v14L6.5 12Z", () => this.goTo(app.view.t - 1)),
           this.play,
-          this.button("next", "M7 5v14l10.500-7Z", () => this.goTo(app.view.t + 1)),
-          this.button("last", "M16.500 5H19v14h-2.500ZM5 5v14l10.500-7Z", () => this.goTo(Infinity))),
+          this.button("next", "M7 5v14l10.5-7Z", () => this.goTo(app.view.t + 1)),
+          this.button("last", "M16.5 5H19v14h-2.5ZM5 5v14l10.5-7Z", () => this.goTo(Infinity))),
         this.line, this.strip, this.keys());
     }
 
@@ -762,7 +765,8 @@ const mountExplorer = (() => {
 
     button(name, path, act) {
       const titles = { first: "first step", prev: "step back", play: "play", next: "step forward", last: "last step" };
-      const button = html("button", { type: "button", "data-test": `player-${name}`, "aria-label": titles[name], title: titles[name] },
+      const title = titles[name];
+      const button = html("button", { type: "button", "data-test": `player-${name}`, "aria-label": title, title },
         svg("svg", { viewBox: "0 0 24 24", "aria-hidden": "true" }, svg("path", { d: path })));
       button.addEventListener("click", () => {
         if (name !== "play") this.stop();
@@ -835,7 +839,8 @@ const mountExplorer = (() => {
       const { model, view } = this.app;
       const { of, begin, length } = this.episode();
       const { t } = view;
-      const where = `${model.states[of.state[begin + t]]}${model.nMonitor > 1 ? `, monitor ${model.monitor_states[of.monitor_state[begin + t]]}` : ""}`;
+      const monitor = model.monitor_states[of.monitor_state[begin + t]];
+      const where = model.states[of.state[begin + t]] + (model.nMonitor > 1 ? `, monitor ${monitor}` : "");
       if (t === 0) {
         this.line.className = "ex-line";
         this.line.replaceChildren(`start: at ${where}; the episode takes ${length} step${length === 1 ? "" : "s"}`);
@@ -846,8 +851,9 @@ const mountExplorer = (() => {
       const monitorAction = model.monitor_actions.length > 1 ? ` + ${model.monitor_actions[of.monitor_action[at]]}` : "";
       const reward = shown ? `reward SHOWN ${number(of.reward[at])}` : `reward HIDDEN (it was ${number(of.reward[at])})`;
       this.line.className = `ex-line ${shown ? "is-shown" : "is-hidden"}`;
-      this.line.replaceChildren(`step ${t}: ${model.actions[of.action[at]]}${monitorAction} → `, html("strong", {}, reward),
-        ` · monitor ${number(of.monitor_reward[at])} · return so far ${number(this.returned(t), 4)} · now at ${where}${this.ending(t)}`);
+      const did = `step ${t}: ${model.actions[of.action[at]]}${monitorAction} → `;
+      const paid = ` · monitor ${number(of.monitor_reward[at])} · return so far ${number(this.returned(t), 4)}`;
+      this.line.replaceChildren(did, html("strong", {}, reward), `${paid} · now at ${where}${this.ending(t)}`);
     }
 
     returned(t) {

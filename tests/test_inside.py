@@ -1,0 +1,451 @@
+"""The inside of a run: snapshots, layers against plain loops, drawings, the explorer's data."""
+
+from __future__ import annotations
+
+import json
+import math
+import xml.etree.ElementTree as ET
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import monmdp
+from monmdp import MDP, MonMDP, agents, experiment, monitors, worlds
+from monmdp.agents.planner import GROWTH, growth_of
+from monmdp.drawing.icons import ICONS
+from monmdp.drawing.svg import button_svg, geometry, icon_svg, robot_svg
+from monmdp.errors import MonMDPError
+from monmdp.experiment import Run, prepare, train, train_seeds
+from monmdp.experiment.sessions import SESSIONS, read_sessions
+from monmdp.experiment.training import snapshots_from_start
+from monmdp.report import inside
+from monmdp.report.inside import config_of, explorer
+from monmdp.report.packing import unpack
+
+OBSERVING = ("monitored-mbie-eb", "known-monitor")
+
+
+# ---- snapshots ------------------------------------------------------------------------------
+
+
+def test_one_seed_keeps_snapshots_and_all_have_the_same_settings(command):
+    words = ("train", "loop", "ask", "--steps", 600, "--seeds", 3, "--snapshots", 4, "--out", "x")
+    assert command(*words)[0] == 0
+    runs = [Run.load(f"x/seed-{seed:04d}.npz") for seed in range(3)]
+    assert runs[0].snapshot_steps.tolist() == [0, 150, 300, 450, 600]
+    assert runs[0].settings["snapshot_seed"] == 0
+    assert all(run.settings == runs[0].settings for run in runs)
+    assert all(len(run.snapshot_steps) == 0 and not run.snapshots for run in runs[1:])
+    code, out, _ = command(*words)
+    assert code == 0
+    assert "3 of them were there already" in out
+
+
+def test_settings_without_snapshots_are_as_ever():
+    problem = monmdp.make("loop", "ask")
+    assert "snapshot_seed" not in prepare(problem, "ucb", 10, snapshot_seed=0).settings
+    assert "snapshot_seed" not in prepare(problem, "ucb", 10, snapshots=2).settings
+    with_seed = prepare(problem, "ucb", 10, snapshots=2, snapshot_seed=0).settings
+    assert with_seed == prepare(problem, "ucb", 10, snapshots=2).settings | {"snapshot_seed": 0}
+    assert snapshots_from_start(0, 10) == ()
+    assert snapshots_from_start(2, 10) == (0, 5, 10)
+
+
+def test_every_seed_keeps_snapshots_if_none_is_chosen():
+    task = prepare(monmdp.make("loop", "ask"), "ucb", 100, snapshots=2)
+    assert [len(run.snapshot_steps) for run in train_seeds(task, [4, 5])] == [2, 2]
+    task = prepare(monmdp.make("loop", "ask"), "ucb", 100, snapshots=2, snapshot_seed=5)
+    assert [len(run.snapshot_steps) for run in train_seeds(task, [4, 5], jobs=2)] == [0, 2]
+
+
+@pytest.mark.parametrize("agent", list(agents.registry))
+def test_snapshots_hold_the_test_policy(agent):
+    run = train(monmdp.make("loop", "button"), agent, 500, 3, snapshots=[0, 250, 500])
+    policy = run.snapshots["policy"]
+    np.testing.assert_array_equal(policy[-1], run.policy.probability)
+    np.testing.assert_allclose(policy.sum(axis=-1), 1)
+    assert ("episodes" in run.snapshots) == (agent in OBSERVING)
+    if agent in OBSERVING:
+        k, kappa, _ = run.snapshots["episodes"].T
+        assert k[0] == kappa[0] == 0
+        assert (kappa <= k).all()
+        assert k[-1] >= run.curve["episodes"][-1]
+
+
+def test_a_folder_of_runs_holds_its_problem_and_its_sessions(tmp_path):
+    Path("mine.txt").write_text("@.$\n.S.\n")
+    problem = monmdp.make("mine.txt", "ask")
+    folder, task = tmp_path / "runs", prepare(problem, "ucb", 50)
+    train_seeds(task, [0, 1], out=folder)
+    again = MonMDP.load(folder / "problem.npz")
+    assert experiment.fingerprint(again) == task.settings["problem"]
+    (session,) = read_sessions(folder / SESSIONS)
+    assert session["runs"] == 2
+    assert session["wall_seconds"] > 0
+    assert session["ended"].endswith("Z")
+    assert {"versions", "commit", "machine"} <= set(session)
+    train_seeds(task, [0, 1], out=folder)
+    assert len(read_sessions(folder / SESSIONS)) == 1, "nothing was done"
+    train_seeds(task, [0, 1, 2], out=folder)
+    assert [s["runs"] for s in read_sessions(folder / SESSIONS)] == [2, 1]
+
+
+def test_what_was_done_before_a_failure_is_on_record(tmp_path, monkeypatch):
+    task = prepare(monmdp.make("loop", "ask"), "ucb", 50)
+    real = experiment.seeds.carry_out
+
+    def breaks(task, seed, progress=None):
+        if seed == 1:
+            raise KeyboardInterrupt
+        return real(task, seed, progress)
+
+    monkeypatch.setattr(experiment.seeds, "carry_out", breaks)
+    with pytest.raises(KeyboardInterrupt):
+        train_seeds(task, [0, 1], out=tmp_path / "runs")
+    assert [s["runs"] for s in read_sessions(tmp_path / "runs" / SESSIONS)] == [1]
+
+
+# ---- layers, against loops written from the paper -------------------------------------------
+
+
+def snapshot_of(problem, agent, steps=400, seed=1, **params):
+    config = agents.paper_config(agent, problem.mdp.name, problem.monitor.name)
+    config = agents.config(config, **params).for_training(steps)
+    run = train(problem, config, steps, seed, snapshots=[0, steps])
+    return config, [{k: v[i] for k, v in run.snapshots.items()} for i in range(2)]
+
+
+def g(config, n):
+    return growth_of(int(n), GROWTH[config.growth])
+
+
+def bonus_of_models(config, n, snapshot, s, a):
+    """What R_opt has beside the means; None where it is infinite."""
+    se, sm, ae, am = s[0], s[1], a[0], a[1]
+    n_env, n_mon = snapshot["n_env"], snapshot["n_mon"]
+    if n[se, sm, ae, am] == 0 or (config.name == "mbie-eb" and n_env[se, ae] == 0):
+        return None
+    bonus = config.beta * math.sqrt(g(config, n[se, sm].sum()) / n[se, sm, ae, am])
+    bonus += config.beta_m * math.sqrt(g(config, n_mon[sm].sum()) / n_mon[sm, am])
+    if n_env[se, ae]:
+        bonus += config.beta_e * math.sqrt(g(config, n_env[se].sum()) / n_env[se, ae])
+    return bonus
+
+
+@pytest.mark.parametrize("agent", ["monitored-mbie-eb", "mbie-eb", "pessimistic-mbie-eb"])
+@pytest.mark.parametrize(
+    ("world", "monitor", "params"),
+    [("hazard", "n-supporters", {"beta_m": 0.0}), ("bottleneck", "ask", {"growth": "log"})],
+)
+def test_layers_of_the_planners(agent, world, monitor, params):
+    problem = monmdp.make(world, monitor, rho=0.5, time_limit=20)
+    config, snapshots = snapshot_of(problem, agent, 800, beta=0.3, beta_e=0.1, **params)
+    n_se, n_sm, n_ae, n_am = shape = problem.shape
+    found_statuses = set()
+    for snapshot in snapshots:
+        layers = config.layers(snapshot, problem)
+        n = snapshot["n"].reshape(shape)
+        assert set(layers) == {
+            "visits", "seen", "status", "q_opt", "bonus", "policy", "monitor_policy",
+            *(("hope", "q_obs") if agent == "monitored-mbie-eb" else ()),
+        }  # fmt: skip
+        assert all(
+            values.shape == (n_se, n_sm, n_am if name == "monitor_policy" else n_ae)
+            for name, values in layers.items()
+        )
+        q = snapshot["q_opt"].reshape(shape)
+        for se, sm, ae in np.ndindex(n_se, n_sm, n_ae):
+            at = se, sm, ae
+            seen = snapshot["n_env"][se, ae]
+            every = all(n[se, sm, ae, am] > 0 for am in range(n_am))
+            assert layers["visits"][at] == sum(n[se, sm, ae, am] for am in range(n_am))
+            assert layers["seen"][at] == seen
+            assert layers["status"][at] == (1 if seen else 2 if every else 0)
+            found_statuses.add(layers["status"][at])
+            assert layers["q_opt"][at] == max(q[se, sm, ae])
+            bonuses = [
+                bonus_of_models(config, n, snapshot, (se, sm), (ae, am)) for am in range(n_am)
+            ]
+            if None in bonuses:
+                assert np.isnan(layers["bonus"][at])
+            else:
+                assert layers["bonus"][at] == pytest.approx(max(bonuses), rel=1e-12)
+            if "hope" in layers:
+                hope = 0.0 if seen else 1.0
+                if every and not seen:
+                    total = n[se, sm].sum()
+                    hope = max(
+                        1 - math.exp(-config.beta_kl * g(config, total) / n[se, sm, ae, am])
+                        for am in range(n_am)
+                    )
+                assert layers["hope"][at] == pytest.approx(hope, rel=1e-12)
+        pi = snapshot["policy"].reshape(shape)
+        for se, sm in np.ndindex(n_se, n_sm):
+            assert layers["policy"][se, sm] == pytest.approx(pi[se, sm].sum(axis=1))
+            assert layers["monitor_policy"][se, sm] == pytest.approx(pi[se, sm].sum(axis=0))
+    if world == "bottleneck":
+        assert found_statuses == {0, 1, 2}
+
+
+def test_layers_of_the_known_monitor():
+    problem = monmdp.make("bottleneck", "button", rho=0.3)
+    config, (_, snapshot) = snapshot_of(problem, "known-monitor", 600, beta=0.2, beta_e=0.1)
+    layers, shape = config.layers(snapshot, problem), problem.shape
+    shown = problem.observability().reshape(shape)
+    n, n_env = snapshot["n"], snapshot["n_env"]
+    for se, sm, ae in np.ndindex(*shape[:3]):
+        at, seen = (se, sm, ae), n_env[se, ae]
+        assert layers["visits"][at] == n[se, ae]
+        can_be = shown[se, :, ae].max() > 0
+        assert layers["status"][at] == (1 if seen else 0 if can_be else 2)
+        assert layers["hope"][at] == (0 if seen else shown[se, sm, ae].max())
+        if n[se, ae] == 0:
+            assert np.isnan(layers["bonus"][at])
+            continue
+        bonus = config.beta * math.sqrt(g(config, n[se].sum()) / n[se, ae])
+        if seen:
+            bonus += config.beta_e * math.sqrt(g(config, n_env[se].sum()) / n_env[se, ae])
+        assert layers["bonus"][at] == pytest.approx(bonus, rel=1e-12)
+    assert set(np.unique(layers["status"])) == {0, 1, 2}
+    assert layers["q_obs"].max() == snapshot["q_obs"].max()
+
+
+@pytest.mark.parametrize("agent", ["ucb", "intrinsic", "q-count", "epsilon-greedy", "directed-e2"])
+def test_layers_of_the_learners(agent):
+    problem = monmdp.make("loop", "level-up")
+    config, (_, snapshot) = snapshot_of(problem, agent, 500)
+    layers, shape = config.layers(snapshot, problem), problem.shape
+    n = snapshot["n"].reshape(shape)
+    assert ("bonus" in layers) == (agent in ("ucb", "intrinsic", "q-count"))
+    counts = n if agent != "q-count" else 0.01 * snapshot["q_count"].reshape(shape)
+    for se, sm, ae in np.ndindex(*shape[:3]):
+        assert layers["q"][se, sm, ae] == snapshot["q"].reshape(shape)[se, sm, ae].max()
+        assert layers["reward_model"][se, sm, ae] == snapshot["reward_model"][se, ae]
+        if "bonus" not in layers:
+            continue
+        here = counts[se, sm, ae]
+        if (here == 0).any():
+            assert np.isnan(layers["bonus"][se, sm, ae])
+        elif agent == "intrinsic":
+            most = max((1 - config.gamma) / math.sqrt(x) for x in here)
+            assert layers["bonus"][se, sm, ae] == pytest.approx(most)
+        else:
+            log = max(0.0, math.log(counts[se, sm].sum()))
+            most = max(math.sqrt(2 * log / x) for x in here)
+            assert layers["bonus"][se, sm, ae] == pytest.approx(most)
+
+
+def test_an_agent_of_somebody_else_has_no_layers():
+    assert agents.AgentConfig.layers(agents.config("ucb"), {}, monmdp.make("loop", "ask")) == {}
+
+
+# ---- drawings -------------------------------------------------------------------------------
+
+
+def parsed(text):
+    return ET.fromstring(f"<g>{text}</g>")
+
+
+@pytest.mark.parametrize("tile", [*ICONS, "K", "<", "&", '"'])
+def test_icons_are_paths_within_the_cell(tile):
+    for path in parsed(icon_svg(tile)):
+        assert path.tag == "path"
+        assert set(path.attrib) <= {"d", "fill", "stroke", "stroke-width"}
+        numbers = path.attrib["d"]
+        for letter in "MLQCZ":
+            numbers = numbers.replace(letter, " ")
+        values = [float(x) for x in numbers.split()]
+        assert len(values) % 2 == 0
+        assert min(values) >= -0.1
+        assert max(values) <= 1.1
+
+
+def test_robot_and_button_are_drawn():
+    assert len(parsed(robot_svg())) > 5
+    left, down = button_svg("LEFT"), button_svg("DOWN")
+    assert left != down
+    assert len(parsed(left)) == 2
+    assert button_svg("PUSH") == down, "an action without a direction"
+
+
+def test_where_states_are_drawn():
+    found = geometry(worlds.make("bottleneck"))
+    assert (found["kind"], found["rows"], found["columns"]) == ("grid", 6, 6)
+    assert found["cells"][8] == [1, 2]
+    assert found["button"]["state"] == 31
+    (bottom,) = [tile for tile in found["tiles"] if tile["name"] == "⊥"]
+    assert [0, 2] in bottom["cells"]
+    assert geometry(worlds.make("bottleneck"), button=False)["button"] is None
+    assert sum(len(tile["cells"]) for tile in found["tiles"]) == 36
+    json.dumps(found)
+
+
+def sheet(n, successor):
+    outcomes = [(s, 0, successor(s), 1.0, 0.0, False, False) for s in range(n)]
+    labels = [f"<b>{s}</b>" for s in range(n)]
+    return MDP.from_outcomes(
+        outcomes, name="sheet", n_states=n, n_actions=1, start=np.eye(n)[0], state_labels=labels,
+        time_limit=5,
+    )  # fmt: skip
+
+
+def test_worlds_without_a_map_become_sheets():
+    chain = geometry(sheet(7, lambda s: min(s + 1, 6)))
+    assert (chain["kind"], chain["rows"], chain["columns"]) == ("sheet", 1, 7)
+    ring = geometry(sheet(7, lambda s: (s + 1) % 7))
+    assert (ring["rows"], ring["columns"]) == (3, 3)
+    assert ring["cells"][4] == [1, 1]
+    assert "<b>" not in json.dumps(ring)
+
+
+# ---- the explorer's data --------------------------------------------------------------------
+
+
+def arrays(packed):
+    """The same with every packed array as it was."""
+    if isinstance(packed, dict) and set(packed) == {"dtype", "shape", "data"}:
+        return unpack(packed)
+    if isinstance(packed, dict):
+        return {key: arrays(value) for key, value in packed.items()}
+    return packed
+
+
+@pytest.mark.parametrize("agent", list(agents.registry))
+def test_the_explorers_data_are_those_of_the_run(agent):
+    problem = monmdp.make("loop", "button")
+    run = train(problem, agent, 400, 2, snapshots=[0, 200, 400])
+    data = explorer(run, problem)
+    assert data == json.loads(json.dumps(data, allow_nan=False))
+    assert data["notes"] == []
+    assert data["snapshots"]["step"] == [0, 200, 400]
+    found = arrays(data)
+    config = config_of(run.settings)
+    for i in range(3):
+        snapshot = {name: values[i] for name, values in run.snapshots.items()}
+        layers = config.layers(snapshot, problem)
+        assert set(found["layers"]) == set(layers)
+        for name, values in layers.items():
+            np.testing.assert_allclose(found["layers"][name][i], values, rtol=1e-6, err_msg=name)
+    assert [layer["key"] for layer in data["shown"]] == [
+        key for key in inside._TITLES if key in found["layers"]
+    ]
+    assert set(data["rollouts"]) == {"test", *(("observe",) if agent in OBSERVING else ())}
+    np.testing.assert_array_equal(found["curve"]["step"], run.step)
+    assert found["moves"]["reward"].tolist() == problem.mdp.mean_reward.tolist()
+    assert data == explorer(run, problem, config), "the same episodes each time"
+
+
+def test_episodes_follow_their_policies():
+    problem = monmdp.make("bottleneck", "ask", rho=0.5)
+    run = train(problem, "monitored-mbie-eb", 3_000, 2, snapshots=[1_000, 3_000])
+    found = arrays(explorer(run, problem))["rollouts"]
+    n_sm, n_am = problem.shape.n_monitor_states, problem.shape.n_monitor_actions
+    for kind, of in found.items():
+        for i, (begin, end) in enumerate(zip(of["first"], of["first"][1:], strict=False)):
+            assert 1 < end - begin <= 51
+            assert problem.mdp.start[of["state"][begin]] > 0
+            for t in range(begin, end - 1):
+                s = of["state"][t] * n_sm + of["monitor_state"][t]
+                a = of["action"][t] * n_am + of["monitor_action"][t]
+                if kind == "test":
+                    assert run.snapshots["policy"][i, s, a] > 0
+                else:
+                    q = run.snapshots["q_obs"][i, s]
+                    assert q[a] >= q.max() - 1e-9
+                assert of["monitor_reward"][t] == pytest.approx(-0.2 if a % n_am else 0.0)
+
+
+def test_truth_is_the_experimenters():
+    problem = monmdp.make("bottleneck", "ask")
+    run = train(problem, "ucb", 100, snapshots=1)
+    data = explorer(run, problem)
+    solution = monmdp.planning.solve(problem, run.settings["gamma"])
+    never = unpack(data["truth"]["never_observable"])
+    np.testing.assert_array_equal(never, solution.seen.never_observable)
+    assert data["truth"]["minimax"] == solution.episode_return
+    assert data == explorer(run, problem, solution=solution)
+
+
+def test_a_button_is_drawn_only_where_it_does_something():
+    for monitor, there in (("button", True), ("ask", False)):
+        problem = monmdp.make("loop", monitor)
+        run = train(problem, "ucb", 20, snapshots=1)
+        assert (explorer(run, problem)["world"]["button"] is not None) == there
+
+
+def test_too_much_data_is_thinned_and_said(monkeypatch):
+    problem = monmdp.make("bottleneck", "n-experts")
+    run = train(problem, "monitored-mbie-eb", 2_000, snapshots=20)
+    whole = sum(len(layer["data"]) for layer in explorer(run, problem)["layers"].values())
+
+    def within(limit):
+        monkeypatch.setattr(inside, "LIMIT", limit)
+        data = explorer(run, problem)
+        size = sum(len(layer["data"]) for layer in data["layers"].values())
+        assert size <= limit
+        steps = len(data["snapshots"]["step"])
+        assert all(layer["shape"][0] == steps for layer in data["layers"].values())
+        assert all(len(of["first"]) == steps + 1 for of in data["rollouts"].values())
+        return data
+
+    data = within(whole // 3)
+    n = len(data["snapshots"]["step"])
+    assert 1 < n < 20
+    assert data["snapshots"]["step"][-1] == 2_000
+    assert data["notes"] == [f"{n} of 20 snapshots are shown, to keep the page small"]
+    config = config_of(run.settings)
+    last = inside._packed([inside._layers(run, problem, config, 19, True)])
+    data = within(sum(len(layer["data"]) for layer in last.values()) - 1)
+    assert "values of single actions are left out" in data["notes"][0]
+    assert data["layers"]["q_opt"]["shape"][1:] == [36, 4, 1]
+    assert "policy" not in data["layers"]
+    data = within(10)
+    assert data["layers"] == {}
+    assert data["shown"] == []
+    assert "too much" in data["notes"][0]
+
+
+def test_a_problem_with_too_many_states_is_not_drawn(monkeypatch):
+    monkeypatch.setattr(inside, "MOST_STATES", 10)
+    problem = monmdp.make("bottleneck", "ask")
+    data = explorer(train(problem, "ucb", 50, snapshots=1), problem)
+    assert data["snapshots"] is None
+    assert "36 joint states are too many" in data["notes"][0]
+    json.dumps(data, allow_nan=False)
+
+
+def test_runs_that_cannot_be_explored():
+    problem = monmdp.make("loop", "ask")
+    with pytest.raises(MonMDPError, match="--snapshots"):
+        explorer(train(problem, "ucb", 50), problem)
+    with pytest.raises(MonMDPError, match="another problem"):
+        explorer(train(problem, "ucb", 50, snapshots=1), monmdp.make("loop", "full"))
+
+
+def test_a_run_of_an_unknown_agent_shows_its_episodes():
+    problem = monmdp.make("loop", "ask")
+    run = train(problem, "ucb", 50, snapshots=2)
+    foreign = replace(run, settings=run.settings | {"agent": "mine:Mine"})
+    assert config_of(foreign.settings) is None
+    assert config_of(run.settings | {"parameters": {"other": 1}}) is None
+    data = explorer(foreign, problem)
+    assert data["layers"] == {}
+    assert list(data["rollouts"]) == ["test"]
+    assert "none of this package" in data["notes"][0]
+
+
+def test_names_of_users_stay_data():
+    problem = monmdp.join(sheet(5, lambda s: (s + 2) % 5), monitors.make("ask"))
+    data = explorer(train(problem, "monitored-mbie-eb", 60, snapshots=2), problem)
+    assert data["states"][3] == "<b>3</b>"
+    assert "<b>" not in json.dumps(data["world"])
+
+
+def test_long_curves_are_thinned():
+    problem = monmdp.make("loop", "full")
+    run = train(problem, "ucb", 2_000, every=1, snapshots=1)
+    step = unpack(explorer(run, problem)["curve"]["step"])
+    assert len(step) == inside.POINTS
+    assert (step[0], step[-1]) == (0, 1_999)
