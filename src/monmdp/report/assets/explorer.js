@@ -884,13 +884,20 @@ const mountExplorer = (() => {
       const kinds = Object.keys(model.rollouts);
       this.view = {
         i: model.snapshots.step.length - 1, layer: model.shown.length ? model.shown[0].key : null,
-        arrows: true, kind: kinds[0], t: 0, selected: null,
+        arrows: true, kind: kinds[0], t: 0, selected: { sm: 0, se: this.cellToBeginWith() },
       };
       this.panels = model.monitor_states.map((_, sm) => new Panel(this, sm));
       this.controls = new Controls(this);
       this.timeline = new Timeline(this);
       this.detail = new Detail(this);
       this.player = kinds.length ? new Player(this) : null;
+    }
+
+    // A cell that can be entered without ever seeing the reward, if there is one.
+    cellToBeginWith() {
+      const { model } = this;
+      const unseen = (ways, se) => ways.some((way) => way.from !== se && model.neverObservable(way.from, way.action));
+      return Math.max(0, model.into.findIndex(unseen));
     }
 
     get layer() {
@@ -902,7 +909,7 @@ const mountExplorer = (() => {
       const boards = html("div", { class: "ex-panels" }, ...this.panels.map((panel) => panel.root));
       boards.style.setProperty("--ex-board", `${Math.min(Math.max(model.world.columns * 42, 210), 720)}px`);
       const main = html("div", { class: "ex-main" }, this.controls.root, boards, this.player ? this.player.root : "");
-      root.append(this.definitions(), html("h3", { class: "ex-title" }, model.title), ...notes(model),
+      root.append(this.definitions(), ...notes(model),
         this.timeline.root, html("div", { class: "ex-columns" }, main, this.detail.root));
       this.refresh(new Set(["i", "layer", "arrows", "kind", "t", "selected"]));
     }
@@ -961,7 +968,7 @@ const mountExplorer = (() => {
   return async function mountExplorer(root, data, unpack) {
     const model = await unpackAll(data, unpack);
     if (!model.snapshots) {
-      root.append(html("h3", { class: "ex-title" }, model.title), ...notes(model));
+      root.append(...notes(model));
       return;
     }
     new App(new Model(model)).build(root);
