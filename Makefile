@@ -50,6 +50,13 @@ results: $(READY)
 	$(BIN)/monmdp run benchmarks/findings.toml --out results
 	$(BIN)/python benchmarks/results.py results
 
+# The report that the README shows, and pictures of it.
+sample: $(READY) browser
+	$(BIN)/monmdp reproduce figure-4 --out sample
+	$(BIN)/monmdp train bottleneck button rho=0.05 --seeds 1 --snapshots 40 --out sample/inside
+	$(BIN)/monmdp report sample -o docs/report/sample.html
+	$(BIN)/python benchmarks/screenshots.py docs/report/sample.html docs/report
+
 # Heavy: every setting of the paper, 30 seeds; and a comparison with the released code.
 witness: $(READY)
 	$(BIN)/python benchmarks/reference.py
