@@ -65,6 +65,8 @@ def driver(tmp_path_factory):
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
     service = webdriver.ChromeService(shutil.which("chromedriver"))
     driver = webdriver.Chrome(options, service)
+    driver.get("about:blank")  # the browser's own first page asks for things
+    driver.get_log("performance")
     yield driver
     driver.quit()
 
@@ -76,7 +78,7 @@ def page(request, driver, tmp_path):
     downloads.mkdir()
     page = Page(driver, request.param, downloads)
     yield page
-    if page.url:
+    if page.opened:
         page.js("localStorage.clear()")
     complaints = page.complaints()
     driver.get("about:blank")

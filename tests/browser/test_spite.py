@@ -1,0 +1,46 @@
+"""Names and titles come from users' files: they stay words, whatever they look like."""
+
+from __future__ import annotations
+
+from browser.conftest import IMAGE, QUOTES, SCRIPT
+
+
+def test_names_stay_words(page, spiteful, html):
+    page.open(html)
+    own = page.js("[document.scripts.length, document.images.length]")
+    page.open(spiteful)
+    page.open_everything()
+    assert page.js("[document.scripts.length, document.images.length]") == own
+    assert page.all("b, [onerror], [onmouseover]") == []
+    text = page.one("body").text
+    assert "</script><script>alert(1)</script>" in text
+    assert f"{SCRIPT} / {QUOTES}" in page.texts("figcaption")
+    assert f"{SCRIPT} / {QUOTES}" in page.texts("summary span")
+    assert IMAGE in page.texts(".legend button")[1]
+    page.photograph("spiteful")
+
+
+def test_names_can_be_filtered_by(page, spiteful):
+    page.open(spiteful)
+    worlds = page.js("""[...document.querySelector("[data-filter=world]").options]
+        .map((option) => option.value)""")
+    assert len(worlds) == 3
+    page.choose("[data-test=filter-agent]", IMAGE)
+    assert [row[1] for row in page.table("c0-problems")] == [IMAGE] * 4
+    page.choose(
+        "[data-test=filter-monitor]",
+        page.js("""document.querySelector("[data-filter=monitor]").options[2].value"""),
+    )
+    assert len(page.table("c0-problems")) == 2
+
+
+def test_names_come_out_of_files_as_they_went_in(page, spiteful):
+    page.open(spiteful)
+    header, rows = page.download(page.one("[data-csv=c0-problems]"))
+    assert {len(row) for row in rows} == {len(header)}
+    agents = {row[header.index("agent")] for row in rows}
+    assert agents == {"Monitored MBIE-EB", IMAGE}
+    settings = {row[header.index("setting")] for row in rows}
+    assert f"{SCRIPT} / {QUOTES}" in settings
+    header, _ = page.download(page.one("[data-curves]", page.setting(0)))
+    assert f"{IMAGE}: mean" in header
