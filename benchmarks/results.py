@@ -18,10 +18,10 @@ from pathlib import Path
 
 import numpy as np
 
+from monmdp.experiment.sessions import SESSIONS, read_sessions
 from monmdp.results import check_claims, evidence
 from monmdp.results.claims import Verdict
 from monmdp.results.evidence import Aggregate, Evidence
-from monmdp.results.request import SESSIONS, read_sessions
 from monmdp.results.tables import suite_table
 from monmdp.suites import Figure, Panel
 

@@ -13,7 +13,7 @@ import monmdp
 ORDER = [
     "errors", "files", "compiling", "model", "naming", "worlds", "monitors", "catalogue",
     "planning", "statistics", "drawing", "registration", "envs", "agents", "experiment", "suites",
-    "results", "theory", "testing", "cli",
+    "results", "report", "theory", "testing", "cli",
 ]  # fmt: skip
 ROOT = Path(monmdp.__file__).parent
 FILES = sorted(

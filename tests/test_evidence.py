@@ -26,9 +26,10 @@ from monmdp.agents import greedy, monitored_mbie_eb
 from monmdp.drawing import PanelData, RowData, panel_grid
 from monmdp.drawing.panels import CurveData
 from monmdp.experiment import provenance, seeds
+from monmdp.experiment.sessions import read_sessions
 from monmdp.results import claims, evidence, execute, gather, runner, write_report
 from monmdp.results.figures import draw
-from monmdp.results.request import ask_paper, ask_suite, read_sessions
+from monmdp.results.request import ask_paper, ask_suite
 from monmdp.results.store import COLUMNS, Shard, read_shard, shard_path, write_shard
 from monmdp.results.tables import cpu_seconds
 from monmdp.statistics import steps_to_v_bootstrap

@@ -14,6 +14,7 @@ import types
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, is_dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Generic, Literal, TypeVar
 
@@ -79,10 +80,17 @@ class Scope:
 
 def scope_of(factory: Callable[..., Any], what: str) -> Scope:
     """Read the keyword parameters of a factory from its signature."""
+    plain = inspect.isfunction(factory) or inspect.isclass(factory)
     try:
-        signature = inspect.signature(factory)
+        found = _read_once(factory) if plain else _read(factory)
     except (TypeError, ValueError):
         raise MonMDPError(f"{what} is no function with named parameters") from None
+    return Scope(what, *found)
+
+
+def _read(factory: Callable[..., Any]) -> tuple[Mapping[str, Parameter], bool]:
+    """Parameters by name, and whether it takes others, too."""
+    signature = inspect.signature(factory)
     target = factory
     while hasattr(target, "func"):  # functools.partial
         target = target.func
@@ -101,7 +109,11 @@ def scope_of(factory: Callable[..., Any], what: str) -> Scope:
             annotation = hints.get(p.name, Any)
             default = None if p.default is p.empty else p.default
             parameters[p.name] = Parameter(p.name, annotation, default)
-    return Scope(what, parameters, open_ended)
+    return parameters, open_ended
+
+
+_read_once = lru_cache(maxsize=1000)(_read)
+"""suites ask a few factories thousands of times, and type hints are slow to read"""
 
 
 def assign(given: Mapping[str, Any], scopes: Mapping[str, Scope]) -> dict[str, dict[str, Any]]:

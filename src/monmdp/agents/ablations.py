@@ -11,11 +11,21 @@ are) and never observe for observing's sake:
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
+
+import numpy as np
 
 from monmdp.agents.base import at_least_zero
-from monmdp.agents.monitored_mbie_eb import Parameters, State, new_state, with_room_for
+from monmdp.agents.layers import Layers
+from monmdp.agents.monitored_mbie_eb import (
+    Parameters,
+    State,
+    layers_of_models,
+    new_state,
+    with_room_for,
+)
 from monmdp.agents.observe_or_optimize import SCHEDULE
 from monmdp.agents.planner import GROWTH, Planner
 from monmdp.model import MonMDP
@@ -34,6 +44,11 @@ class MBIEEB(Planner):
     """Q where nothing was tried, no less than any value (the paper: 50)"""
     beta_m: float = 5e-4
     """βᵐ, scale of the bonus for rᵐ"""
+
+    @property
+    def takes_unseen_for(self) -> str:
+        """What a reward that was tried and never shown counts as, in words."""
+        return f"reason for Q = {self.q_opt_init:g}" if self.pin_unseen else "r_min"
 
     def check(self) -> None:
         """Refuse what is out of range."""
@@ -62,6 +77,15 @@ class MBIEEB(Planner):
     def with_room(self, state: State, s: int, a: int, next_s: int) -> State:
         """Return a state with room for one more successor."""
         return with_room_for(state, s, a, next_s)
+
+    def layers(self, snapshot: Mapping[str, Any], monmdp: MonMDP) -> Layers:
+        """Return what one snapshot says of the cells of a map."""
+        found = layers_of_models(
+            snapshot, monmdp.shape, self.beta, self.beta_m, self.beta_e, self.growth
+        )
+        if self.pin_unseen:
+            found["bonus"][found["seen"] == 0] = np.nan
+        return found
 
 
 @dataclass(frozen=True, kw_only=True)

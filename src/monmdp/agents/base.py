@@ -10,6 +10,7 @@ import numpy as np
 
 from monmdp.errors import MonMDPError
 from monmdp.model import MonMDP
+from monmdp.model.arrays import FloatArray
 from monmdp.model.mdp import number
 from monmdp.model.monmdp import Shape
 from monmdp.naming import Parameter, scope_of
@@ -85,6 +86,11 @@ class AgentConfig:
         """Whether it is an oracle, handed rewards that were not shown, through `verbs.reveal`."""
         return False
 
+    @property
+    def takes_unseen_for(self) -> str:
+        """What a reward that was tried and never shown counts as, in words."""
+        return "unknown"
+
     def check(self) -> None:
         """Refuse values that make no sense for this agent."""
 
@@ -116,6 +122,11 @@ class AgentConfig:
     def snapshot(self, state: Any) -> dict[str, Any]:
         """Return copies of counts and action values."""
         return {name: getattr(state, name).copy() for name in self.snapshot_fields}
+
+    def layers(self, snapshot: Mapping[str, Any], monmdp: MonMDP) -> dict[str, FloatArray]:
+        """Return what one snapshot says of the cells of a map; `agents.layers` has the names."""
+        del snapshot, monmdp
+        return {}
 
     def with_room(self, state: Any, s: int, a: int, next_s: int) -> Any:
         """Return a state with room for one more step; without a model, tables grow on the way."""

@@ -15,8 +15,9 @@ which of them it is, so they are compiled once for all.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -82,6 +83,10 @@ class UCB(Baseline):
     q_init: float = 1.0
     """Q₀ (1, River Swim 50)"""
 
+    def bonus(self, snapshot: Mapping[str, Any]) -> FloatArray:
+        """[s, a] √(2 ln Σ_a N(s,a) / N(s,a))."""
+        return upper_bonus(snapshot["n"])
+
 
 @dataclass(frozen=True, kw_only=True)
 class Intrinsic(Baseline):
@@ -92,6 +97,12 @@ class Intrinsic(Baseline):
 
     q_init: float = 1.0
     """Q₀ (1, River Swim 50)"""
+
+    def bonus(self, snapshot: Mapping[str, Any]) -> FloatArray:
+        """[s, a] (1 - γ)/√N(s,a), the intrinsic reward of the last visit."""
+        with np.errstate(divide="ignore"):
+            reward: FloatArray = (1.0 - self.gamma) / np.sqrt(snapshot["n"])
+        return reward
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,6 +115,10 @@ class QCount(Baseline):
 
     q_init: float = 1.0
     """Q₀ (1, River Swim 50)"""
+
+    def bonus(self, snapshot: Mapping[str, Any]) -> FloatArray:
+        """[s, a] √(2 ln Σ_a n̂(s,a) / n̂(s,a))."""
+        return upper_bonus((1.0 - self.gamma) * snapshot["q_count"])
 
 
 class State(NamedTuple):
@@ -151,6 +166,14 @@ def upper_bounds(q: FloatArray, s: int, visits: FloatArray) -> FloatArray:
         if visits[a] > 0.0:
             score[0, a] = q[s, a] + math.sqrt(2.0 * max(0.0, math.log(total)) / visits[a])
     return score
+
+
+def upper_bonus(visits: FloatArray) -> FloatArray:
+    """[s, a] what `upper_bounds` adds to Q, infinite where n = 0."""
+    total = np.maximum(visits.sum(axis=1, keepdims=True), 1.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        bonus: FloatArray = np.sqrt(2.0 * np.log(total) / visits)
+    return np.where(visits > 0, bonus, np.inf)
 
 
 def update(

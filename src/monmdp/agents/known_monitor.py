@@ -15,11 +15,13 @@ at the reward to decide, Semi-Random, would give rᵉ away and is refused.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from monmdp.agents import layers
 from monmdp.agents.base import tried_with
 from monmdp.agents.observe_or_optimize import (
     SCHEDULE,
@@ -103,6 +105,34 @@ class KnownMonitor(ObserveOrOptimize):
         n_sm, n_am = state.monitor_reward.shape
         pair = (s // n_sm) * state.n.shape[1] + a // n_am
         return state._replace(successors=with_room(state.successors, pair, next_s // n_sm))
+
+    def layers(self, snapshot: Mapping[str, Any], monmdp: MonMDP) -> layers.Layers:
+        """Return what one snapshot says of the cells of a map.
+
+        Visits are N_v(sᵉ,aᵉ), whatever the monitor did. It knows what can be seen: its hope is the
+        true chance, and what no monitor state and action shows is known to be so from the start.
+        """
+        shape = monmdp.shape
+        n, n_env = snapshot["n"], snapshot["n_env"]
+        seen = layers.everywhere(n_env, shape)
+        chance = layers.by_parts(monmdp.observability(), shape)
+        never = layers.everywhere(chance.max(axis=(1, 3)) == 0, shape)
+        unseen = np.where(never > 0, layers.NEVER_SHOWN, layers.UNKNOWN)
+        of_env, of_move = (
+            layers.confidence(layers.growth(count.sum(axis=1, keepdims=True), self.growth), count)
+            for count in (n_env, n)
+        )
+        bonus = np.where(n_env > 0, self.beta_e * of_env, 0.0) + self.beta * of_move
+        bonus[n == 0] = np.inf  # whatever β is, its value is pinned
+        return {
+            "visits": layers.everywhere(n, shape),
+            "seen": seen,
+            "status": np.where(seen > 0, layers.SEEN, unseen).astype(np.float64),
+            "hope": np.where(seen > 0, 0.0, chance.max(axis=-1)),
+            **layers.best(snapshot, ("q_opt", "q_obs"), shape),
+            "bonus": layers.largest(layers.everywhere(bonus, shape)[..., None]),
+            **layers.followed(snapshot, shape),
+        }
 
 
 class Parameters(NamedTuple):

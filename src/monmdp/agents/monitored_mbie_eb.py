@@ -16,11 +16,13 @@ were never tried are pinned at their optimistic initial values.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from monmdp.agents import layers
 from monmdp.agents.base import at_least_zero, tried_with
 from monmdp.agents.observe_or_optimize import (
     SCHEDULE,
@@ -79,6 +81,17 @@ class MonitoredMBIEEB(ObserveOrOptimize):
     def with_room(self, state: State, s: int, a: int, next_s: int) -> State:
         """Return a state with room for one more successor."""
         return with_room_for(state, s, a, next_s)
+
+    def layers(self, snapshot: Mapping[str, Any], monmdp: MonMDP) -> layers.Layers:
+        """Return what one snapshot says of the cells of a map, with KL-UCB as its hope."""
+        found = layers_of_models(
+            snapshot, monmdp.shape, self.beta, self.beta_m, self.beta_e, self.growth
+        )
+        n = layers.by_parts(snapshot["n"], monmdp.shape)
+        g = layers.growth(n.sum(axis=(2, 3), keepdims=True), self.growth)
+        with np.errstate(divide="ignore"):
+            chance = np.where(n > 0, 1.0 - np.exp(-self.beta_kl * g / n), 1.0).max(axis=-1)
+        return found | {"hope": np.where(found["seen"] > 0, 0.0, chance)}
 
 
 class Parameters(NamedTuple):
@@ -171,6 +184,39 @@ def with_room_for(state: State, s: int, a: int, next_s: int) -> State:
     """Return a state with room for one more successor."""
     pair = s * state.q_opt.shape[1] + a
     return state._replace(successors=with_room(state.successors, pair, next_s))
+
+
+def layers_of_models(
+    snapshot: Mapping[str, Any],
+    shape: Shape,
+    beta: float,
+    beta_m: float,
+    beta_e: float,
+    growth: str,
+) -> layers.Layers:
+    """Return the layers that all agents with these models have.
+
+    The bonus is that of R_opt, without its part for rᵉ where the reward was never shown.
+    """
+    n = layers.by_parts(snapshot["n"], shape)
+    n_env, n_mon = snapshot["n_env"], snapshot["n_mon"]
+    of_env, of_mon, of_move = (
+        layers.confidence(layers.growth(total, growth), count)
+        for count, total in (
+            (n_env, n_env.sum(axis=1, keepdims=True)),
+            (n_mon, n_mon.sum(axis=1, keepdims=True)),
+            (n, n.sum(axis=(2, 3), keepdims=True)),
+        )
+    )
+    of_env = np.where(n_env > 0, beta_e * of_env, 0.0)
+    bonus = of_env[:, None, :, None] + beta_m * of_mon[None, :, None, :] + beta * of_move
+    bonus[n == 0] = np.inf  # whatever β is, its value is pinned
+    return (
+        layers.counted(n, layers.everywhere(n_env, shape))
+        | layers.best(snapshot, ("q_opt", "q_obs"), shape)
+        | {"bonus": layers.largest(bonus)}
+        | layers.followed(snapshot, shape)
+    )
 
 
 def begin_episode(agent: State, rng: np.random.Generator) -> bool:

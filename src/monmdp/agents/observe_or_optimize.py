@@ -48,6 +48,10 @@ class ObserveOrOptimize(Planner):
         if self.schedule != "constant" and self.kappa_star is not None:
             raise MonMDPError("kappa_star=… goes with schedule=constant")
 
+    def snapshot(self, state: Any) -> dict[str, Any]:
+        """Return copies of counts and action values, the test policy, and k, κ, and which kind."""
+        return super().snapshot(state) | {"episodes": state.episodes.copy()}
+
 
 @compilable
 def observes(k: int, kappa: int, schedule: int, log_base: float, kappa_star: float) -> bool:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
+
+import numpy as np
 
 from monmdp.agents.base import AgentConfig, at_least_zero
+from monmdp.agents.verbs import test_policy
 from monmdp.compiling import compilable
 from monmdp.model.mdp import whole_number
 
@@ -33,10 +36,21 @@ class Planner(AgentConfig):
     sweeps: int = 50
     """sweeps of value iteration before an episode"""
 
+    @property
+    def takes_unseen_for(self) -> str:
+        """What a reward that was tried and never shown counts as, in words."""
+        return "r_min"
+
     def check(self) -> None:
         """Refuse what is out of range."""
         at_least_zero(self, "beta", "beta_e")
         whole_number(self.sweeps, "sweeps", at_least=1)
+
+    def snapshot(self, state: Any) -> dict[str, Any]:
+        """Return copies of counts and action values, and the test policy."""
+        policy = np.zeros(state.q_opt.shape)
+        test_policy(state, policy)
+        return super().snapshot(state) | {"policy": policy}
 
 
 @compilable

@@ -15,16 +15,19 @@ T they are x + (x_end - x) i/T.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 
+from monmdp.agents import layers
 from monmdp.agents.base import AgentConfig
 from monmdp.agents.greedy import greedy_policy
+from monmdp.agents.verbs import test_policy
 from monmdp.compiling import compilable, implement
 from monmdp.errors import MonMDPError
+from monmdp.model import MonMDP
 from monmdp.model.arrays import FloatArray, IntArray
 from monmdp.model.mdp import probability, whole_number
 from monmdp.model.monmdp import Shape
@@ -69,6 +72,16 @@ class QLearning(AgentConfig):
         """Whether it is handed rewards that were not shown."""
         return self.bottom == "oracle"
 
+    @property
+    def takes_unseen_for(self) -> str:
+        """What a reward that was tried and never shown counts as, in words."""
+        return {
+            "reward-model": "what its reward model began with",
+            "ignore": "nothing, it does not learn from it",
+            "constant": f"the constant {self.constant}",
+            "oracle": "the true reward, which it is told",
+        }[self.bottom]
+
     def check(self) -> None:
         """Refuse what is out of range, and what would not be used."""
         for name in ("alpha", "alpha_end", "epsilon", "epsilon_end"):
@@ -88,11 +101,33 @@ class QLearning(AgentConfig):
         return self if self.anneal_steps is not None else replace(self, anneal_steps=steps)
 
     def snapshot(self, state: Any) -> dict[str, Any]:
-        """Return copies of what it has learnt: of its own, or as any learner."""
-        return {
+        """Return copies of what it has learnt, of its own or as any learner, and its policy."""
+        policy = np.zeros(state.learner.q.shape)
+        test_policy(state, policy)
+        kept = {
             name: getattr(state if hasattr(state, name) else state.learner, name).copy()
             for name in self.snapshot_fields
         }
+        return kept | {"policy": policy}
+
+    def layers(self, snapshot: Mapping[str, Any], monmdp: MonMDP) -> layers.Layers:
+        """Return what one snapshot says of the cells of a map."""
+        shape = monmdp.shape
+        n = layers.by_parts(snapshot["n"], shape)
+        found = (
+            layers.counted(n, layers.everywhere(snapshot["n_env"], shape))
+            | layers.best(snapshot, ("q",), shape)
+            | {"reward_model": layers.everywhere(snapshot["reward_model"], shape)}
+        )
+        bonus = self.bonus(snapshot)
+        if bonus is not None:
+            found["bonus"] = layers.largest(layers.by_parts(bonus, shape))
+        return found | layers.followed(snapshot, shape)
+
+    def bonus(self, snapshot: Mapping[str, Any]) -> FloatArray | None:
+        """[s, a] what it adds for exploring, infinite where untried; None if it adds nothing."""
+        del snapshot
+        return None
 
     def learner(self, shape: Shape) -> Learner:
         """Return a learner that has seen nothing yet."""

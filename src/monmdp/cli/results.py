@@ -365,7 +365,7 @@ def _on_record(
 ) -> Iterator[Callable[[Progress], None]]:
     """Show progress; however the work ends, put on record how far it came and how long it took."""
     from monmdp.experiment.seeds import cores
-    from monmdp.results.request import log_session
+    from monmdp.experiment.sessions import log_session
 
     latest: Progress | None = None
 
@@ -389,7 +389,7 @@ def _on_record(
                 "jobs": options["jobs"] or cores(),
             }
             with suppress(MonMDPError):  # a full disk has its own word
-                log_session(asked, out, session)
+                log_session(asked.folder(out), session)
 
 
 @contextmanager

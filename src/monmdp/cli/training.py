@@ -65,7 +65,7 @@ def train(
     jobs: Jobs = None,
     every: Every = 100,
     snapshots: Annotated[
-        int, typer.Option(help="Snapshots of counts and action values to keep in each run.")
+        int, typer.Option(help="Snapshots of the first seed to keep, for monmdp report.")
     ] = 0,
     as_json: AsJson = False,
 ) -> None:
@@ -76,17 +76,20 @@ def train(
     from monmdp import drawing, experiment, planning
     from monmdp.experiment.request import default_steps
     from monmdp.experiment.seeds import default_folder, run_file
+    from monmdp.experiment.training import snapshots_from_start
 
     monmdp, monitor, params = problem_or_names(world, words)
     asked = experiment.request(monmdp, monitor, agent, params, preset=preset)
     n_seeds, n_jobs = _checked(steps, seeds, jobs)
+    n_steps = default_steps(asked.monmdp) if steps is None else steps
     task = experiment.prepare(
         asked.monmdp,
         asked.agent,
-        default_steps(asked.monmdp) if steps is None else steps,
+        n_steps,
         evaluation=evaluation,  # type: ignore[arg-type]
         every=every,
-        snapshots=snapshots,
+        snapshots=snapshots_from_start(snapshots, n_steps),
+        snapshot_seed=0,
         made_with=asked.parameters,
     )
     folder = default_folder(task.settings) if out is None else out

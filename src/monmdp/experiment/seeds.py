@@ -6,21 +6,27 @@ import hashlib
 import json
 import os
 import threading
+import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor, as_completed
-from contextlib import closing
+from contextlib import closing, suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from monmdp.agents.base import AgentConfig
 from monmdp.errors import MonMDPError
+from monmdp.experiment.provenance import provenance
+from monmdp.experiment.sessions import log_session
 from monmdp.experiment.training import PythonAgent, Run, Task, carry_out
 from monmdp.files import write_whole
 from monmdp.model.mdp import whole_number
 
 MEMORY_SHARE = 0.8
 """share of the machine's memory that agents may fill"""
+PROBLEM = "problem.npz"
+"""file in a folder of runs that holds their problem"""
 
 SeedProgress = Callable[[int, int], None]
 """told a seed and the number of its steps done"""
@@ -65,7 +71,8 @@ def train_seeds(
         jobs: how many to do at the same time, or fewer where not so many agents fit into memory.
             Compiled agents run in threads, agents in plain Python in processes.
         out: a folder. Each run is written there when it is done, and those that are there already
-            are not done again.
+            are not done again. Their problem is kept beside them, and a list of the sessions that
+            did something.
         progress: called with a seed and its steps done, now and then.
     """
     seeds = [whole_number(seed, "seed", at_least=0, at_most=None) for seed in seeds]
@@ -86,12 +93,33 @@ def train_seeds(
             if progress is not None:
                 progress(seed, task.steps)
     left = [seed for seed in dict.fromkeys(seeds) if seed not in runs]
-    with closing(_finished(task, left, jobs, progress)) as finished:
-        for run in finished:
-            runs[run.seed] = run
-            if folder is not None:
-                run.save(run_file(folder, run.seed))
+    if folder is not None and not (folder / PROBLEM).exists():
+        task.monmdp.save(folder / PROBLEM)
+    begin, before = time.perf_counter(), len(runs)
+    try:
+        with closing(_finished(task, left, jobs, progress)) as finished:
+            for run in finished:
+                if folder is not None:
+                    run.save(run_file(folder, run.seed))
+                runs[run.seed] = run
+    finally:  # however the work ends, what was done is on record
+        if folder is not None and len(runs) > before:
+            with suppress(MonMDPError):  # a full disk has its own word
+                _record(folder, len(runs) - before, time.perf_counter() - begin, jobs)
     return [runs[seed] for seed in seeds]
+
+
+def _record(folder: Path, n_runs: int, seconds: float, jobs: int) -> None:
+    """Put on record what this call has done, with what and where."""
+    ended = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    session = {"ended": ended, "runs": n_runs, "wall_seconds": seconds, "jobs": jobs}
+    log_session(folder, session | provenance())
+
+
+def _for_seed(task: Task, seed: int) -> Task:
+    """Return the task without its snapshots if another seed is the one that keeps them."""
+    keeps = task.settings.get("snapshot_seed", seed)
+    return task if keeps == seed else replace(task, snapshot_steps=())
 
 
 def _loaded(folder: Path, seed: int, settings: Mapping[str, Any]) -> Run:
@@ -120,7 +148,8 @@ def _finished(
     jobs = min(jobs, len(seeds))
     if jobs <= 1:
         for seed in seeds:
-            yield carry_out(task, seed, None if progress is None else partial(progress, seed))
+            told = None if progress is None else partial(progress, seed)
+            yield carry_out(_for_seed(task, seed), seed, told)
     elif isinstance(task.agent, AgentConfig):
         yield from _in_threads(task, seeds, jobs, progress)
     else:
@@ -140,7 +169,7 @@ def _in_threads(
             if progress is not None:
                 progress(seed, steps)
 
-        return carry_out(task, seed, told)
+        return carry_out(_for_seed(task, seed), seed, told)
 
     with ThreadPoolExecutor(jobs) as pool:
         futures = [pool.submit(work, seed) for seed in seeds]
@@ -163,7 +192,7 @@ def _in_processes(
         return_as="generator_unordered",
         max_nbytes=None,  # memory-mapped arrays are read-only, another type to compile
     )
-    for run in parallel(delayed(carry_out)(task, seed) for seed in seeds):
+    for run in parallel(delayed(carry_out)(_for_seed(task, seed), seed) for seed in seeds):
         if progress is not None:
             progress(run.seed, task.steps)
         yield run

@@ -160,12 +160,14 @@ def prepare(
     every: int = EVERY,
     episodes: int = EPISODES,
     snapshots: int | Iterable[int] = 0,
+    snapshot_seed: int | None = None,
     gamma: float | None = None,
     made_with: Mapping[str, Any] | None = None,
 ) -> Task:
     """Check everything that `train` is given, before any work starts.
 
-    `made_with` are the parameters of world and monitor, for the record.
+    `made_with` are the parameters of world and monitor, for the record. With a `snapshot_seed`
+    `train_seeds` keeps snapshots of this seed alone.
     """
     mdp, monitor = checked_problem(monmdp).mdp, monmdp.monitor
     if isinstance(agent, str):
@@ -192,7 +194,7 @@ def prepare(
         raise MonMDPError("snapshots are taken of the agents of this package only")
     seen = observability(monmdp)
     reached = int(np.any(seen.reachable, axis=1).sum()) * mdp.n_actions
-    settings = {
+    settings: dict[str, Any] = {
         "world": mdp.name,
         "monitor": monitor.name,
         "problem": fingerprint(monmdp),
@@ -209,6 +211,9 @@ def prepare(
         "gamma": gamma,
         "snapshots": list(at),
     }
+    if at and snapshot_seed is not None:
+        # The key is there only if it says something: settings name folders of runs.
+        settings["snapshot_seed"] = whole_number(snapshot_seed, "snapshot_seed", at_least=0)
     return Task(
         monmdp=monmdp,
         agent=agent,  # type: ignore[arg-type]
@@ -267,6 +272,12 @@ def _snapshot_steps(snapshots: int | Iterable[int], steps: int) -> tuple[int, ..
     if at and at[-1] > steps:
         raise MonMDPError(f"snapshots: step {at[-1]} is after the last one, {steps}")
     return at
+
+
+def snapshots_from_start(n: int, steps: int) -> tuple[int, ...]:
+    """Return the steps of `n` snapshots evenly spaced up to the end, and of one at the start."""
+    at = _snapshot_steps(n, steps)
+    return (0, *at) if at else ()
 
 
 def train(

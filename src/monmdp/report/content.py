@@ -13,7 +13,6 @@ from math import isnan
 from pathlib import Path
 from typing import Any
 
-from monmdp import agents
 from monmdp.drawing.palette import Style, styles
 from monmdp.experiment.provenance import provenance
 from monmdp.report.inside import explorer
@@ -84,8 +83,10 @@ class AgentsView:
     """The agents of a figure over all its problems."""
 
     table: Table
+    title: str
+    """of the performance profiles"""
     profile: str | None
-    """id of the chart of performance profiles"""
+    """id of their chart"""
 
 
 @dataclass(frozen=True)
@@ -106,7 +107,8 @@ class ChapterView:
     settings: Sequence[SettingView]
     facts: Sequence[tuple[str, str]]
     """where the runs come from"""
-    sessions: Sequence[Mapping[str, Any]]
+    sessions: Sequence[Sequence[str]]
+    """when each ended, runs done, wall seconds, jobs, commit"""
 
 
 @dataclass(frozen=True)
@@ -168,12 +170,9 @@ def _filters(chapters: Iterable[ChapterView]) -> dict[str, list[Value]]:
 
 
 def _explorer(inside: Inside, i: int, data: dict[str, Any]) -> ExplorerView:
-    settings, name = inside.run.settings, f"explorer-{i}"
-    kind = agents.KINDS.get(settings["agent"])
-    config = None if kind is None else kind(**settings["parameters"])
-    data["explorers"][name] = explorer(inside.run, inside.problem, config)
-    title = f"{settings['world']} / {settings['monitor']}, {settings['agent']}, seed "
-    return ExplorerView(name, f"{title}{inside.run.seed}", str(inside.path))
+    name = f"explorer-{i}"
+    data["explorers"][name] = explorer(inside.run, inside.problem)
+    return ExplorerView(name, data["explorers"][name]["title"], str(inside.path))
 
 
 class _Chapter:
@@ -231,13 +230,7 @@ class _Chapter:
             )
             for claim in chapter.claims
         ]
-        tables = [
-            AgentsView(
-                self._keep(agents_table(f"{name}-agents-{table.figure.name}", table)),
-                self._profile(table),
-            )
-            for table in chapter.tables
-        ]
+        tables = [self._agents(table) for table in chapter.tables]
         return ChapterView(
             id=name,
             title=chapter.title,
@@ -252,7 +245,7 @@ class _Chapter:
             problems=self._keep(self._problems()),
             settings=[self._setting(section) for section in self.shown],
             facts=_provenance(self.evidence.aggregates.values()),
-            sessions=chapter.sessions,
+            sessions=[_session(one) for one in chapter.sessions],
         )
 
     def _keep(self, table: Table) -> Table:
@@ -356,6 +349,12 @@ class _Chapter:
             table=self._keep(of_setting),
         )
 
+    def _agents(self, table: SuiteTable) -> AgentsView:
+        figure = table.figure.name
+        title = "" if figure == TRAINED else f"{figure}: "
+        kept = self._keep(agents_table(f"{self.name}-agents-{figure}", title, table))
+        return AgentsView(kept, f"{title}performance profiles", self._profile(table))
+
     def _profile(self, table: SuiteTable) -> str | None:
         """Let the script know of performance profiles; return the id of their chart."""
         if table.problems < 2:
@@ -419,3 +418,17 @@ def _provenance(runs: Iterable[Aggregate]) -> list[tuple[str, str]]:
         if known:
             facts.append((f"kernel hash, {agent}", ", ".join(known)))
     return facts
+
+
+def _session(session: Mapping[str, Any]) -> list[str]:
+    """When it ended, runs done, wall seconds, jobs, commit; whatever of it was written down."""
+    seconds = session.get("wall_seconds")
+    where = [session.get("jobs"), session.get("shard"), session.get("scheduler")]
+    words = ("", "shard ", "scheduler ")
+    return [
+        str(session.get("ended", "?")),
+        str(session.get("runs", "?")),
+        f"{seconds:,.1f}" if isinstance(seconds, int | float) else "?",
+        ", ".join(f"{word}{of}" for word, of in zip(words, where, strict=True) if of is not None),
+        str(session.get("commit") or ""),
+    ]

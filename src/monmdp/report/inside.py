@@ -1,2 +1,328 @@
-def explorer(run, problem, config):
-    return {}
+"""The inside of a run, for the explorer in a page: what the agent knew, when, and what it then did.
+
+`explorer` turns a run with snapshots into plain data: the world's geometry, the layers of all
+snapshots (`agents.layers`), the true moves and what can never be seen (the experimenter's view),
+and for each snapshot an episode of its test policy and, where the agent observes, one greedy on its
+Q_obs. Episodes come from seeds of their own: the same run always shows the same ones.
+
+The data of a run stay below a limit: where they would not, fewer snapshots are shown, then no
+values of single actions, then none at all; `notes` say so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from monmdp.agents import KINDS, AgentConfig
+from monmdp.agents.greedy import greedy_policy
+from monmdp.agents.planner import Planner
+from monmdp.drawing.svg import geometry
+from monmdp.errors import MonMDPError
+from monmdp.experiment import Policy, Rollout, Run, fingerprint, rollout
+from monmdp.model import MonMDP
+from monmdp.model.arrays import FloatArray, IntArray
+from monmdp.planning import Solution, solve
+from monmdp.report.packing import finite, pack
+
+LIMIT = 3_600_000
+"""characters that the packed layers of a run may take"""
+MOST_STATES = 10_000
+"""joint states that can be looked at in a browser"""
+LONGEST = 500
+"""steps of an episode that are shown"""
+POINTS = 600
+"""points of the learning curve that are shown"""
+
+Layer = Mapping[str, FloatArray]
+
+_TYPES = {"visits": "i4", "seen": "i4", "status": "u1"}
+"""of packed layers; all others are f4"""
+_TITLES = {
+    "visits": "visits",
+    "status": "rewards seen",
+    "hope": "hope to see",
+    "q_opt": "Q_opt",
+    "q": "Q",
+    "q_obs": "Q_obs",
+    "reward_model": "reward model",
+    "bonus": "bonus",
+}
+"""of the layers that can be laid over the map, in their order"""
+_SCALES = {"visits": "log", "status": "status", "hope": "chance", "bonus": "amount"}
+"""how values become colours; all others are values of either sign"""
+
+
+def explorer(
+    run: Run,
+    monmdp: MonMDP,
+    config: AgentConfig | None = None,
+    *,
+    solution: Solution | None = None,
+) -> dict[str, Any]:
+    """Return what the explorer shows of a run, as data for JSON.
+
+    Args:
+        run: a run that kept snapshots.
+        monmdp: its problem.
+        config: the agent; by default made anew from the settings of the run.
+        solution: of the problem with the discount of the run, if it is at hand.
+    """
+    if not len(run.snapshot_steps) or not run.snapshots:
+        raise MonMDPError("the run kept no snapshots; train with --snapshots N")
+    if fingerprint(monmdp) != run.settings["problem"]:
+        raise MonMDPError(
+            f"the run is of another problem than {monmdp.mdp.name} / {monmdp.monitor.name}"
+        )
+    config = config_of(run.settings) if config is None else config
+    gamma = float(run.settings["gamma"])
+    solution = solve(monmdp, gamma) if solution is None else solution
+    data = _about(run, monmdp, config, solution)
+    if monmdp.n_states > MOST_STATES:
+        note = (
+            f"{monmdp.n_states:,} joint states are too many to look at one by one; "
+            f"the explorer shows up to {MOST_STATES:,}"
+        )
+        return data | {"notes": [note], "snapshots": None}
+    kept, packed, notes = _fitting(run, monmdp, config)
+    return data | {
+        "notes": notes,
+        "world": geometry(monmdp.mdp, button=len(monmdp.monitor.transition) > 1),
+        "moves": _moves(monmdp),
+        "snapshots": _counters(run, kept),
+        "layers": packed,
+        "shown": _shown(packed, config, monmdp),
+        "rollouts": _rollouts(run, monmdp, kept),
+    }
+
+
+def config_of(settings: Mapping[str, Any]) -> AgentConfig | None:
+    """Return the agent of a run; None if it is none of this package, or of another version."""
+    kind = KINDS.get(settings["agent"])
+    try:
+        return None if kind is None else kind(**settings["parameters"])
+    except (TypeError, MonMDPError):
+        return None
+
+
+def _about(
+    run: Run, monmdp: MonMDP, config: AgentConfig | None, solution: Solution
+) -> dict[str, Any]:
+    """What there is to say of any run."""
+    settings, mdp, monitor = run.settings, monmdp.mdp, monmdp.monitor
+    given = "".join(
+        f" {key.partition('.')[2] or key}={value}"
+        for key, value in settings["problem_parameters"].items()
+    )
+    points = _evenly(len(run.step), POINTS)
+    return {
+        "title": f"{mdp.name} / {monitor.name}{given} · {settings['agent']} · seed {run.seed}",
+        "agent": settings["agent"],
+        "seed": run.seed,
+        "steps": settings["steps"],
+        "parameters": dict(settings["parameters"]),
+        "gamma": float(settings["gamma"]),
+        "time_limit": settings["time_limit"],
+        "r_min": mdp.r_min,
+        "states": list(mdp.state_labels),
+        "actions": list(mdp.action_labels),
+        "monitor_states": list(monitor.states),
+        "monitor_actions": list(monitor.actions),
+        "unseen": "unknown" if config is None else config.takes_unseen_for,
+        "pins": isinstance(config, Planner),
+        "pooled": config is not None and config.needs_model,
+        "truth": {
+            "never_observable": pack(solution.seen.never_observable, "u1"),
+            "rho": solution.rho,
+            "minimax": finite(solution.episode_return),
+        },
+        "curve": {
+            "step": pack(run.step[points], "i4"),
+            "value": pack(run.curve["episode_return"][points], "f4"),
+        },
+    }
+
+
+def _evenly(n: int, most: int) -> IntArray:
+    """Return at most so many of n indices, evenly spaced, the last one among them."""
+    if most == 1:
+        return np.array([n - 1])
+    return np.unique(np.linspace(0, n - 1, min(n, most)).round().astype(np.int64))
+
+
+# ---- layers ---------------------------------------------------------------------------------
+
+
+def _fitting(
+    run: Run, monmdp: MonMDP, config: AgentConfig | None
+) -> tuple[IntArray, dict[str, Any], list[str]]:
+    """Return which snapshots are shown, their layers packed, and what had to be left out."""
+    n = len(run.snapshot_steps)
+    every = np.arange(n)
+    if config is None:
+        return every, {}, ["what this agent knows cannot be shown: it is none of this package"]
+    for whole in (True, False):
+        note = [] if whole else ["values of single actions are left out: they are too many"]
+        kept, size = every, LIMIT + 1
+        while size > LIMIT:
+            packed = _packed([_layers(run, monmdp, config, i, whole) for i in kept])
+            size = sum(len(layer["data"]) for layer in packed.values())
+            if size <= LIMIT:
+                if len(kept) < n:
+                    note.insert(
+                        0, f"{len(kept)} of {n} snapshots are shown, to keep the page small"
+                    )
+                return kept, packed, note
+            if len(kept) == 1:
+                break
+            kept = _evenly(n, max(1, min(len(kept) - 1, len(kept) * LIMIT // size)))
+    return every, {}, ["what the agent knows is left out: it is too much for a page"]
+
+
+def _layers(run: Run, monmdp: MonMDP, config: AgentConfig, i: int, whole: bool) -> Layer:
+    """The layers of one snapshot; if not `whole`, the largest value over the actions."""
+    snapshot = {name: values[i] for name, values in run.snapshots.items()}
+    layers = config.layers(snapshot, monmdp)
+    if whole:
+        return layers
+    return {
+        name: np.fmax.reduce(values, axis=-1, keepdims=True)
+        for name, values in layers.items()
+        if "policy" not in name
+    }
+
+
+def _packed(layers: Sequence[Layer]) -> dict[str, Any]:
+    """[snapshot, …] of every layer."""
+    return {
+        name: pack(np.stack([of[name] for of in layers]), _TYPES.get(name, "f4"))
+        for name in layers[0]
+    }
+
+
+def _shown(
+    packed: Mapping[str, Any], config: AgentConfig | None, monmdp: MonMDP
+) -> list[dict[str, Any]]:
+    """What to say of the layers that can be laid over the map."""
+    if config is None:
+        return []
+    words = _explanations(config, monmdp)
+    return [
+        {"key": key, "title": title, "explains": words[key], "scale": _SCALES.get(key, "value")}
+        for key, title in _TITLES.items()
+        if key in packed
+    ]
+
+
+def _explanations(config: AgentConfig, monmdp: MonMDP) -> dict[str, str]:
+    """One sentence for each layer."""
+    known, pins = config.needs_model, isinstance(config, Planner)
+    unseen = config.takes_unseen_for
+    if unseen == "r_min":
+        unseen = f"r_min = {monmdp.mdp.r_min:g}".replace("-", "−")
+    tried = "known to be unobservable" if known else "tried with every monitor action, never shown"
+    pinned = " Hatched: some joint action is untried, so it stands at its optimistic start."
+    return {
+        "visits": "How often each action was taken"
+        + (", whatever the monitor's state." if known else ", in each state of the monitor."),
+        "status": f"Whether the reward of an action was ever shown. ✕ is {tried}; the agent takes "
+        f"it for {unseen}.",
+        "hope": "The chance that the next try shows a reward that was never shown"
+        + (", as the known monitor has it." if known else ": an upper confidence bound (KL-UCB)."),
+        "q_opt": "Value of each action with the best monitor action, optimistic about what was "
+        f"seen, with {unseen} for what was not." + pinned,
+        "q": "Value of each action with the best monitor action, as Q-learning has it; the test "
+        "policy takes the largest.",
+        "q_obs": "Value of each action for seeing rewards never shown; observe episodes take the "
+        "largest." + pinned,
+        "reward_model": "The mean of the rewards shown; where none was, what it began with.",
+        "bonus": "What is added for exploring, with the monitor action for which it is largest. "
+        + ("Hatched: some joint action is untried." if pins else "Hatched: untried."),
+    }
+
+
+# ---- the experimenter's view ----------------------------------------------------------------
+
+
+def _moves(monmdp: MonMDP) -> dict[str, Any]:
+    """The outcomes of every pair sᵉ·|Aᵉ| + aᵉ, and its mean reward."""
+    mdp = monmdp.mdp
+    return {
+        "first": pack(mdp.first, "i4"),
+        "state": pack(mdp.successor, "i4"),
+        "probability": pack(mdp.probability, "f4"),
+        "reward": pack(mdp.mean_reward, "f8"),
+    }
+
+
+def _counters(run: Run, kept: IntArray) -> dict[str, Any]:
+    """Steps and episodes done at each snapshot."""
+    steps = run.snapshot_steps[kept]
+    if "episodes" in run.snapshots:
+        episodes, observing = run.snapshots["episodes"][kept, :2].T
+    else:
+        at = np.maximum(np.searchsorted(run.step, steps, side="right") - 1, 0)
+        episodes, observing = run.curve["episodes"][at], run.curve["observe_episodes"][at]
+    return {
+        "index": kept.tolist(),
+        "step": steps.tolist(),
+        "episodes": [int(n) for n in episodes],
+        "observe_episodes": [int(n) for n in observing],
+    }
+
+
+# ---- episodes -------------------------------------------------------------------------------
+
+
+def _rollouts(run: Run, monmdp: MonMDP, kept: IntArray) -> dict[str, Any]:
+    """An episode of each kind for each snapshot."""
+    snapshots = run.snapshots
+    kinds: dict[str, Callable[[int], FloatArray]] = {}
+    if "policy" in snapshots:
+        kinds["test"] = lambda i: snapshots["policy"][i]
+    if "q_obs" in snapshots:
+        kinds["observe"] = lambda i: _greedy(snapshots["q_obs"][i])
+    limit = min(LONGEST, int(run.settings["time_limit"]))
+    found = {}
+    for number, (kind, policy_of) in enumerate(kinds.items()):
+        episodes = []
+        for i in kept:
+            seed = np.random.SeedSequence([run.seed, int(run.snapshot_steps[i]), number])
+            policy = Policy(monmdp.shape, policy_of(i))
+            episodes.append(rollout(monmdp, policy, np.random.default_rng(seed), limit=limit))
+        found[kind] = _columns(episodes)
+    return found
+
+
+def _greedy(q: FloatArray) -> FloatArray:
+    """The policy that is greedy on Q."""
+    policy = np.zeros(q.shape)
+    greedy_policy(q, policy)
+    return policy
+
+
+def _columns(episodes: Sequence[Rollout]) -> dict[str, Any]:
+    """Episodes end to end; the step t of episode i is entry first[i] + t of every column.
+
+    States have one entry more than there are steps, so the other columns get an idle last entry.
+    """
+    lengths = [len(episode) + 1 for episode in episodes]
+    types = {
+        "state": "i4", "monitor_state": "i4", "action": "i4", "monitor_action": "i4",
+        "reward": "f8", "shown": "u1", "monitor_reward": "f8",
+    }  # fmt: skip
+    columns: dict[str, Any] = {
+        name: pack(np.concatenate([_padded(getattr(e, name), len(e) + 1) for e in episodes]), kind)
+        for name, kind in types.items()
+    }
+    return columns | {
+        "first": np.concatenate([[0], np.cumsum(lengths)]).tolist(),
+        "terminated": [episode.terminated for episode in episodes],
+    }
+
+
+def _padded(values: Any, length: int) -> Any:
+    """Values with zeros behind them."""
+    return np.concatenate([values, np.zeros(length - len(values), dtype=values.dtype)])

@@ -14,16 +14,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from monmdp import catalogue
+from monmdp import agents, catalogue
 from monmdp.errors import MonMDPError
 from monmdp.experiment import Run, fingerprint
 from monmdp.experiment.provenance import provenance
+from monmdp.experiment.seeds import PROBLEM
+from monmdp.experiment.sessions import SESSIONS, read_sessions
 from monmdp.model import MonMDP
 from monmdp.planning import solve
 from monmdp.report.curves import PackedCurves, packed_curves
 from monmdp.results.claims import Claim, check_claims
 from monmdp.results.evidence import Aggregate, Evidence, aggregate, gather
-from monmdp.results.request import SESSIONS, Asked, kept, read_sessions
+from monmdp.results.request import Asked, kept
 from monmdp.results.sealed import DamagedError
 from monmdp.results.store import Shard, parts, read_shard, strangers
 from monmdp.results.tables import SuiteTable, suite_table
@@ -125,31 +127,24 @@ def _chapter(asked: Asked, folder: Path) -> Chapter:
         evidence = gather(folder, asked.plans, provenance(), watch)
     remarks = [f"damaged, and left out: {warning.message}" for warning in caught]
     tables = [suite_table(figure, evidence) for figure in evidence.figures]
-    return _with_remarks(
-        Chapter(
-            title=asked.name,
-            folder=folder,
-            evidence=evidence,
-            claims=check_claims(evidence),
-            tables=[table for table in tables if table is not None],
-            asked=len(asked.runs()),
-            curves=curves,
-            sessions=read_sessions(asked.folder(folder) / SESSIONS),
-            remarks=remarks,
-        )
-    )
-
-
-def _with_remarks(chapter: Chapter) -> Chapter:
-    """Add what can be seen from the counts."""
-    remarks = list(chapter.remarks)
-    missing = chapter.asked - chapter.there - len(remarks)
-    if missing > 0:
-        remarks.insert(0, f"{missing:,} of {chapter.asked:,} runs are missing")
-    stale = sum(of.stale for of in chapter.evidence.aggregates.values())
+    n, there = len(asked.runs()), sum(len(of.seeds) for of in evidence.aggregates.values())
+    missing = n - there - len(remarks)
+    if missing:
+        remarks.insert(0, f"{missing:,} of {n:,} runs are missing")
+    stale = sum(of.stale for of in evidence.aggregates.values())
     if stale:
         remarks.append(f"{stale:,} runs were made by another version of the code")
-    return Chapter(**{**chapter.__dict__, "remarks": remarks})
+    return Chapter(
+        title=asked.name,
+        folder=folder,
+        evidence=evidence,
+        claims=check_claims(evidence),
+        tables=[table for table in tables if table is not None],
+        asked=n,
+        curves=curves,
+        sessions=read_sessions(asked.folder(folder) / SESSIONS),
+        remarks=remarks,
+    )
 
 
 def _of_idle(folder: Path, paths: Sequence[Path]) -> Chapter:
@@ -214,7 +209,7 @@ def _collect_trained(folder: Path, found: Sources) -> None:
 
 def _kept_problem(folder: Path, settings: Mapping[str, Any], remarks: list[str]) -> MonMDP | None:
     """The problem that is kept beside the runs, or one made anew from its names."""
-    path = folder / "problem.npz"
+    path = folder / PROBLEM
     if path.exists():
         try:
             problem = MonMDP.load(path)
@@ -269,57 +264,59 @@ def _of_groups(
         of = aggregate(group.name, group.settings, group.shards, minimax)
         aggregates[group.name] = of
         curves[group.name] = packed_curves(group.shards, of.smoothed)
-    figure = Figure(TRAINED, "", "", (Grid(None, _rows(groups)),))
+    figure = Figure(TRAINED, "", "", (Grid(None, (_panels(groups),)),))
     evidence = Evidence((figure,), aggregates, provenance())
     table = suite_table(figure, evidence)
-    chapter = Chapter(
+    return Chapter(
         title=title,
         folder=folder,
         evidence=evidence,
         claims=(),
-        tables=[] if table is None else [table],
+        tables=[] if table is None or len(table.rows) < 2 else [table],
         asked=sum(len(group.shards) for group in groups),
         curves=curves,
         sessions=sessions,
-        remarks=(),
+        remarks=remarks,
     )
-    return Chapter(**{**chapter.__dict__, "remarks": remarks})
 
 
-def _rows(groups: Sequence[_Group]) -> tuple[tuple[Panel, ...], ...]:
-    """A row for each world, a panel for each problem and way of testing."""
+def _panels(groups: Sequence[_Group]) -> tuple[Panel, ...]:
+    """A panel for each problem and way of testing; agents in the order in which they are listed."""
     deciding = ("problem", "steps", "every", "evaluation", "episodes", "gamma")
-    panels: dict[tuple[Any, ...], list[_Group]] = {}
-    for group in groups:
-        panels.setdefault(tuple(group.settings[key] for key in deciding), []).append(group)
-    rows: dict[str, list[Panel]] = {}
-    for same in panels.values():
-        settings = same[0].settings
-        given = settings["problem_parameters"]
-        words = [f"{key.partition('.')[2] or key}={value}" for key, value in given.items()]
-        labels = _labels(same)
-        rows.setdefault(settings["world"], []).append(
-            Panel(
-                row=settings["world"],
-                column=" ".join([settings["monitor"], *words]),
-                world=settings["world"],
-                monitor=settings["monitor"],
-                problem=given,
-                score="episode_return",
-                x_range=None,
-                y_range=None,
-                curves=tuple(
-                    Curve(
-                        label,
-                        group.settings["agent"],
-                        group.name,
-                        tuple(shard.seed for shard in group.shards),
-                    )
-                    for label, group in zip(labels, same, strict=True)
-                ),
+    by_setting: dict[tuple[Any, ...], list[_Group]] = {}
+    listed = [*agents.KINDS]
+    for group in sorted(groups, key=lambda group: _place(group.settings["agent"], listed)):
+        by_setting.setdefault(tuple(group.settings[key] for key in deciding), []).append(group)
+    return tuple(_panel(same) for same in by_setting.values())
+
+
+def _place(name: str, listed: Sequence[str]) -> int:
+    return listed.index(name) if name in listed else len(listed)
+
+
+def _panel(groups: Sequence[_Group]) -> Panel:
+    settings = groups[0].settings
+    given = settings["problem_parameters"]
+    words = [f"{key.partition('.')[2] or key}={value}" for key, value in given.items()]
+    return Panel(
+        row=settings["world"],
+        column=" ".join([settings["monitor"], *words]),
+        world=settings["world"],
+        monitor=settings["monitor"],
+        problem=given,
+        score="episode_return",
+        x_range=None,
+        y_range=None,
+        curves=tuple(
+            Curve(
+                label,
+                group.settings["agent"],
+                group.name,
+                tuple(shard.seed for shard in group.shards),
             )
-        )
-    return tuple(tuple(row) for row in rows.values())
+            for label, group in zip(_labels(groups), groups, strict=True)
+        ),
+    )
 
 
 def _labels(groups: Sequence[_Group]) -> list[str]:
@@ -328,7 +325,11 @@ def _labels(groups: Sequence[_Group]) -> list[str]:
     for group in groups:
         agent, own = group.settings["agent"], group.settings["parameters"]
         others = [g.settings["parameters"] for g in groups if g.settings["agent"] == agent]
-        differing = [key for key in own if any(of.get(key) != own[key] for of in others)]
+        differing = [
+            key
+            for key, value in own.items()
+            if value is not None and any(of.get(key) != value for of in others)
+        ]
         labels.append(" ".join([agent, *(f"{key}={own[key]}" for key in differing)]))
     return [
         label if labels.count(label) == 1 else f"{label} ({group.name})"

@@ -144,8 +144,8 @@ AGENTS = (
 )
 
 
-def agents_table(name: str, table: SuiteTable) -> Table:
-    """Return the agents of a figure over all its problems."""
+def agents_table(name: str, title: str, table: SuiteTable) -> Table:
+    """Return the agents of a figure over all its problems; `title` says of which figure."""
     rows = []
     for row in table.rows:
         rows.append(
@@ -165,11 +165,10 @@ def agents_table(name: str, table: SuiteTable) -> Table:
     problems = f"{table.problems:,} problem{'' if table.problems == 1 else 's'}"
     notes = [f"Mean steps count within the shortest budget, {table.budget:,} steps."]
     if table.left_out:
-        notes.append(f"Left out, for want of equal seeds: {', '.join(table.left_out)}.")
+        notes.append(f"Left out, for want of equal seeds or of v: {', '.join(table.left_out)}.")
     if table.not_in_all:
         notes.append(f"Not on all problems, hence not here: {', '.join(table.not_in_all)}.")
-    title = f"{table.figure.name}: agents over {problems}"
-    return Table(name, title, AGENTS, tuple(rows), tuple(notes))
+    return Table(name, f"{title}agents over {problems}", AGENTS, tuple(rows), tuple(notes))
 
 
 # ---- every problem --------------------------------------------------------------------------

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from monmdp.errors import MonMDPError
 from monmdp.files import write_whole
@@ -15,7 +14,6 @@ from monmdp.suites import Configuration, Plan, Suite, expand, paper_suite, paper
 
 FORMAT = "monmdp-request-1"
 FILE = "request.json"
-SESSIONS = "sessions.json"
 
 
 @dataclass(frozen=True)
@@ -92,22 +90,6 @@ def keep(asked: Asked, results: Path) -> bool:
         before = text
     write_whole(folder / FILE, lambda file: file.write(text.encode()))
     return before != text
-
-
-def log_session(asked: Asked, results: Path, session: Mapping[str, Any]) -> None:
-    """Add to the list of sessions that have worked on it: when, how long, how many runs."""
-    path = asked.folder(results) / SESSIONS
-    sessions = [*read_sessions(path), dict(session)]
-    text = json.dumps(sessions, indent=2)
-    write_whole(path, lambda file: file.write(text.encode()))
-
-
-def read_sessions(path: Path) -> list[dict[str, Any]]:
-    """Return the sessions that have worked on a report; none if nothing tells of them."""
-    try:
-        return list(json.loads(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError):
-        return []
 
 
 def kept(results: Path) -> tuple[list[Asked], list[str]]:

@@ -58,7 +58,8 @@ class SuiteTable:
     problems: int
     rows: tuple[AgentRow, ...]
     left_out: tuple[str, ...]
-    """problems on which not all agents have the same seeds, as many as on most, two or more"""
+    """problems on which not all agents have the same seeds, as many as on most, two or more; and
+    those whose v is not known"""
     not_in_all: tuple[str, ...]
     """agents that are not on all problems"""
     budget: int
@@ -110,6 +111,8 @@ def suite_table(figure: Figure, evidence: Evidence) -> SuiteTable | None:
         found = [evidence.aggregates.get(of) for of in ids_of]
         runs = {name: of for name, of in zip(names, found, strict=True) if of is not None}
         seeds = {of.seeds for of in runs.values()}
+        if any(np.isnan(of.minimax) for of in runs.values()):  # nothing to measure returns by
+            continue
         if len(runs) == len(names) and len(seeds) == 1 and len(seeds.pop()) > 1:
             complete[ids_of] = runs
     sizes = [len(runs[names[0]].seeds) for runs in complete.values()]

@@ -27,7 +27,8 @@ function applyFilters() {
     const rows = [...table.tBodies[0].rows];
     const shown = rows.filter((row) => !row.hidden).length;
     const note = table.closest(".table").querySelector(".count");
-    if (note) note.textContent = shown === rows.length ? `${shown} rows` : `${shown} of ${rows.length} rows`;
+    const noun = rows.length === 1 ? "row" : "rows";
+    if (note) note.textContent = shown === rows.length ? `${shown} ${noun}` : `${shown} of ${rows.length} ${noun}`;
   }
   for (const row of document.querySelectorAll(".row")) {
     row.hidden = ![...row.children].some((panel) => !panel.hidden);
