@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -73,10 +74,24 @@ def driver(tmp_path_factory):
 
 @pytest.fixture(params=[1280, 390], ids=["wide", "narrow"])
 def page(request, driver, tmp_path):
-    """A window with nothing in it yet; whatever a test does there, nothing may go wrong behind."""
-    downloads = tmp_path / "downloads"
+    """A window with nothing in it yet, on a desk and in a hand."""
+    with watched(driver, request.param, tmp_path) as page:
+        yield page
+
+
+@pytest.fixture
+def wide(driver, tmp_path):
+    """The same, for what does not depend on the width."""
+    with watched(driver, 1280, tmp_path) as page:
+        yield page
+
+
+@contextmanager
+def watched(driver, width, folder):
+    """A window; whatever is done there, nothing may go wrong behind it."""
+    downloads = folder / "downloads"
     downloads.mkdir()
-    page = Page(driver, request.param, downloads)
+    page = Page(driver, width, downloads)
     yield page
     if page.opened:
         page.js("localStorage.clear()")
@@ -91,7 +106,8 @@ def monmdp(*words):
     try:
         cli.main()
     except SystemExit as stop:
-        assert not stop.code
+        if stop.code:
+            raise AssertionError(f"monmdp {' '.join(sys.argv[1:])} failed") from stop
     finally:
         sys.argv = argv
 
@@ -130,10 +146,30 @@ def spoilt(results, tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
+def trained(tmp_path_factory):
+    """Two runs of train, the first with six snapshots after that of the beginning."""
+    folder = tmp_path_factory.mktemp("trained") / "bottleneck-button"
+    monmdp(
+        "train", "bottleneck", "button", "--steps", 3000, "--every", 20, "--seeds", 2,
+        "--snapshots", 6, "--out", folder,
+    )  # fmt: skip
+    return folder
+
+
+@pytest.fixture(scope="session")
+def inside(trained):
+    return report(trained, out=trained.parent / "report.html")
+
+
+@pytest.fixture(scope="session")
 def spiteful(tmp_path_factory):
-    """The report on a suite whose author thinks little of readers."""
+    """The report on a suite and a run whose author thinks little of readers."""
     folder = tmp_path_factory.mktemp("spiteful")
     (folder / "spiteful.txt").write_text(SPITEFUL_MAP)
     (folder / "spiteful.toml").write_text(SPITEFUL)
     monmdp("run", folder / "spiteful.toml", "--out", folder / "results")
-    return report(folder / "results", out=folder / "report.html")
+    monmdp(
+        "train", folder / "spiteful.txt", "ask", "--steps", 200, "--every", 20, "--seeds", 2,
+        "--snapshots", 2, "--out", folder / "trained",
+    )  # fmt: skip
+    return report(folder / "results", folder / "trained", out=folder / "report.html")

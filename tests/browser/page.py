@@ -124,8 +124,17 @@ class Page:
         self.until("it[0].dataset.ready === 'yes'", section)
         return section
 
+    def explorer(self):
+        """Go to the explorer; return it when it is drawn."""
+        root = self.one("[data-test=explorer]")
+        self.js("it[0].scrollIntoView()", root)
+        self.until("it[0].querySelector('[data-test=player-line]')", root)
+        return root
+
     def open_everything(self):
         self.js("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
+        for _ in self.all("[data-test=explorer]"):
+            self.explorer()
         self.until(
             "[...document.querySelectorAll('.setting')].every((s) => s.dataset.ready === 'yes')"
         )

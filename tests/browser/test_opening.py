@@ -66,29 +66,30 @@ def test_it_opens_with_a_title(page, html):
     assert page.one("html").get_attribute("lang") == "en"
 
 
-@pytest.mark.parametrize("what", ["html", "spiteful"])
+@pytest.mark.parametrize("what", ["html", "inside", "spiteful"])
 def test_it_never_scrolls_sideways(page, what, request):
     page.open(request.getfixturevalue(what))
     assert page.js("document.documentElement.scrollWidth") <= page.width
     page.open_everything()
     assert page.js("document.documentElement.scrollWidth") <= page.width
+    if what == "spiteful":
+        page.photograph(what)
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("how", ["system", "choice"])
-def test_all_words_stand_out_in_any_theme(page, html, theme, how):
+@pytest.mark.parametrize(("what", "how"), [("html", "system"), ("inside", "choice")])
+def test_all_words_stand_out_in_any_theme(page, theme, how, what, request):
     other = {"light": "dark", "dark": "light"}[theme]
     page.prefer(theme if how == "system" else other)
-    page.open(html)
+    page.open(request.getfixturevalue(what))
     if how == "choice":
         page.choose("#theme", theme)
     page.open_everything()
     assert page.js("getComputedStyle(document.documentElement).colorScheme") == theme
     found = page.driver.execute_script(CONTRAST)
-    assert len(found) > 500
+    assert len(found) > 100
     assert [words for words in found if words[0] < 4.5] == []
-    if how == "choice":
-        page.photograph(f"everything-open-{theme}")
+    page.photograph(f"{what}-{theme}")
 
 
 def test_a_chosen_theme_is_remembered(page, html):
@@ -119,7 +120,7 @@ def test_what_is_missing_or_damaged_is_named(page, spoilt, tmp_path):
     page.open(report(spoilt, out=tmp_path / "report.html"))
     remarks = "\n".join(page.texts("[data-test=remarks] li"))
     assert "1 of 80 runs are missing" in remarks
-    damaged, missing, *_ = sorted((spoilt / "runs").rglob("seed-*.parquet"))
+    damaged = min((spoilt / "runs").rglob("seed-*.parquet"))
     assert "damaged" in remarks
     assert str(damaged) in remarks
     assert "half-written" in remarks

@@ -17,20 +17,24 @@ def test_names_stay_words(page, spiteful, html):
     assert f"{SCRIPT} / {QUOTES}" in page.texts("figcaption")
     assert f"{SCRIPT} / {QUOTES}" in page.texts("summary span")
     assert IMAGE in page.texts(".legend button")[1]
-    page.photograph("spiteful")
+
+
+def test_names_in_the_explorer_stay_words(page, spiteful):
+    page.open(spiteful).explorer()
+    assert SCRIPT in page.one("#inside .ex-title").text
+    page.click(page.one("[data-test=cell-0-4]"))
+    page.click(page.one("[data-test=player-next]"))
+    assert page.all("#inside script, #inside img") == []
 
 
 def test_names_can_be_filtered_by(page, spiteful):
     page.open(spiteful)
-    worlds = page.js("""[...document.querySelector("[data-filter=world]").options]
-        .map((option) => option.value)""")
-    assert len(worlds) == 3
+    page.choose("[data-test=filter-world]", SCRIPT)
+    assert [len(page.table(f"c{i}-problems")) for i in range(2)] == [0, 1]
+    page.click(page.one("#clear"))
     page.choose("[data-test=filter-agent]", IMAGE)
     assert [row[1] for row in page.table("c0-problems")] == [IMAGE] * 4
-    page.choose(
-        "[data-test=filter-monitor]",
-        page.js("""document.querySelector("[data-filter=monitor]").options[2].value"""),
-    )
+    page.choose("[data-test=filter-monitor]", "semi-random")
     assert len(page.table("c0-problems")) == 2
 
 
