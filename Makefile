@@ -4,11 +4,11 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: help demo test lint types check bench results witness format lock clean
+.PHONY: help demo test test-browser lint types check bench results witness format lock clean
 
 help:
 	@echo "make demo    figure 4 of the paper, with its claims checked (pictures in demo/)"
-	@echo "make test    the core tests"
+	@echo "make test    the core tests            make test-browser  the HTML report, in Chromium"
 	@echo "make lint    ruff and codespell        make types   mypy, strict"
 	@echo "make check   test + lint + types       make bench   how fast planning and training are"
 	@echo "make results the whole paper, 30 seeds, and docs/results.md (20 min)"
@@ -28,6 +28,14 @@ demo: $(READY)
 
 test: $(READY)
 	$(BIN)/python -m pytest -n 2
+
+# The HTML report in a headless Chromium, which is the system's: no Python package brings it.
+SUDO := $(shell test "$$(id -u)" = 0 || echo sudo)
+test-browser: $(READY)
+	@{ command -v chromium && command -v chromedriver; } >/dev/null \
+		|| { $(SUDO) apt-get update -q && $(SUDO) apt-get install -q -y --no-install-recommends chromium chromium-driver; } \
+		|| { echo "make test-browser needs chromium and chromedriver on the PATH; have the packages chromium and chromium-driver installed" >&2; exit 1; }
+	$(BIN)/python -m pytest -m browser tests/browser
 
 lint: $(READY)
 	$(BIN)/ruff check .
