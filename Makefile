@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: help demo test test-browser lint types check bench results witness format lock clean
+.PHONY: help demo test browser test-browser lint types check bench results sample witness format lock clean
 
 help:
 	@echo "make demo    figure 4 of the paper, with its claims checked (pictures in demo/)"
@@ -12,6 +12,7 @@ help:
 	@echo "make lint    ruff and codespell        make types   mypy, strict"
 	@echo "make check   test + lint + types       make bench   how fast planning and training are"
 	@echo "make results the whole paper, 30 seeds, and docs/results.md (20 min)"
+	@echo "make sample  the report that the README shows (a minute)"
 	@echo "make witness which settings converge, and witnesses of the paper (20 min)"
 	@echo "make format  let ruff rewrite          make lock    renew the development lock"
 
@@ -31,10 +32,12 @@ test: $(READY)
 
 # The HTML report in a headless Chromium, which is the system's: no Python package brings it.
 SUDO := $(shell test "$$(id -u)" = 0 || echo sudo)
-test-browser: $(READY)
+browser:
 	@{ command -v chromium && command -v chromedriver; } >/dev/null \
 		|| { $(SUDO) apt-get update -q && $(SUDO) apt-get install -q -y --no-install-recommends chromium chromium-driver; } \
-		|| { echo "make test-browser needs chromium and chromedriver on the PATH; have the packages chromium and chromium-driver installed" >&2; exit 1; }
+		|| { echo "this needs chromium and chromedriver on the PATH; have the packages chromium and chromium-driver installed" >&2; exit 1; }
+
+test-browser: $(READY) browser
 	$(BIN)/python -m pytest -m browser tests/browser
 
 lint: $(READY)
@@ -86,4 +89,4 @@ lock:
 	rm -rf $(VENV)-lock
 
 clean:
-	rm -rf $(VENV) demo results .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) demo results sample .mypy_cache .ruff_cache .pytest_cache .hypothesis
