@@ -459,9 +459,9 @@ def test_the_number_of_jobs_makes_no_difference(task, tmp_path):
         )  # fmt: skip
         assert sorted(seed for seed, steps in told if steps == 300) == [0, 1, 2, 3]
     names = sorted(p.name for p in (tmp_path / "1").iterdir())
-    assert names == ["seed-0000.npz", "seed-0001.npz", "seed-0002.npz", "seed-0003.npz",
-                     "settings.json"]  # fmt: skip
-    for name in names:
+    assert names == ["problem.npz", "seed-0000.npz", "seed-0001.npz", "seed-0002.npz",
+                     "seed-0003.npz", "sessions.json", "settings.json"]  # fmt: skip
+    for name in set(names) - {"sessions.json"}:
         assert (tmp_path / "1" / name).read_bytes() == (tmp_path / "3" / name).read_bytes()
 
 
@@ -486,7 +486,7 @@ def test_a_killed_command_goes_on_where_it_stopped(task, tmp_path, monkeypatch):
 
     with pytest.raises(KeyboardInterrupt):
         experiment.train_seeds(task, range(4), out=tmp_path / "runs", progress=killed)
-    done = sorted(p.name for p in (tmp_path / "runs").glob("*.npz"))
+    done = sorted(p.name for p in (tmp_path / "runs").glob("seed-*.npz"))
     assert done == ["seed-0000.npz", "seed-0001.npz"]
 
     worked = []
