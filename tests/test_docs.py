@@ -44,6 +44,7 @@ def test_the_readme_shows_every_command():
     assert shown == {
         "list", "show", "solve", "rollout", "check", "export", "train", "compare", "evaluate",
         "theory", "bandit", "warmup", "reproduce", "run", "status", "verify", "redraw",
+        "report",
     }  # fmt: skip
 
 

@@ -147,19 +147,29 @@ def gather(
                 warnings.warn(str(error), stacklevel=2)
         if not shards:
             continue
-        found = resolve(configuration)
-        aggregates[name] = aggregate(
-            found.id,
-            found.settings,
-            shards,
-            _minimax(_problem_of(configuration), found.settings["gamma"]),
-            scores=tuple(scores),
-            smoothing=smoothing[name],
-            kernel=found.kernel,
-        )
+        aggregates[name] = _aggregate(configuration, shards, tuple(scores), smoothing[name])
         if watch is not None:
             watch(aggregates[name], shards)
     return Evidence(tuple(plan.figure for plan in plans), aggregates, made)
+
+
+def _aggregate(
+    configuration: Configuration,
+    shards: Sequence[Shard],
+    scores: Iterable[str],
+    smoothing: bool | None = None,
+) -> Aggregate:
+    """Sum up the runs of a configuration whose problem can be made."""
+    found = resolve(configuration)
+    return aggregate(
+        found.id,
+        found.settings,
+        shards,
+        _minimax(_problem_of(configuration), found.settings["gamma"]),
+        scores=scores,
+        smoothing=smoothing,
+        kernel=found.kernel,
+    )
 
 
 def aggregate(
