@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from selenium.webdriver import ActionChains
 from selenium.webdriver.common.keys import Keys
@@ -83,6 +85,10 @@ def test_a_profile_shows_the_agents_that_are_chosen(page, html):
     root = page.one(".profile")
     page.js("it[0].scrollIntoView()", root)
     page.until("it[0].querySelectorAll('path.curve').length === 2", root)
+    for path in page.attributes("path.curve, path.band", "d", root):
+        corners = [point.split() for point in path.strip("MZ").split("L")]
+        assert len(corners) > 400
+        assert all(a[0] == b[0] or a[1] == b[1] for a, b in pairwise(corners)), "steps are steps"
     page.choose("[data-test=filter-agent]", "MBIE-EB")
     assert len(page.all("path.curve", root)) == 1
 
