@@ -134,9 +134,8 @@ def test_oracle_stepwise_and_compiled_agree_on_every_problem(name, world, monito
     agent, kinds = follow(problem, config, steps)
     assert set(kinds) == {True, False}, "both kinds of episodes must occur"
     compiled, run = compiled_state(problem, config, steps)
-    stepwise = agent.config.snapshot(agent.state)
-    for field, values in compiled.items():
-        np.testing.assert_array_equal(values, stepwise[field], err_msg=field)
+    for field, values in config.snapshot(agent.state).items():
+        np.testing.assert_array_equal(compiled[field], values, err_msg=field)
     np.testing.assert_array_equal(run.policy.probability, agent.test_policy())
 
 
@@ -163,9 +162,8 @@ def test_oracle_on_random_problems_and_parameters(
     )  # fmt: skip
     agent, _ = follow(problem, config, 120, seed)
     compiled, _ = compiled_state(problem, config, 120, seed)
-    stepwise = agent.config.snapshot(agent.state)
-    for field, values in compiled.items():
-        np.testing.assert_array_equal(values, stepwise[field], err_msg=field)
+    for field, values in config.snapshot(agent.state).items():
+        np.testing.assert_array_equal(compiled[field], values, err_msg=field)
 
 
 @pytest.mark.parametrize("log_base", [1.005, 1.5, 3.0])
@@ -318,9 +316,8 @@ def test_a_foreign_environment_gives_the_same_agent(monitor):
     agent = agents.make("monitored-mbie-eb", env, seed=streams.agent, r_min=-10)
     walk(agent, env, 600, streams.environment)
     compiled, _ = compiled_state(problem, MonitoredMBIEEB(), 600, 3)
-    stepwise = agent.config.snapshot(agent.state)
-    for field, values in compiled.items():
-        np.testing.assert_array_equal(values, stepwise[field], err_msg=field)
+    for field, values in agent.config.snapshot(agent.state).items():
+        np.testing.assert_array_equal(compiled[field], values, err_msg=field)
 
 
 def test_an_environment_without_a_model_must_state_r_min_and_cannot_have_a_known_monitor():

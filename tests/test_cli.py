@@ -243,7 +243,8 @@ def test_train_prints_a_table_and_leaves_runs_and_a_picture(monmdp, tmp_path):
         assert text in out
     (folder,) = (tmp_path / "runs").iterdir()
     assert sorted(p.name for p in folder.iterdir()) == [
-        "curve.png", "seed-0000.npz", "seed-0001.npz", "settings.json",
+        "curve.png", "problem.npz", "seed-0000.npz", "seed-0001.npz", "sessions.json",
+        "settings.json",
     ]  # fmt: skip
     assert (folder / "curve.png").read_bytes().startswith(b"\x89PNG")
 
@@ -274,7 +275,7 @@ def test_train_goes_on_where_it_stopped(monmdp, tmp_path):
     before = {p.name: p.stat().st_mtime_ns for p in (tmp_path / "here").glob("*.npz")}
     assert monmdp(*words, "--seeds", "4", "--jobs", "2")[0] == 0
     after = {p.name: p.stat().st_mtime_ns for p in (tmp_path / "here").glob("*.npz")}
-    assert len(after) == 4
+    assert len(after) == 4 + 1  # and the problem
     assert {name: after[name] for name in before} == before
     code, _, err = monmdp(*words, "--seeds", "2", "beta=1")
     assert code == 2

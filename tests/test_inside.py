@@ -34,7 +34,7 @@ def test_one_seed_keeps_snapshots_and_all_have_the_same_settings(command):
     words = ("train", "loop", "ask", "--steps", 600, "--seeds", 3, "--snapshots", 4, "--out", "x")
     assert command(*words)[0] == 0
     runs = [Run.load(f"x/seed-{seed:04d}.npz") for seed in range(3)]
-    assert runs[0].snapshot_steps.tolist() == [0, 150, 300, 450, 600]
+    assert runs[0].snapshot_steps.tolist() == [0, 38, 150, 338, 600]
     assert runs[0].settings["snapshot_seed"] == 0
     assert all(run.settings == runs[0].settings for run in runs)
     assert all(len(run.snapshot_steps) == 0 and not run.snapshots for run in runs[1:])
@@ -50,7 +50,14 @@ def test_settings_without_snapshots_are_as_ever():
     with_seed = prepare(problem, "ucb", 10, snapshots=2, snapshot_seed=0).settings
     assert with_seed == prepare(problem, "ucb", 10, snapshots=2).settings | {"snapshot_seed": 0}
     assert snapshots_from_start(0, 10) == ()
-    assert snapshots_from_start(2, 10) == (0, 5, 10)
+    assert snapshots_from_start(2, 10) == (0, 3, 10)
+    assert snapshots_from_start(4, 5) == (0, 1, 2, 3, 5)
+    assert snapshots_from_start(40, 50_000)[:4] == (0, 32, 125, 282)
+    for steps in (1, 7, 100, 1001):
+        for n in range(1, min(steps, 60) + 1):
+            at = snapshots_from_start(n, steps)
+            assert at == tuple(sorted(set(at)))
+            assert (len(at), at[-1]) == (n + 1, steps)
 
 
 def test_every_seed_keeps_snapshots_if_none_is_chosen():

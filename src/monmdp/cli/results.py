@@ -235,7 +235,7 @@ def report(
     folders: Annotated[
         list[Path],
         typer.Argument(
-            metavar="DIR...",
+            metavar="DIR",
             help="Folders of results, of reproduce, run, train or compare.",
             show_default=False,
         ),
@@ -257,6 +257,8 @@ def report(
     path = folders[0] / "report.html" if out is None else out
     if path.suffix not in (".html", ".htm"):
         raise MonMDPError(f"{path}: a report's name must end in .html")
+    if out is not None and not out.parent.is_dir():
+        raise MonMDPError(f"cannot write {out}: there is no folder {out.parent}")
     made = write_page(folders, path)
     for remark in (*made.remarks, *(r for chapter in made.chapters for r in chapter.remarks)):
         print(f"note: {remark}", file=sys.stderr)

@@ -275,9 +275,13 @@ def _snapshot_steps(snapshots: int | Iterable[int], steps: int) -> tuple[int, ..
 
 
 def snapshots_from_start(n: int, steps: int) -> tuple[int, ...]:
-    """Return the steps of `n` snapshots evenly spaced up to the end, and of one at the start."""
-    at = _snapshot_steps(n, steps)
-    return (0, *at) if at else ()
+    """Return the steps of `n` snapshots up to the end, and of one at the start.
+
+    They lie the closer together the earlier they are, at steps·(i/n)²: most is learnt early.
+    """
+    if not _snapshot_steps(n, steps):
+        return ()
+    return (0, *(max(i, -(-steps * i * i // (n * n))) for i in range(1, n + 1)))
 
 
 def train(

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from monmdp.agents import KINDS, AgentConfig
-from monmdp.agents.greedy import greedy_policy
+from monmdp.agents.greedy import TIE
 from monmdp.agents.planner import Planner
 from monmdp.drawing.svg import geometry
 from monmdp.errors import MonMDPError
@@ -294,9 +294,9 @@ def _rollouts(run: Run, monmdp: MonMDP, kept: IntArray) -> dict[str, Any]:
 
 
 def _greedy(q: FloatArray) -> FloatArray:
-    """The policy that is greedy on Q."""
-    policy = np.zeros(q.shape)
-    greedy_policy(q, policy)
+    """The policy that is greedy on Q, uniform over tied actions as everywhere."""
+    tied = q >= q.max(axis=1, keepdims=True) - TIE
+    policy: FloatArray = tied / tied.sum(axis=1, keepdims=True)
     return policy
 
 

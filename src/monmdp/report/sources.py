@@ -135,7 +135,7 @@ def _chapter(asked: Asked, folder: Path) -> Chapter:
     if stale:
         remarks.append(f"{stale:,} runs were made by another version of the code")
     return Chapter(
-        title=asked.name,
+        title="the whole paper" if asked.name == "all" else asked.name,
         folder=folder,
         evidence=evidence,
         claims=check_claims(evidence),

@@ -374,9 +374,11 @@ const mountExplorer = (() => {
       const { model, view, regions, divided } = this.app;
       group.replaceChildren();
       if (!view.arrows || !divided || !model.layers.policy) return;
+      const chances = regions.map((_, a) => model.at("policy", view.i, se, this.sm, a));
+      const undecided = chances.length > 1 && Math.max(...chances) - Math.min(...chances) < 1e-6;
+      if (undecided) return; // as many arrows as actions would say nothing
       regions.forEach((region, a) => {
-        const p = model.at("policy", view.i, se, this.sm, a);
-        if (p > 0.001) group.append(arrow(region, p));
+        if (chances[a] > 0.001) group.append(arrow(region, chances[a]));
       });
     }
 
@@ -437,7 +439,8 @@ const mountExplorer = (() => {
       const box = html("input", { type: "checkbox", "data-test": "arrows" });
       box.checked = app.view.arrows;
       box.addEventListener("change", () => app.change({ arrows: box.checked }));
-      const arrows = html("label", { class: "ex-choice" }, box, html("span", {}, "arrows of the test policy"));
+      const arrows = html("label", { class: "ex-choice", title: "none where all actions are tied" },
+        box, html("span", {}, "arrows of the test policy"));
       this.legend = html("div", { class: "ex-legend", "data-test": "legend" });
       this.root = html("div", { class: "ex-controls" },
         html("fieldset", {}, html("legend", {}, "what to show"), ...radios, app.model.layers.policy ? arrows : ""),
@@ -907,7 +910,8 @@ const mountExplorer = (() => {
     build(root) {
       const { model } = this;
       const boards = html("div", { class: "ex-panels" }, ...this.panels.map((panel) => panel.root));
-      boards.style.setProperty("--ex-board", `${Math.min(Math.max(model.world.columns * 42, 210), 720)}px`);
+      const widest = model.world.rows > 12 ? 340 : 720; // many rows: small cells, or the page gets long
+      boards.style.setProperty("--ex-board", `${Math.min(Math.max(model.world.columns * 42, 210), widest)}px`);
       const main = html("div", { class: "ex-main" }, this.controls.root, boards, this.player ? this.player.root : "");
       root.append(this.definitions(), ...notes(model),
         this.timeline.root, html("div", { class: "ex-columns" }, main, this.detail.root));
