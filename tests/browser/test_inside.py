@@ -128,7 +128,7 @@ def test_an_episode_plays_by_itself(page, inside):
     page.open(inside).explorer()
     page.click(page.one("[data-test=player-play]"))
     line = page.one("[data-test=player-line]")
-    page.until("it[0].textContent.startsWith('step 2')", line)
+    page.until("/^step [2-9]/.test(it[0].textContent)", line)
     page.click(page.one("[data-test=player-play]"))
     assert page.one("[data-test=player-play]").accessible_name == "play"
 
