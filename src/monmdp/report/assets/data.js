@@ -27,21 +27,18 @@ function shape(name, attributes = {}, ...children) {
 
 function dressed(node, attributes, children) {
   for (const [key, value] of Object.entries(attributes)) {
-    if (value !== undefined && value !== null) node.setAttribute(key, value);
+    if (value !== undefined && value !== null && value !== false) node.setAttribute(key, value);
   }
   node.append(...children);
   return node;
 }
 
-/** A number with four digits, a true minus sign, and commas in large ones. */
-function short(value) {
-  if (value === null || !Number.isFinite(value)) return "–";
+/** A number with a few digits, a true minus sign, and commas in large ones. */
+function short(value, digits = 4) {
+  if (!Number.isFinite(value)) return "–";
   const size = Math.abs(value);
-  if (size >= 10000) return grouped(value);
-  const text = size !== 0 && size < 1e-4 ? value.toExponential(2) : String(+value.toPrecision(4));
-  return text.replace("-", "−");
-}
-
-function grouped(value) {
-  return Math.round(value).toLocaleString("en-US").replace("-", "−");
+  let text = String(Number(value.toPrecision(digits)));
+  if (Number.isInteger(value) || size >= 10000) text = Math.round(value).toLocaleString("en-US");
+  else if (size < 1e-3) text = value.toExponential(digits - 2);
+  return text.replaceAll("-", "−");
 }

@@ -1,10 +1,9 @@
-// The explorer of one run: what the agent knew at each snapshot, laid over the map of the world,
-// and an episode to watch. `mountExplorer(root, data, unpack)` builds it inside `root` from what
-// report/inside.py wrote; `unpack` turns a packed array into a typed array with a shape.
+/* The explorer of one run: what the agent knew at each snapshot, laid over the map of the world,
+   and an episode to watch. `mountExplorer(root, data)` builds it inside `root` from what
+   report/inside.py wrote. */
 const mountExplorer = (() => {
   "use strict";
 
-  const SVG = "http://www.w3.org/2000/svg";
   const BLUES = ["#edf4fb", "#b7d4ee", "#6cabd9", "#2f7cba", "#0d4c92", "#062c5e"];
   const ORANGES = ["#fdf2e6", "#fbc890", "#ee8d3c", "#c75d0b", "#7d3604"];
   const COMPASS = {
@@ -23,16 +22,9 @@ const mountExplorer = (() => {
 
   // ---- small things ----------------------------------------------------------------------
 
-  function make(namespace, tag, attributes, children) {
-    const node = namespace ? document.createElementNS(namespace, tag) : document.createElement(tag);
-    for (const [name, value] of Object.entries(attributes)) {
-      if (value !== null && value !== undefined && value !== false) node.setAttribute(name, value);
-    }
-    node.append(...children);
-    return node;
-  }
-  const html = (tag, attributes = {}, ...children) => make(null, tag, attributes, children);
-  const svg = (tag, attributes = {}, ...children) => make(SVG, tag, attributes, children);
+  const html = element;
+  const svg = shape;
+  const number = (x) => short(x, 3);
 
   // Drawings that report/inside.py made of paths; nothing in them was written by a user.
   function drawing(text, attributes = {}) {
@@ -41,15 +33,6 @@ const mountExplorer = (() => {
     return group;
   }
 
-  function number(x, digits = 3) {
-    if (x === null || x === undefined || Number.isNaN(x)) return "–";
-    if (Number.isInteger(x)) return x.toLocaleString("en").replace("-", "−");
-    const size = Math.abs(x);
-    let text = String(Number(x.toPrecision(digits)));
-    if (size >= 1000) text = x.toFixed(0);
-    else if (size < 1e-3) text = x.toExponential(1);
-    return text.replaceAll("-", "−");
-  }
   const times = (n) => (n === 1 ? "once" : n === 2 ? "twice" : `${number(n)} times`);
   const clamp = (x) => Math.min(1, Math.max(0, x));
 
@@ -66,10 +49,10 @@ const mountExplorer = (() => {
 
   // ---- data ------------------------------------------------------------------------------
 
-  async function unpackAll(thing, unpack) {
+  async function unpackAll(thing) {
     if (Array.isArray(thing) || thing === null || typeof thing !== "object") return thing;
     if ("dtype" in thing && "data" in thing) return unpack(thing);
-    const entries = Object.entries(thing).map(async ([k, v]) => [k, await unpackAll(v, unpack)]);
+    const entries = Object.entries(thing).map(async ([k, v]) => [k, await unpackAll(v)]);
     return Object.fromEntries(await Promise.all(entries));
   }
 
@@ -696,7 +679,7 @@ const mountExplorer = (() => {
       const taken = ways.filter((way) => way.taken);
       if (taken.length) return `The test policy comes here by ${names(taken)}.${this.inEpisode(se)}`;
       const gap = Math.min(...ways.map((way) => way.gap));
-      const less = gap < 1e-6 ? "by a hair" : `by at least ${number(gap, 2)}`;
+      const less = gap < 1e-6 ? "by a hair" : `by at least ${short(gap, 2)}`;
       const unseen = ways.filter((way) => !way.seen && way.visits && !way.pinned);
       const each = ways.length === 1 ? "the one way in" : "every way in";
       const worse = `${each} is worth less than the best action there, ${less}`;
@@ -855,7 +838,7 @@ const mountExplorer = (() => {
       const reward = shown ? `reward SHOWN ${number(of.reward[at])}` : `reward HIDDEN (it was ${number(of.reward[at])})`;
       this.line.className = `ex-line ${shown ? "is-shown" : "is-hidden"}`;
       const did = `step ${t}: ${model.actions[of.action[at]]}${monitorAction} → `;
-      const paid = ` · monitor ${number(of.monitor_reward[at])} · return so far ${number(this.returned(t), 4)}`;
+      const paid = ` · monitor ${number(of.monitor_reward[at])} · return so far ${short(this.returned(t))}`;
       this.line.replaceChildren(did, html("strong", {}, reward), `${paid} · now at ${where}${this.ending(t)}`);
     }
 
@@ -969,8 +952,8 @@ const mountExplorer = (() => {
     return model.notes.map((note) => html("p", { class: "ex-note" }, note));
   }
 
-  return async function mountExplorer(root, data, unpack) {
-    const model = await unpackAll(data, unpack);
+  return async function mountExplorer(root, data) {
+    const model = await unpackAll(data);
     if (!model.snapshots) {
       root.append(...notes(model));
       return;

@@ -317,7 +317,7 @@ function whenSeen(nodes, act) {
 
 whenSeen([...document.querySelectorAll(".profile")], mountProfile);
 whenSeen([...document.querySelectorAll(".explorer")], (root) => {
-  mountExplorer(root, DATA.explorers[root.id], unpack);
+  mountExplorer(root, DATA.explorers[root.id]);
 });
 
 // ---- light and dark --------------------------------------------------------------------------
