@@ -209,7 +209,7 @@ def test_a_chart_is_read_and_zoomed_with_keys(page, html):
     assert chart.get_attribute("data-test") == "chart"
     readout = page.one("[data-test=readout]", section)
     page.press(Keys.ARROW_RIGHT)
-    assert readout.text.startswith("step 1010")
+    assert readout.text.startswith("step 1,010")
     page.press(Keys.ARROW_LEFT, Keys.ARROW_LEFT)
     assert readout.text.startswith("step 990")
     whole = view(chart)
