@@ -30,7 +30,7 @@ agents = ["monitored-mbie-eb", "mbie-eb"]
 
 SCRIPT = "<script>alert(1)</script>"
 IMAGE = "<img src=x onerror=alert(2)>"
-QUOTES = """"'><b onmouseover=alert(3)>bold</b>"""
+QUOTES = """"',><b onmouseover=alert(3)>bold</b>"""
 SPITEFUL_MAP = f"name: {SCRIPT}\n---\n@..\n...\n..$\n"
 SPITEFUL = f"""
 name = "spiteful"

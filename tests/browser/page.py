@@ -69,18 +69,24 @@ class Page:
         return (within or self.driver).find_elements(By.CSS_SELECTOR, selector)
 
     def shown(self, selector, within=None):
-        """Elements that are shown; one question for all of them, which is quicker."""
-        return self.js(
-            "[...(it[1] ?? document).querySelectorAll(it[0])].filter((n) => n.checkVisibility())",
-            selector, within,
-        )  # fmt: skip
+        """Elements that are shown."""
+        return self._of(selector, within, "n")
 
     def texts(self, selector, within=None):
         """The words of elements that are shown, as they are written."""
-        return self.js("it[0].map((n) => n.textContent.trim())", self.shown(selector, within))
+        return self._of(selector, within, "n.textContent.trim()")
 
     def attributes(self, selector, name, within=None):
-        return self.js("it[0].map((n) => n.getAttribute(it[1]))", self.all(selector, within), name)
+        """An attribute of elements that are shown."""
+        return self._of(selector, within, f"n.getAttribute('{name}')")
+
+    def _of(self, selector, within, what):
+        """Something of each element; asked at once, as a chart may draw itself anew meanwhile."""
+        return self.js(
+            f"""[...(it[1] ?? document).querySelectorAll(it[0])]
+            .filter((n) => n.checkVisibility()).map((n) => {what})""",
+            selector, within,
+        )  # fmt: skip
 
     def table(self, name):
         """The rows of a table that are shown: what is written in each cell."""

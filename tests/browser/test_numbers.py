@@ -95,7 +95,7 @@ def test_the_readout_says_the_stored_numbers(wide, html, runs):
     wide.press(Keys.ARROW_RIGHT)  # from the middle
     for smoothed in (True, False):
         said = wide.texts("[data-score=episode_return] [data-test=readout] span", section)
-        assert said[0] == "step 1010"
+        assert said[0] == "step 1,010"
         for text, of in zip(said[1:], runs[:2], strict=True):
             name, _, value = text.partition(" [")[0].rpartition(" ")
             assert name == LABELS[of.agent]
@@ -107,6 +107,6 @@ def test_the_readout_says_the_stored_numbers(wide, html, runs):
 def test_the_minimax_line_lies_at_the_minimax_return(wide, html, runs):
     wide.open(html)
     section = wide.setting(4)
-    level = wide.one(".level", section)
-    assert float(level.get_attribute("data-value")) == runs[8].minimax
+    [level] = wide.attributes(".chart .level", "data-value", section)
+    assert float(level) == runs[8].minimax
     assert f"({runs[8].minimax:.4g})" in wide.one(".options", section).text

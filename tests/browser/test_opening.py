@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from browser.conftest import report
+from monmdp.report.tables import TONES
+
 CONTRAST = """
 const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
 function rgba(colour) {  // whatever notation the browser uses
@@ -40,6 +43,9 @@ while (words.nextNode()) {
 }
 return found;
 """
+
+BADGES = "".join(f"<span class='badge {tone}'>{text}</span>" for text, tone in TONES.items())
+"""all there are: small results have no claims to wear them"""
 
 
 def test_the_watch_sees_complaints_and_requests(page, tmp_path):
@@ -86,6 +92,7 @@ def test_all_words_stand_out_in_any_theme(page, theme, how, what, request):
         page.choose("#theme", theme)
     page.open_everything()
     assert page.js("getComputedStyle(document.documentElement).colorScheme") == theme
+    page.js(f"document.body.insertAdjacentHTML('beforeend', `{BADGES}`)")
     found = page.driver.execute_script(CONTRAST)
     assert len(found) > 100
     assert [words for words in found if words[0] < 4.5] == []
@@ -115,8 +122,6 @@ def test_an_address_may_lead_into_the_page(page, html, anchor):
 
 
 def test_what_is_missing_or_damaged_is_named(page, spoilt, tmp_path):
-    from browser.conftest import report
-
     page.open(report(spoilt, out=tmp_path / "report.html"))
     remarks = "\n".join(page.texts("[data-test=remarks] li"))
     assert "1 of 80 runs are missing" in remarks

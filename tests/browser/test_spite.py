@@ -21,7 +21,7 @@ def test_names_stay_words(page, spiteful, html):
 
 def test_names_in_the_explorer_stay_words(page, spiteful):
     page.open(spiteful).explorer()
-    assert SCRIPT in page.one("#inside .ex-title").text
+    assert SCRIPT in page.one("#inside h3").text
     page.click(page.one("[data-test=cell-0-4]"))
     page.click(page.one("[data-test=player-next]"))
     assert page.all("#inside script, #inside img") == []

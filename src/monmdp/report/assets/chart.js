@@ -106,9 +106,11 @@ class Chart {
     }
     for (const curve of this.curves) {
       if (curve.low) {
-        const forth = this.path(curve.x, curve.high, curve.steps);
-        const back = this.path([...curve.x].reverse(), [...curve.low].reverse(), false).replace("M", "L");
-        parts.push(shape("path", { class: "band", d: `${forth}${back}Z`, fill: curve.colour }));
+        const edge = [
+          ...this.points(curve.x, curve.high, curve.steps),
+          ...this.points(curve.x, curve.low, curve.steps).reverse(),
+        ];
+        parts.push(shape("path", { class: "band", d: joined(edge, "Z"), fill: curve.colour }));
       }
     }
     for (const curve of this.curves) {
@@ -127,14 +129,19 @@ class Chart {
   }
 
   path(x, y, steps = false) {
-    const parts = [];
+    return joined(this.points(x, y, steps));
+  }
+
+  /** Corners on the screen; a step keeps its height up to the next point. */
+  points(x, y, steps = false) {
+    const result = [];
     for (let i = 0; i < x.length; i++) {
       if (!Number.isFinite(y[i])) continue;
       const px = this.px(x[i]).toFixed(1);
-      if (steps && parts.length) parts.push(`H${px}`);
-      parts.push(`${parts.length ? "L" : "M"}${px} ${this.py(y[i]).toFixed(1)}`);
+      if (steps && result.length) result.push([px, result.at(-1)[1]]);
+      result.push([px, this.py(y[i]).toFixed(1)]);
     }
-    return parts.join("");
+    return result;
   }
 
   // ---- pointing and zooming
@@ -238,6 +245,11 @@ class Chart {
   }
 }
 Chart.count = 0;
+
+/** The path through some points. */
+function joined(points, end = "") {
+  return points.length ? `M${points.map((point) => point.join(" ")).join("L")}${end}` : "";
+}
 
 /** Round numbers between two, about n of them. */
 function ticks(low, high, n) {
