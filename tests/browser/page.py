@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import csv
+import io
 import json
 import os
 import time
@@ -150,13 +151,14 @@ class Page:
         before = set(self.downloads.iterdir())
         self.click(button)
         end = time.monotonic() + 10
-        while not (
-            new := [p for p in set(self.downloads.iterdir()) - before if p.suffix == ".csv"]
-        ):
+        text = ""
+        # The file is there, empty, before Chromium fills it; a whole one ends with a line's end.
+        while not text.endswith("\r\n"):
             assert time.monotonic() < end, "nothing was downloaded"
             time.sleep(0.02)
-        with new[0].open(encoding="utf-8", newline="") as file:
-            header, *rows = csv.reader(file)
+            new = [p for p in set(self.downloads.iterdir()) - before if p.suffix == ".csv"]
+            text = new[0].read_bytes().decode() if new else ""
+        header, *rows = csv.reader(io.StringIO(text, newline=""))
         new[0].unlink()
         return header, rows
 

@@ -69,26 +69,33 @@ class Table:
         }
 
 
+def written(value: float, form: str = "") -> str:
+    """Return a number as a reader wants it: four digits, or commas, and a true minus sign."""
+    if not form:
+        form = ",.0f" if abs(value) >= 1000 else ".4g"
+    return f"{value:{form}}".replace("-", "−")
+
+
 def text_cell(text: str, *, link: str = "", tone: str = "") -> Cell:
     """Return a cell of words."""
     return Cell(text, (text,), link=link, tone=tone)
 
 
-def number_cell(value: float | None, form: str = ".4g", missing: str = "–") -> Cell:
+def number_cell(value: float | None, form: str = "", missing: str = "–") -> Cell:
     """Return a cell of one number."""
     if value is None or isnan(value):
         return Cell(missing, (None,))
-    return Cell(f"{value:{form}}", (value,))
+    return Cell(written(value, form), (value,))
 
 
-def interval_cell(interval: Interval | None, form: str = ".4g", *, bar: bool = False) -> Cell:
+def interval_cell(interval: Interval | None, form: str = "", *, bar: bool = False) -> Cell:
     """Return a cell of an estimate and its interval."""
     if interval is None:
         return Cell("–", (None, None, None))
     estimate, low, high = interval
     values = tuple(finite(value) for value in interval)
-    detail = "" if isnan(low) else f"[{low:{form}}, {high:{form}}]"
-    text = "–" if isnan(estimate) else f"{estimate:{form}}"
+    detail = "" if isnan(low) else f"[{written(low, form)}, {written(high, form)}]"
+    text = "–" if isnan(estimate) else written(estimate, form)
     return Cell(text, values, detail, interval=interval if bar else None)
 
 

@@ -15,6 +15,7 @@ function wanted(marks) {
 }
 
 function applyFilters() {
+  document.documentElement.classList.toggle("filtered", filters.some((filter) => filter.value !== ""));
   for (const node of document.querySelectorAll("[data-world], tr[data-agent], [data-agents]")) {
     const agents = node.dataset.agents ? JSON.parse(node.dataset.agents) : null;
     const chosen = filters.find((filter) => filter.dataset.filter === "agent")?.value;
@@ -82,6 +83,9 @@ const SCORES = {
   bottom_visits: "visits to ⊥ a test episode",
 };
 
+const HINT = matchMedia("(pointer: coarse)").matches
+  ? "tap to read values" : "drag to zoom; point, or use the arrow keys, to read values";
+
 /** Exponential moving average, 0.9 old and 0.1 new. */
 function smoothed(values) {
   const result = Float64Array.from(values);
@@ -124,7 +128,7 @@ class Setting {
       this.charts[score] = new Chart(root, {
         title: `${this.data.title}: ${SCORES[score]}`, xLabel: "training steps", xName: "step",
         yLabel: SCORES[score], height: score === "episode_return" ? 360 : 240,
-        hint: score === "episode_return" ? "drag to zoom; point, or use the arrow keys, to read values" : "",
+        hint: score === "episode_return" ? HINT : "",
       });
     }
     if (!this.packed.some((packed) => packed.smoothed)) this.option("smooth").closest("label").remove();
@@ -171,11 +175,13 @@ class Setting {
   curves(score) {
     const result = [];
     this.data.curves.forEach((curve, i) => {
-      if (!this.agents.has(curve.label) || !wanted({ agent: curve.label })) return;
+      if (!this.isShown(curve)) return;
       const { x, raw, smooth } = this.loaded[score][i];
       const of = (this.on("smooth") && smooth) || raw;
+      // No mean of visits is negative.
+      const least = score === "episode_return" ? -Infinity : 0;
       const band = (y, half) => this.on("intervals") && Number.isFinite(half[0])
-        ? { low: y.map((v, j) => v - half[j]), high: y.map((v, j) => v + half[j]) } : {};
+        ? { low: y.map((v, j) => Math.max(least, v - half[j])), high: y.map((v, j) => v + half[j]) } : {};
       const faint = this.on("seeds") && of.seeds ? seeds(of.seeds, this.packed[i]) : [];
       const common = { colour: curve.colour, dash: curve.dash, x };
       const isReturn = score === "episode_return";
@@ -202,10 +208,15 @@ class Setting {
     this.section.querySelector(".thinned").textContent = text;
   }
 
-  /** The numbers that the chart of returns shows, of all tests. */
+  isShown(curve) {
+    return this.agents.has(curve.label) && wanted({ agent: curve.label });
+  }
+
+  /** The returns of the agents that are shown, of all tests, as they are stored. */
   csv() {
     const columns = ["step"], parts = [];
     this.data.curves.forEach((curve, i) => {
+      if (!this.isShown(curve)) return;
       const { raw } = this.loaded.episode_return[i];
       columns.push(...["mean", "mean_half_width", "iqm", "iqm_half_width"].map((c) => `${curve.label}: ${c}`));
       parts.push([raw.mean, raw.half, raw.iqm, raw.iqmHalf]);
