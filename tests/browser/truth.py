@@ -76,7 +76,7 @@ class Runs:
                 return f"{values[0]} of 5"
             if "steps" in name:
                 return "never" if values[0] is None else f"{values[0]:,.0f}"
-            estimate, *interval = (f"{value:.4g}" for value in values)
+            estimate, *interval = (f"{value:.4g}".replace("-", "−") for value in values)
             return f"{estimate}\n[{', '.join(interval)}]" if interval else estimate
 
         numbers = [written(name, values) for name, values in self.columns().items()]

@@ -366,6 +366,7 @@ def _on_record(
     asked: Asked, out: Path, options: Mapping[str, object]
 ) -> Iterator[Callable[[Progress], None]]:
     """Show progress; however the work ends, put on record how far it came and how long it took."""
+    from monmdp.experiment.provenance import commit
     from monmdp.experiment.seeds import cores
     from monmdp.experiment.sessions import log_session
 
@@ -389,6 +390,7 @@ def _on_record(
                 "cpu_seconds_of_process": latest.cpu_seconds,
                 **options,
                 "jobs": options["jobs"] or cores(),
+                "commit": commit(),
             }
             with suppress(MonMDPError):  # a full disk has its own word
                 log_session(asked.folder(out), session)

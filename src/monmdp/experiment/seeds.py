@@ -95,7 +95,7 @@ def train_seeds(
     left = [seed for seed in dict.fromkeys(seeds) if seed not in runs]
     if folder is not None and not (folder / PROBLEM).exists():
         task.monmdp.save(folder / PROBLEM)
-    begin, before = time.perf_counter(), len(runs)
+    begin, before = time.perf_counter(), set(runs)
     try:
         with closing(_finished(task, left, jobs, progress)) as finished:
             for run in finished:
@@ -103,17 +103,18 @@ def train_seeds(
                     run.save(run_file(folder, run.seed))
                 runs[run.seed] = run
     finally:  # however the work ends, what was done is on record
-        if folder is not None and len(runs) > before:
+        done = sorted(set(runs) - before)
+        if folder is not None and done:
             with suppress(MonMDPError):  # a full disk has its own word
-                _record(folder, len(runs) - before, time.perf_counter() - begin, jobs)
+                _record(folder, done, time.perf_counter() - begin, jobs)
     return [runs[seed] for seed in seeds]
 
 
-def _record(folder: Path, n_runs: int, seconds: float, jobs: int) -> None:
+def _record(folder: Path, seeds: Sequence[int], seconds: float, jobs: int) -> None:
     """Put on record what this call has done, with what and where."""
     ended = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    session = {"ended": ended, "runs": n_runs, "wall_seconds": seconds, "jobs": jobs}
-    log_session(folder, session | provenance())
+    session = {"ended": ended, "runs": len(seeds), "seeds": list(seeds)}
+    log_session(folder, session | {"wall_seconds": seconds, "jobs": jobs} | provenance())
 
 
 def _for_seed(task: Task, seed: int) -> Task:

@@ -6,6 +6,8 @@ learnt in it are shown together, whichever figures they are in.
 
 from __future__ import annotations
 
+import base64
+import io
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -29,8 +31,8 @@ from monmdp.report.tables import (
 )
 from monmdp.report.thumbnails import Thumbnail, thumbnail
 from monmdp.results.claims import Claim
-from monmdp.results.evidence import Aggregate
-from monmdp.results.figures import AXES, label, panel_data
+from monmdp.results.evidence import Aggregate, Evidence
+from monmdp.results.figures import AXES, draw, label, panel_data
 from monmdp.results.tables import THRESHOLDS, SuiteTable
 from monmdp.suites import Curve, Figure, Panel
 
@@ -49,6 +51,8 @@ class FigureView:
     grids: Sequence[tuple[str, Sequence[Sequence[Thumbnail]]]]
     """title, rows"""
     legend: Mapping[str, Style]
+    image: str = ""
+    """a figure that draws worlds and no runs, as a data URI"""
 
 
 @dataclass(frozen=True)
@@ -118,6 +122,8 @@ class ExplorerView:
     id: str
     title: str
     path: str
+    marks: Mapping[str, Value]
+    """world, monitor, rho"""
 
 
 @dataclass(frozen=True)
@@ -172,7 +178,14 @@ def _filters(chapters: Iterable[ChapterView]) -> dict[str, list[Value]]:
 def _explorer(inside: Inside, i: int, data: dict[str, Any]) -> ExplorerView:
     name = f"explorer-{i}"
     data["explorers"][name] = explorer(inside.run, inside.problem)
-    return ExplorerView(name, data["explorers"][name]["title"], str(inside.path))
+    settings = inside.run.settings
+    given = settings["problem_parameters"]
+    marks = {
+        "world": settings["world"],
+        "monitor": settings["monitor"],
+        "rho": float(given.get("monitor.rho", 1.0)),
+    }
+    return ExplorerView(name, data["explorers"][name]["title"], str(inside.path), marks)
 
 
 class _Chapter:
@@ -240,7 +253,7 @@ class _Chapter:
             remarks=chapter.remarks,
             claims=claims,
             checks=self._keep(claims_table(f"{name}-claims", chapter.claims)),
-            figures=[self._figure(figure) for figure in self.evidence.figures if figure.grids],
+            figures=[self._figure(figure) for figure in self.evidence.figures],
             agents=tables,
             problems=self._keep(self._problems()),
             settings=[self._setting(section) for section in self.shown],
@@ -262,14 +275,15 @@ class _Chapter:
             (grid.title or "", [[self._thumbnail(panel, figure) for panel in r] for r in grid.rows])
             for grid in figure.grids
         ]
-        if all(len(rows) == 1 and len(rows[0]) == 1 for _, rows in grids):
+        if grids and all(len(rows) == 1 and len(rows[0]) == 1 for _, rows in grids):
             # Blocks of one panel stand side by side, with their titles in place of the problem's.
             panels = [replace(rows[0][0], title=title or rows[0][0].title) for title, rows in grids]
             grids = [("", [panels])]
         legend = {label(curve): self.styles[label(curve)] for curve in figure.curves()}
         name = "" if figure.name == TRAINED else figure.name
         score = scores.pop() if len(scores) == 1 else ""
-        return FigureView(name, figure.title, score, grids, legend)
+        image = _image(figure, self.evidence) if figure.maps or figure.graphs else ""
+        return FigureView(name, figure.title, score, grids, legend, image)
 
     def _thumbnail(self, panel: Panel, figure: Figure) -> Thumbnail:
         several = len({one.score for one in figure.panels()}) > 1
@@ -291,7 +305,13 @@ class _Chapter:
                     key = (link or self._title(panel), label(curve))
                     if key not in rows:
                         rows[key] = self._row(panel, curve, link or "")
-        return Table(f"{self.name}-problems", "Every setting", PROBLEMS, tuple(rows.values()))
+        return Table(
+            f"{self.name}-problems",
+            "Every setting",
+            PROBLEMS,
+            tuple(rows.values()),
+            about=self.chapter.title,
+        )
 
     def _row(self, panel: Panel, curve: Curve, link: str) -> Any:
         marks = _marks(panel) | {"agent": label(curve)}
@@ -336,6 +356,7 @@ class _Chapter:
             "",
             PROBLEMS[1:],
             tuple(replace(row, cells=row.cells[1:]) for row in rows),
+            about=self._title(panel),
         )
         return SettingView(
             id=section,
@@ -377,6 +398,13 @@ class _Chapter:
             ],
         }
         return name
+
+
+def _image(figure: Figure, evidence: Evidence) -> str:
+    """A figure as a picture that can stand in the page."""
+    content = io.BytesIO()
+    draw(figure, evidence).savefig(content, format="png", dpi=110)
+    return f"data:image/png;base64,{base64.b64encode(content.getvalue()).decode()}"
 
 
 def _marks(panel: Panel) -> dict[str, Value]:

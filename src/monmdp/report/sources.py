@@ -8,9 +8,10 @@ or of an unknown problem: it becomes a remark.
 
 from __future__ import annotations
 
+import json
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from monmdp.experiment.sessions import SESSIONS, read_sessions
 from monmdp.model import MonMDP
 from monmdp.planning import solve
 from monmdp.report.curves import PackedCurves, packed_curves
-from monmdp.results.claims import Claim, check_claims
+from monmdp.results.claims import FEWEST, Claim, check_claims
 from monmdp.results.evidence import Aggregate, Evidence, aggregate, gather
 from monmdp.results.request import Asked, kept
 from monmdp.results.sealed import DamagedError
@@ -134,6 +135,7 @@ def _chapter(asked: Asked, folder: Path) -> Chapter:
     stale = sum(of.stale for of in evidence.aggregates.values())
     if stale:
         remarks.append(f"{stale:,} runs were made by another version of the code")
+    remarks += _few_seeds(evidence)
     return Chapter(
         title="the whole paper" if asked.name == "all" else asked.name,
         folder=folder,
@@ -145,6 +147,15 @@ def _chapter(asked: Asked, folder: Path) -> Chapter:
         sessions=read_sessions(asked.folder(folder) / SESSIONS),
         remarks=remarks,
     )
+
+
+def _few_seeds(evidence: Evidence) -> list[str]:
+    """A word of warning where intervals cannot be trusted."""
+    fewest = min((len(of.seeds) for of in evidence.aggregates.values()), default=FEWEST)
+    if fewest >= FEWEST:
+        return []
+    noun = "seed" if fewest == 1 else "seeds"
+    return [f"some settings have only {fewest} {noun}: intervals from so few decide nothing"]
 
 
 def _of_idle(folder: Path, paths: Sequence[Path]) -> Chapter:
@@ -171,40 +182,88 @@ def _is_trained(folder: Path) -> bool:
 
 
 def _collect_trained(folder: Path, found: Sources) -> None:
-    groups, remarks, sessions = [], [], []
+    groups: dict[str, _Group] = {}
+    remarks: list[str] = []
+    sessions: list[Mapping[str, Any]] = []
+    asked = 0
     for note in sorted(folder.rglob("settings.json")):
         place = note.parent
         if not _is_trained(place):
             continue
-        runs: list[Run] = []
-        for path in sorted(place.glob("seed-*.npz")):
-            try:
-                runs.append(Run.load(path))
-            except (MonMDPError, KeyError, TypeError) as error:
-                remarks.append(f"damaged, and left out: {error}")
-                continue
+        paths = sorted(place.glob("seed-*.npz"))
+        runs = _loaded(paths, remarks)
+        recorded = read_sessions(place / SESSIONS)
+        sessions += recorded
+        gone = _seeds_done(recorded) - {_seed_of(path) for path in paths}
+        if gone:
+            which = ", ".join(str(seed) for seed in sorted(gone))
+            remarks.append(f"{place}: runs that were done are missing, seeds {which}")
+        asked += len(paths) + len(gone)
         if not runs:
             continue
-        sessions += read_sessions(place / SESSIONS)
         problem = _kept_problem(place, runs[0].settings, remarks)
         name = place.name if place == folder else str(place.relative_to(folder))
+        shards = [Shard(run.settings, run.seed, {}, run.step, run.curve) for run in runs]
         if len(runs[0].step) < 2:
             remarks.append(f"{place}: a single test is no learning curve")
         else:
-            shards = [Shard(run.settings, run.seed, {}, run.step, run.curve) for run in runs]
-            groups.append(_Group(name, runs[0].settings, shards, problem, str(place)))
-        for run in runs:
-            if len(run.snapshot_steps) and run.snapshots:
-                path = place / f"seed-{run.seed:04d}.npz"
-                if problem is None:
-                    remarks.append(f"{path}: its snapshots cannot be shown, the problem is unknown")
-                else:
-                    found.insides.append(Inside(path, run, problem))
+            group = _Group(name, runs[0].settings, shards, problem, str(place))
+            same = groups.setdefault(_what_decides(group.settings), group)
+            if same is not group:
+                remarks.append(f"{place}: the same as {same.place}, seeds in both are shown once")
+                asked -= same.take(group)
+        found.insides += _with_snapshots(place, runs, problem, remarks)
     if groups:
-        title = "runs of monmdp train"
-        found.chapters.append(_of_groups(title, folder, groups, remarks, sessions))
+        title = "runs of monmdp train and compare"
+        chapter = _of_groups(title, folder, list(groups.values()), remarks, sessions)
+        found.chapters.append(replace(chapter, asked=asked))
     else:
         found.remarks += remarks
+
+
+def _loaded(paths: Sequence[Path], remarks: list[str]) -> list[Run]:
+    """The runs of a folder that can be read and belong together."""
+    runs: list[Run] = []
+    for path in paths:
+        try:
+            run = Run.load(path)
+            if runs and run.settings != runs[0].settings:
+                raise MonMDPError(f"{path}: a run with other settings than those beside it")
+            runs.append(run)
+        except (MonMDPError, KeyError, TypeError) as error:
+            text = str(error) if str(path) in str(error) else f"{path}: no run of this version"
+            remarks.append(f"damaged, and left out: {text}")
+    return runs
+
+
+def _seed_of(path: Path) -> int:
+    number = path.stem.removeprefix("seed-")
+    return int(number) if number.isdigit() else -1
+
+
+def _seeds_done(sessions: Iterable[Mapping[str, Any]]) -> set[int]:
+    """The seeds that sessions say they have done."""
+    return {seed for one in sessions for seed in one.get("seeds", ()) if isinstance(seed, int)}
+
+
+def _what_decides(settings: Mapping[str, Any]) -> str:
+    """What makes two runs with the same seed the same, snapshots or not."""
+    apart = ("snapshots", "snapshot_seed", "problem_parameters")
+    return json.dumps({k: v for k, v in settings.items() if k not in apart}, sort_keys=True)
+
+
+def _with_snapshots(
+    place: Path, runs: Iterable[Run], problem: MonMDP | None, remarks: list[str]
+) -> Iterator[Inside]:
+    """The runs that can be looked into."""
+    for run in runs:
+        path = place / f"seed-{run.seed:04d}.npz"
+        if not len(run.snapshot_steps) or not run.snapshots:
+            continue
+        if problem is None:
+            remarks.append(f"{path}: its snapshots cannot be shown, the problem is unknown")
+        else:
+            yield Inside(path, run, problem)
 
 
 def _kept_problem(folder: Path, settings: Mapping[str, Any], remarks: list[str]) -> MonMDP | None:
@@ -241,9 +300,17 @@ class _Group:
 
     name: str
     settings: Mapping[str, Any]
-    shards: Sequence[Shard]
+    shards: list[Shard]
     problem: MonMDP | None
     place: str
+
+    def take(self, other: _Group) -> int:
+        """Take the runs of another group whose seeds are new; return how many were there twice."""
+        mine = {shard.seed for shard in self.shards}
+        new = [shard for shard in other.shards if shard.seed not in mine]
+        self.shards.extend(new)
+        self.shards.sort(key=lambda shard: shard.seed)
+        return len(other.shards) - len(new)
 
 
 def _of_groups(
@@ -267,6 +334,7 @@ def _of_groups(
     figure = Figure(TRAINED, "", "", (Grid(None, (_panels(groups),)),))
     evidence = Evidence((figure,), aggregates, provenance())
     table = suite_table(figure, evidence)
+    remarks += _few_seeds(evidence)
     return Chapter(
         title=title,
         folder=folder,

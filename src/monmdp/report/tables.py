@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from math import isnan
 from typing import Any
 
+from monmdp.experiment.seeds import file_name
 from monmdp.report.packing import finite
 from monmdp.results.claims import Claim
 from monmdp.results.evidence import Aggregate
@@ -60,10 +61,13 @@ class Table:
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]
     notes: tuple[str, ...] = ()
+    about: str = ""
+    """what it is of, where its title does not say it"""
 
     def to_dict(self) -> dict[str, Any]:
         """Return what the CSV file is made from."""
         return {
+            "file": f"{file_name(' '.join([self.about, self.title]).strip())}.csv",
             "columns": [name for column in self.columns for name in column.names],
             "rows": [[value for cell in row.cells for value in cell.values] for row in self.rows],
         }
@@ -71,6 +75,8 @@ class Table:
 
 def written(value: float, form: str = "") -> str:
     """Return a number as a reader wants it: four digits, or commas, and a true minus sign."""
+    if abs(value) < 1e-12:  # chances multiplied over an episode: nothing
+        value = 0.0
     if not form:
         form = ",.0f" if abs(value) >= 1000 else ".4g"
     return f"{value:{form}}".replace("-", "−")
@@ -164,7 +170,7 @@ def agents_table(name: str, title: str, table: SuiteTable) -> Table:
                     interval_cell(row.improvement, ".2f", bar=True),
                     Cell(f"{row.optimal:,} of {row.runs:,}", (row.optimal, row.runs)),
                     number_cell(row.median_steps, ",.0f", "never"),
-                    number_cell(row.mean_steps, ",.0f"),
+                    _mean_steps(row.mean_steps, table.budget),
                 ),
                 {"agent": row.agent},
             )
@@ -176,6 +182,12 @@ def agents_table(name: str, title: str, table: SuiteTable) -> Table:
     if table.not_in_all:
         notes.append(f"Not on all problems, hence not here: {', '.join(table.not_in_all)}.")
     return Table(name, f"{title}agents over {problems}", AGENTS, tuple(rows), tuple(notes))
+
+
+def _mean_steps(steps: float, budget: int) -> Cell:
+    """Return a cell that says where all runs fill the budget: they may take any number of steps."""
+    cell = number_cell(steps, ",.0f")
+    return Cell(f"≥ {cell.text}", cell.values) if steps >= budget else cell
 
 
 # ---- every problem --------------------------------------------------------------------------
@@ -221,8 +233,14 @@ def problem_row(
             else Cell("–", (None,)),
             number_cell(median, ",.0f", never),
             number_cell(to_v, ",.0f", never),
-            interval_cell(mean_interval(of.end["goal_visits"])),
-            interval_cell(mean_interval(of.end["bottom_visits"])),
+            interval_cell(_visits(of, "goal_visits")),
+            interval_cell(_visits(of, "bottom_visits")),
         ),
         marks,
     )
+
+
+def _visits(of: Aggregate, score: str) -> Interval:
+    """Mean visits at the end; no mean of visits is negative."""
+    mean, low, high = mean_interval(of.end[score])
+    return Interval(mean, low if isnan(low) else max(low, 0.0), high)

@@ -98,6 +98,8 @@ def kept(results: Path) -> tuple[list[Asked], list[str]]:
     for path in sorted((results / "reports").glob(f"*/{FILE}")):
         try:
             content = json.loads(path.read_text(encoding="utf-8"))
+            if not isinstance(content, dict) or "format" not in content:
+                raise MonMDPError("damaged, or no request")
             if content["format"] != FORMAT:
                 raise MonMDPError(f"written by another version ({content['format']!r})")
             suites = tuple(parse(suite, str(path)) for suite in content["suites"])

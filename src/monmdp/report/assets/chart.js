@@ -23,7 +23,9 @@ class Chart {
     this.readout = element("div", { class: "readout", "aria-live": "polite", "data-test": "readout" });
     this.reset = element("button", { type: "button", class: "small", "data-test": "zoom-out" }, "whole view");
     this.reset.addEventListener("click", () => this.zoom(null));
-    root.append(this.svg, element("div", { class: "under" }, this.readout, this.reset));
+    this.all = element("button", { type: "button", class: "small", "data-test": "zoom-all" });
+    this.all.addEventListener("click", () => this.zoom(this.whole()));
+    root.append(this.svg, element("div", { class: "under" }, this.readout, this.all, this.reset));
     this.listen();
     new ResizeObserver(() => this.draw()).observe(root);
   }
@@ -71,7 +73,25 @@ class Chart {
       (this.pointer = shape("g", { class: "pointer" })),
     );
     this.reset.hidden = this.zoomed === null;
+    this.tellOfHidden();
     this.point();
+  }
+
+  /** Say so if curves begin below the picture, and offer to show all of them. */
+  tellOfHidden() {
+    const [, , low] = this.home;
+    const below = this.curves.flatMap(({ y }) => [...y].filter((value) => value < low));
+    this.all.hidden = this.zoomed !== null || !below.length;
+    this.all.textContent = `${short(below.length)} points lie below, down to ${short(below.reduce((a, b) => Math.min(a, b), 0))}: show all`;
+  }
+
+  /** A view of everything. */
+  whole() {
+    const values = this.curves.flatMap(({ y, low, high }) => [...y, ...(low ?? []), ...(high ?? [])]);
+    const there = [...values, ...this.levels.map(({ y }) => y)].filter(Number.isFinite);
+    const least = there.reduce((a, b) => Math.min(a, b)), most = there.reduce((a, b) => Math.max(a, b));
+    const margin = 0.05 * (most - least || 1);
+    return [this.home[0], this.home[1], least - margin, most + margin];
   }
 
   axes() {

@@ -34,6 +34,9 @@ function applyFilters() {
   for (const row of document.querySelectorAll(".row")) {
     row.hidden = ![...row.children].some((panel) => !panel.hidden);
   }
+  for (const chapter of document.querySelectorAll(".chapter:has(.setting)")) {
+    chapter.querySelector(".nothing").hidden = chapter.querySelector(".setting:not([hidden])") !== null;
+  }
   const sections = [...document.querySelectorAll("details.setting")];
   const shown = sections.filter((section) => !section.hidden).length;
   const status = document.getElementById("shown");
@@ -68,10 +71,10 @@ function download(name, text) {
 
 for (const button of document.querySelectorAll("button[data-csv]")) {
   button.addEventListener("click", () => {
-    const name = button.dataset.csv, { columns, rows } = DATA.tables[name];
+    const name = button.dataset.csv, { file, columns, rows } = DATA.tables[name];
     const table = document.querySelector(`table[data-table="${CSS.escape(name)}"]`);
     const shown = rows.filter((_, i) => !table?.tBodies[0].rows[i].hidden);
-    download(`${name}.csv`, csv(columns, shown));
+    download(file, csv(columns, shown));
   });
 }
 
@@ -167,7 +170,9 @@ class Setting {
       const curves = this.curves(score);
       const levels = score === "episode_return" && this.on("minimax") && this.data.minimax !== null
         ? [{ label: "minimax-optimal", y: this.data.minimax }] : [];
-      chart.show(curves, levels, home(curves, levels, this.data.steps));
+      const view = home(curves, levels, this.data.steps);
+      if (score !== "episode_return") view[2] = Math.min(0, ...curves.map((curve) => Math.min(...curve.y)));
+      chart.show(curves, levels, view);
     }
     this.note();
   }
@@ -273,7 +278,7 @@ async function mountSetting(section) {
   mounted.set(section, setting);
   await setting.mount();
   section.querySelector("button[data-curves]").addEventListener("click", () => {
-    download(`${section.id}-curves.csv`, setting.csv());
+    download(DATA.tables[`${section.id}-table`].file.replace(/\.csv$/, "-curves.csv"), setting.csv());
   });
   section.dataset.ready = "yes";
 }
