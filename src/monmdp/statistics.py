@@ -173,9 +173,9 @@ def welch(ours: ArrayLike, theirs: ArrayLike) -> Interval:
 def iqm_curve(curves: ArrayLike) -> tuple[FloatArray, FloatArray]:
     """Interquartile mean over the seeds of curves[seed, checkpoint], and half of its interval.
 
-    The interval is Tukey's and McLaughlin's: t · s_w / (√n/2), s_w being the standard deviation of
-    the winsorised values, with as many degrees of freedom as there are values in the mean less one.
-    NaN where fewer than two values are left.
+    The interval is Yuen's for a trimmed mean: of n values h are left, s_w is the standard deviation
+    after those cut off were pulled in to the nearest of them (winsorised), and half the width is
+    t · s_w √((n-1) / (h(h-1))) with h - 1 degrees of freedom. NaN where fewer than two are left.
     """
     from scipy.stats import t
 
@@ -183,13 +183,12 @@ def iqm_curve(curves: ArrayLike) -> tuple[FloatArray, FloatArray]:
     n = len(values)
     cut = n // 4
     kept = values[cut : n - cut]
-    mean = kept.mean(axis=0)
-    if len(kept) < 2:
+    h, mean = len(kept), kept.mean(axis=0)
+    if h < 2:
         return mean, np.full(mean.shape, np.nan)
-    winsorised = np.clip(values, kept[0], kept[-1])
-    quantile = float(t.ppf(BOUNDS[1], len(kept) - 1))
-    error: FloatArray = winsorised.std(axis=0, ddof=1) / (np.sqrt(n) / 2)
-    return mean, quantile * error
+    deviation = np.clip(values, kept[0], kept[-1]).std(axis=0, ddof=1)
+    half: FloatArray = t.ppf(BOUNDS[1], h - 1) * deviation * np.sqrt((n - 1) / (h * (h - 1)))
+    return mean, half
 
 
 def iqm(scores: ArrayLike) -> float:

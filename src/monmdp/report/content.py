@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from monmdp.drawing.palette import Style, styles
+from monmdp.errors import MonMDPError
 from monmdp.experiment.provenance import provenance
 from monmdp.report.inside import explorer
 from monmdp.report.packing import finite, pack
@@ -23,6 +24,7 @@ from monmdp.report.sources import TRAINED, Chapter, Inside, Sources
 from monmdp.report.tables import (
     PROBLEMS,
     TONES,
+    Row,
     Table,
     Value,
     agents_table,
@@ -150,12 +152,17 @@ def content(sources: Sources, folders: Sequence[Path]) -> Content:
     chapters = [
         _Chapter(chapter, f"c{i}", data).view() for i, chapter in enumerate(sources.chapters)
     ]
-    explorers = [_explorer(inside, i, data) for i, inside in enumerate(sources.insides)]
+    explorers, remarks = [], list(sources.remarks)
+    for i, inside in enumerate(sources.insides):
+        try:
+            explorers.append(_explorer(inside, i, data))
+        except MonMDPError as error:
+            remarks.append(f"{inside.path} cannot be looked into: {error}")
     return Content(
         title=" + ".join(folder.resolve().name for folder in folders),
         made=provenance(),
         when=time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
-        remarks=sources.remarks,
+        remarks=remarks,
         chapters=chapters,
         explorers=explorers,
         filters=_filters(chapters),
@@ -188,49 +195,105 @@ def _explorer(inside: Inside, i: int, data: dict[str, Any]) -> ExplorerView:
     return ExplorerView(name, data["explorers"][name]["title"], str(inside.path), marks)
 
 
+@dataclass(frozen=True)
+class _Shown:
+    """A curve in the section of its setting."""
+
+    panel: Panel
+    curve: Curve
+    figures: list[str]
+
+
 class _Chapter:
     """A chapter that is being put together; `data` collects what the script reads."""
 
     def __init__(self, chapter: Chapter, name: str, data: dict[str, Any]) -> None:
         self.chapter, self.name, self.data = chapter, name, data
         self.evidence = chapter.evidence
-        self.settings: dict[tuple[Any, ...], str] = {}
+        self.sections: dict[tuple[Any, ...], str] = {}
         """what decides a setting -> id of its section"""
-        self.shown: dict[str, dict[str, tuple[Panel, Curve, list[str]]]] = {}
-        """setting -> label -> panel, curve, figures"""
-        names = [
-            (label(curve), curve.agent)
-            for figure in self.evidence.figures
-            for curve in figure.curves()
-        ]
+        self.shown: dict[str, dict[str, _Shown]] = {}
+        """section -> configuration -> where it was met"""
+        curves = []
         for figure in self.evidence.figures:
             for panel in figure.panels():
-                self._place(figure, panel)
-        for curves in self.shown.values():
-            names += [(name, curve.agent) for name, (_, curve, _) in curves.items()]
-        self.styles = styles(names)
+                for curve in panel.curves:
+                    self._place(figure, panel, curve)
+                    curves.append((label(curve), curve.agent))
+        self.styles = styles(curves)
+        self.names = {section: self._names(shown) for section, shown in self.shown.items()}
+        self.titles = self._titles()
 
-    def _place(self, figure: Figure, panel: Panel) -> None:
-        """Give the curves of a panel their place in a setting's section."""
-        section = self.setting_of(panel)
+    def _place(self, figure: Figure, panel: Panel, curve: Curve) -> None:
+        """Give a curve its place in a setting's section."""
+        section = self.section_of(curve)
         if section is None:
             return
-        curves = self.shown.setdefault(section, {})
-        for curve in panel.curves:
-            name = label(curve)
-            if name in curves and curves[name][1].configuration != curve.configuration:
-                name = f"{name} ({figure.name})"
-            _, _, figures = curves.setdefault(name, (panel, curve, []))
-            if figure.name not in figures:
-                figures.append(figure.name)
+        met = self.shown.setdefault(section, {}).setdefault(
+            curve.configuration, _Shown(panel, curve, [])
+        )
+        if figure.name not in met.figures:
+            met.figures.append(figure.name)
 
-    def setting_of(self, panel: Panel) -> str | None:
-        """Return the id of the section that shows a panel; None if nothing of it was run."""
-        there = [of for of in map(self.evidence.of, panel.curves) if of is not None]
-        if not there:
+    def section_of(self, curve: Curve) -> str | None:
+        """Return the id of the section that shows a curve; None if it was not run."""
+        of = self.evidence.of(curve)
+        if of is None:
             return None
-        key = tuple(there[0].settings[key] for key in DECIDING)
-        return self.settings.setdefault(key, f"{self.name}-s{len(self.settings)}")
+        key = tuple(of.settings[key] for key in DECIDING)
+        return self.sections.setdefault(key, f"{self.name}-s{len(self.sections)}")
+
+    def link_of(self, panel: Panel) -> str:
+        """Return the id of the section that shows a panel; empty if nothing of it was run."""
+        sections = [self.section_of(curve) for curve in panel.curves]
+        return next((section for section in sections if section is not None), "")
+
+    def _names(self, shown: Mapping[str, _Shown]) -> dict[str, str]:
+        """Configuration -> its name in a section, with what tells it from others of its label."""
+        names: dict[str, str] = {}
+        for key, one in shown.items():
+            base = label(one.curve)
+            alike = [k for k, other in shown.items() if label(other.curve) == base]
+            parameters = {k: self.evidence.aggregates[k].settings["parameters"] for k in alike}
+            own = parameters[key]
+            telling = [
+                f"{name} = {value}"
+                for name, value in own.items()
+                if any(of.get(name) != value for of in parameters.values())
+            ]
+            name = f"{base} ({', '.join(telling)})" if telling else base
+            if name in names.values():
+                name = f"{name} ({', '.join(one.figures)}, {len(names)})"
+            names[key] = name
+        return names
+
+    def _titles(self) -> dict[str, str]:
+        """Section -> its title: the problem, and how it was tested where that tells two apart."""
+        titles = {}
+        for section, shown in self.shown.items():
+            panels = [one.panel for one in shown.values()]
+            found = dict.fromkeys(_title(panel) for panel in panels)
+            # Rows of a suite may also say what the agent was given; the curves say that here.
+            titles[section] = next(iter(found)) if len(found) == 1 else _problem(panels[0])
+        told_apart = {}
+        for section, title in titles.items():
+            alike = [other for other, of in titles.items() if of == title]
+            telling = self._telling(section, alike)
+            told_apart[section] = f"{title}, {telling}" if telling else title
+        return told_apart
+
+    def _telling(self, section: str, alike: Sequence[str]) -> str:
+        """What of the deciding settings tells a section from others of its title."""
+        settings = {
+            other: self.evidence.aggregates[next(iter(self.shown[other]))].settings
+            for other in alike
+        }
+        words = {"steps": "{:,} steps", "every": "a test every {:,} steps", "gamma": "γ = {:g}"}
+        return ", ".join(
+            words.get(key, "{}").format(settings[section][key])
+            for key in ("evaluation", "steps", "every", "gamma")
+            if len({str(of[key]) for of in settings.values()}) > 1
+        )
 
     def view(self) -> ChapterView:
         """Return the chapter."""
@@ -266,9 +329,6 @@ class _Chapter:
         self.data["tables"][table.name] = table.to_dict()
         return table
 
-    def _title(self, panel: Panel) -> str:
-        return f"{panel.row} / {panel.column}"
-
     def _figure(self, figure: Figure) -> FigureView:
         scores = {AXES[panel.score] for panel in figure.panels()}
         grids = [
@@ -287,24 +347,26 @@ class _Chapter:
 
     def _thumbnail(self, panel: Panel, figure: Figure) -> Thumbnail:
         several = len({one.score for one in figure.panels()}) > 1
-        title = self._title(panel) + (f": {AXES[panel.score]}" if several else "")
+        link = self.link_of(panel)
+        alike = [of for of in figure.panels() if _title(of) == _title(panel)]
+        title = self.titles[link] if link and len(alike) > 1 and not several else _title(panel)
         return thumbnail(
-            panel_data(panel, self.evidence, title),
+            panel_data(panel, self.evidence, title + (f": {AXES[panel.score]}" if several else "")),
             self.styles,
-            link=self.setting_of(panel) or "",
+            link=link,
             marks=_marks(panel),
         )
 
     def _problems(self) -> Table:
         """Return the table of every problem and agent; figures may share them."""
-        rows: dict[tuple[str, str], Any] = {}
+        rows: dict[tuple[str, str], Row] = {}
         for figure in self.evidence.figures:
             for panel in figure.panels():
-                link = self.setting_of(panel)
                 for curve in panel.curves:
-                    key = (link or self._title(panel), label(curve))
+                    section = self.section_of(curve)
+                    key = (section or _title(panel), curve.configuration)
                     if key not in rows:
-                        rows[key] = self._row(panel, curve, link or "")
+                        rows[key] = self._row(panel, curve)
         return Table(
             f"{self.name}-problems",
             "Every setting",
@@ -313,60 +375,61 @@ class _Chapter:
             about=self.chapter.title,
         )
 
-    def _row(self, panel: Panel, curve: Curve, link: str) -> Any:
+    def _row(self, panel: Panel, curve: Curve) -> Row:
+        section = self.section_of(curve) or ""
+        title, name = _title(panel), label(curve)
+        if section:
+            title, name = self.titles[section], self.names[section][curve.configuration]
         marks = _marks(panel) | {"agent": label(curve)}
         of = self.evidence.of(curve)
-        return problem_row(self._title(panel), marks, link, of, len(curve.seeds))
+        return problem_row(title, name, marks, section, of, len(curve.seeds))
 
     def _setting(self, section: str) -> SettingView:
-        shown = self.shown[section]
-        panel = next(iter(shown.values()))[0]
-        there = {
-            name: (curve, of)
-            for name, (_, curve, _) in shown.items()
-            if (of := self.evidence.of(curve)) is not None
-        }
-        any_of = next(iter(there.values()))[1]
+        shown, names, title = self.shown[section], self.names[section], self.titles[section]
+        first = next(iter(shown.values()))
+        any_of = self.evidence.aggregates[first.curve.configuration]
         minimax = finite(any_of.minimax)
+        distinct = all(name == label(shown[key].curve) for key, name in names.items())
+        own = styles((names[key], one.curve.agent) for key, one in shown.items())
         curves = []
-        for name, (curve, of) in there.items():
-            self.data["curves"].setdefault(
-                f"{self.name}/{of.configuration}", self.chapter.curves[of.configuration]
-            )
-            style = self.styles[name]
+        for key, one in shown.items():
+            place = f"{self.name}/{key}"
+            self.data["curves"][place] = self.chapter.curves[key]
+            style = (self.styles if distinct else own)[names[key]]
             curves.append(
                 {
-                    "label": name,
+                    "label": names[key],
+                    "agent": label(one.curve),
                     "colour": style.colour,
                     "dash": style.dasharray,
-                    "curves": f"{self.name}/{of.configuration}",
-                    "asked": len(curve.seeds),
+                    "curves": place,
+                    "asked": len(one.curve.seeds),
                 }
             )
         self.data["settings"][section] = {
-            "title": self._title(panel),
+            "title": title,
             "minimax": minimax,
             "steps": any_of.settings["steps"],
             "curves": curves,
         }
-        figures = dict.fromkeys(f for _, _, names in shown.values() for f in names if f != TRAINED)
-        rows = [self._row(panel, curve, "") for _, curve, _ in shown.values()]
+        figures = dict.fromkeys(name for one in shown.values() for name in one.figures)
+        rows = [self._row(one.panel, one.curve) for one in shown.values()]
         of_setting = Table(
             f"{section}-table",
             "",
             PROBLEMS[1:],
             tuple(replace(row, cells=row.cells[1:]) for row in rows),
-            about=self._title(panel),
+            about=title,
         )
         return SettingView(
             id=section,
-            title=self._title(panel),
-            figures=list(figures),
-            marks=_marks(panel),
-            agents=list(shown),
+            title=title,
+            figures=[name for name in figures if name != TRAINED],
+            marks=_marks(first.panel),
+            agents=list(dict.fromkeys(label(one.curve) for one in shown.values())),
             minimax=minimax,
             facts=_facts(any_of),
-            configurations=[(name, of.settings) for name, (_, of) in there.items()],
+            configurations=[(names[key], self.evidence.aggregates[key].settings) for key in shown],
             table=self._keep(of_setting),
         )
 
@@ -398,6 +461,16 @@ class _Chapter:
             ],
         }
         return name
+
+
+def _title(panel: Panel) -> str:
+    return f"{panel.row} / {panel.column}"
+
+
+def _problem(panel: Panel) -> str:
+    """Name a panel's problem by itself."""
+    given = [f"{key.partition('.')[2]}={value}" for key, value in panel.problem.items()]
+    return " ".join([f"{panel.world} / {panel.monitor}", *given])
 
 
 def _image(figure: Figure, evidence: Evidence) -> str:

@@ -18,14 +18,21 @@ from typing import Any
 from monmdp import agents, catalogue
 from monmdp.errors import MonMDPError
 from monmdp.experiment import Run, fingerprint
-from monmdp.experiment.provenance import provenance
+from monmdp.experiment.provenance import kernel_hash, provenance
 from monmdp.experiment.seeds import PROBLEM
 from monmdp.experiment.sessions import SESSIONS, read_sessions
 from monmdp.model import MonMDP
 from monmdp.planning import solve
 from monmdp.report.curves import PackedCurves, packed_curves
+from monmdp.report.inside import config_of
 from monmdp.results.claims import FEWEST, Claim, check_claims
-from monmdp.results.evidence import Aggregate, Evidence, aggregate, gather
+from monmdp.results.evidence import (
+    Aggregate,
+    Evidence,
+    LeftOutWarning,
+    aggregate,
+    gather,
+)
 from monmdp.results.request import Asked, kept
 from monmdp.results.sealed import DamagedError
 from monmdp.results.store import Shard, parts, read_shard, strangers
@@ -86,10 +93,10 @@ def collect(folders: Iterable[Path]) -> Sources:
         if not folder.is_dir():
             what = "is a file; give the folder" if folder.exists() else "no such folder"
             raise MonMDPError(f"{folder}: {what}")
-        before = len(found.chapters)
+        before = len(found.chapters), len(found.remarks)
         _collect_results(folder, found)
         _collect_trained(folder, found)
-        if len(found.chapters) == before and not found.remarks:
+        if (len(found.chapters), len(found.remarks)) == before:
             raise MonMDPError(
                 f"{folder}: there are no results here; monmdp reproduce, run and train write some"
             )
@@ -124,18 +131,19 @@ def _chapter(asked: Asked, folder: Path) -> Chapter:
         curves[of.configuration] = packed_curves(shards, of.smoothed)
 
     with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+        warnings.simplefilter("always", LeftOutWarning)
         evidence = gather(folder, asked.plans, provenance(), watch)
-    remarks = [f"damaged, and left out: {warning.message}" for warning in caught]
+    remarks = [
+        f"damaged, and left out: {warning.message}"
+        for warning in caught
+        if issubclass(warning.category, LeftOutWarning)
+    ]
     tables = [suite_table(figure, evidence) for figure in evidence.figures]
     n, there = len(asked.runs()), sum(len(of.seeds) for of in evidence.aggregates.values())
     missing = n - there - len(remarks)
     if missing:
         remarks.insert(0, f"{missing:,} of {n:,} runs are missing")
-    stale = sum(of.stale for of in evidence.aggregates.values())
-    if stale:
-        remarks.append(f"{stale:,} runs were made by another version of the code")
-    remarks += _few_seeds(evidence)
+    remarks += _warnings(evidence)
     return Chapter(
         title="the whole paper" if asked.name == "all" else asked.name,
         folder=folder,
@@ -149,13 +157,17 @@ def _chapter(asked: Asked, folder: Path) -> Chapter:
     )
 
 
-def _few_seeds(evidence: Evidence) -> list[str]:
-    """A word of warning where intervals cannot be trusted."""
+def _warnings(evidence: Evidence) -> list[str]:
+    """What a reader should know before trusting the numbers."""
+    remarks = []
+    stale = sum(of.stale for of in evidence.aggregates.values())
+    if stale:
+        remarks.append(f"{stale:,} runs were made by another version of the code")
     fewest = min((len(of.seeds) for of in evidence.aggregates.values()), default=FEWEST)
-    if fewest >= FEWEST:
-        return []
-    noun = "seed" if fewest == 1 else "seeds"
-    return [f"some settings have only {fewest} {noun}: intervals from so few decide nothing"]
+    if fewest < FEWEST:
+        noun = "seed" if fewest == 1 else "seeds"
+        remarks.append(f"some settings have {fewest} {noun}: intervals from so few decide nothing")
+    return remarks
 
 
 def _of_idle(folder: Path, paths: Sequence[Path]) -> Chapter:
@@ -167,10 +179,12 @@ def _of_idle(folder: Path, paths: Sequence[Path]) -> Chapter:
             by_configuration.setdefault(path.parent.name, []).append(read_shard(path))
         except (DamagedError, OSError) as error:
             remarks.append(f"damaged, and left out: {error}")
-    groups = [
-        _Group(name, shards[0].settings, shards, _remade(shards[0].settings), name)
-        for name, shards in by_configuration.items()
-    ]
+    groups = []
+    for name, shards in by_configuration.items():
+        settings = shards[0].settings
+        config = config_of(settings)
+        kernel = None if config is None else kernel_hash(config)
+        groups.append(_Group(name, settings, shards, _remade(settings), name, kernel))
     return _of_groups("runs that no report here asks for", folder, groups, remarks, [])
 
 
@@ -303,6 +317,8 @@ class _Group:
     shards: list[Shard]
     problem: MonMDP | None
     place: str
+    kernel: str | None = None
+    """hash of the code that would make them today, where runs tell which made them"""
 
     def take(self, other: _Group) -> int:
         """Take the runs of another group whose seeds are new; return how many were there twice."""
@@ -328,13 +344,13 @@ def _of_groups(
             remarks.append(f"{group.place}: its problem is unknown, and so is the minimax return")
         else:
             minimax = solve(group.problem, group.settings["gamma"]).episode_return
-        of = aggregate(group.name, group.settings, group.shards, minimax)
+        of = aggregate(group.name, group.settings, group.shards, minimax, kernel=group.kernel)
         aggregates[group.name] = of
         curves[group.name] = packed_curves(group.shards, of.smoothed)
     figure = Figure(TRAINED, "", "", (Grid(None, (_panels(groups),)),))
     evidence = Evidence((figure,), aggregates, provenance())
     table = suite_table(figure, evidence)
-    remarks += _few_seeds(evidence)
+    remarks += _warnings(evidence)
     return Chapter(
         title=title,
         folder=folder,

@@ -208,11 +208,16 @@ PROBLEMS = (
 
 
 def problem_row(
-    title: str, marks: Mapping[str, Value], link: str, of: Aggregate | None, asked: int
+    title: str,
+    agent: str,
+    marks: Mapping[str, Value],
+    link: str,
+    of: Aggregate | None,
+    asked: int,
 ) -> Row:
     """Return what an agent came to on one problem; `marks` has world, monitor, rho and agent."""
     where = (title, marks["world"], marks["monitor"], marks["rho"])
-    head = (Cell(title, where, link=link), text_cell(str(marks["agent"])))
+    head = (Cell(title, where, link=link), text_cell(agent))
     if of is None:
         rest = [Cell("", (None,) * len(column.names)) for column in PROBLEMS[3:]]
         return Row((*head, Cell(f"not run, 0 of {asked}", (0, asked)), *rest), marks)

@@ -36,8 +36,9 @@ class Thumbnail:
     dashed: float | None
     """y of the minimax return"""
     low: str
-    """least and largest value on the axis, and the last step"""
+    """least and largest value on the axis, first and last step"""
     high: str
+    first: str
     last: str
     missing: Sequence[str]
     """curves of which there are no runs"""
@@ -51,7 +52,7 @@ def thumbnail(
 ) -> Thumbnail:
     """Draw a panel; what lies outside its range is left to the box to clip."""
     if not panel.curves:
-        return Thumbnail(panel.title, (), None, "", "", "", panel.missing, link, marks)
+        return Thumbnail(panel.title, (), None, "", "", "", "", panel.missing, link, marks)
     low, high = panel.y_range or y_range(panel)
     first, last = panel.x_range or (0.0, max(_budget(curve.step) for curve in panel.curves))
 
@@ -81,6 +82,7 @@ def thumbnail(
         dashed=dashed,
         low=written(low, ".3g"),
         high=written(high, ".3g"),
+        first=f"{first:,.0f}",
         last=f"{last:,.0f}",
         missing=panel.missing,
         link=link,

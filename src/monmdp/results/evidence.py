@@ -40,6 +40,10 @@ AT = 0.05
 """within 5 % counts as being at a value"""
 
 
+class LeftOutWarning(UserWarning):
+    """A run that is there and cannot be read."""
+
+
 @dataclass(frozen=True, eq=False)
 class Aggregate:
     """The runs of one configuration, seeds being the replicates."""
@@ -144,7 +148,7 @@ def gather(
             except FileNotFoundError:
                 continue
             except DamagedError as error:  # as good as missing
-                warnings.warn(str(error), stacklevel=2)
+                warnings.warn(str(error), LeftOutWarning, stacklevel=2)
         if not shards:
             continue
         aggregates[name] = _aggregate(configuration, shards, tuple(scores), smoothing[name])

@@ -252,6 +252,7 @@ class Chart {
     const items = [element("span", {}, `${this.spec.xName} ${short(x)}`)];
     for (const curve of this.curves) {
       const i = curve.x.indexOf(nearest(curve.x, x));
+      if (!Number.isFinite(curve.y[i])) continue;  // only its seeds are drawn
       const spread = curve.low && Number.isFinite(curve.low[i])
         ? ` [${short(curve.low[i])}, ${short(curve.high[i])}]` : "";
       items.push(element("span", {},

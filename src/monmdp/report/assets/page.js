@@ -31,8 +31,8 @@ function applyFilters() {
     const noun = rows.length === 1 ? "row" : "rows";
     if (note) note.textContent = shown === rows.length ? `${shown} ${noun}` : `${shown} of ${rows.length} ${noun}`;
   }
-  for (const row of document.querySelectorAll(".row")) {
-    row.hidden = ![...row.children].some((panel) => !panel.hidden);
+  for (const node of document.querySelectorAll(".row, .figure:has(.row)")) {
+    node.hidden = node.querySelector(".panel:not([hidden])") === null;
   }
   for (const chapter of document.querySelectorAll(".chapter:has(.setting)")) {
     chapter.querySelector(".nothing").hidden = chapter.querySelector(".setting:not([hidden])") !== null;
@@ -209,12 +209,12 @@ class Setting {
 
   note() {
     const thinned = Math.max(...this.packed.map((packed) => packed.episode_return.raw.of_seeds.every));
-    const text = this.on("seeds") && thinned > 1 ? `Curves of single seeds are thinned: every ${thinned}th test is drawn.` : "";
+    const text = this.on("seeds") && thinned > 1 ? `Curves of single seeds are thinned: one test in ${thinned} is drawn, rounded to 1/65,535 of their range.` : "";
     this.section.querySelector(".thinned").textContent = text;
   }
 
   isShown(curve) {
-    return this.agents.has(curve.label) && wanted({ agent: curve.label });
+    return this.agents.has(curve.label) && wanted({ agent: curve.agent });
   }
 
   /** The returns of the agents that are shown, of all tests, as they are stored. */
