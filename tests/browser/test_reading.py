@@ -116,7 +116,7 @@ def test_what_is_switched_on_is_drawn(page, html):
 
     switch(page, section, "seeds")
     assert len(drawn(page, section, "seed")) == 10
-    assert "every 2" in page.one(".thinned", section).text
+    assert "one test in 2 is drawn" in page.one(".thinned", section).text
     switch(page, section, "seeds")
     assert drawn(page, section, "seed") == []
 

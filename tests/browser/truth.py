@@ -57,9 +57,14 @@ class Runs:
             "optimal": (int(optimal.sum()),),
             "steps to 1 %": (median_time(first.astype(float), optimal),),
             "steps-to-v": (int(self.step[late.argmax()]) if late[-1] else None,),
-            "goal visits": mean_interval(end(self.curve["goal_visits"])),
-            "⊥ visits": mean_interval(end(self.curve["bottom_visits"])),
+            "goal visits": self.visits("goal_visits"),
+            "⊥ visits": self.visits("bottom_visits"),
         }
+
+    def visits(self, score):
+        """Mean at the end; no mean of visits is negative."""
+        mean, low, high = mean_interval(end(self.curve[score]))
+        return mean, max(0.0, low), high
 
     def row(self):
         """The row of the table of problems, as the CSV file has it."""
