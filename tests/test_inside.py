@@ -155,7 +155,7 @@ def test_layers_of_the_planners(agent, world, monitor, params):
         layers = config.layers(snapshot, problem)
         n = snapshot["n"].reshape(shape)
         assert set(layers) == {
-            "visits", "seen", "status", "q_opt", "bonus", "policy", "monitor_policy",
+            "visits", "seen", "status", "q_opt", "bonus", "pinned", "policy", "monitor_policy",
             *(("hope", "q_obs") if agent == "monitored-mbie-eb" else ()),
         }  # fmt: skip
         assert all(
@@ -172,6 +172,8 @@ def test_layers_of_the_planners(agent, world, monitor, params):
             assert layers["status"][at] == (1 if seen else 2 if every else 0)
             found_statuses.add(layers["status"][at])
             assert layers["q_opt"][at] == max(q[se, sm, ae])
+            at_start = config.q_opt_init in q[se, sm, ae]
+            assert layers["pinned"][at] == ((2 if every else 1) if at_start else 0)
             bonuses = [
                 bonus_of_models(config, n, snapshot, (se, sm), (ae, am)) for am in range(n_am)
             ]

@@ -37,7 +37,7 @@ class MBIEEB(Planner):
     """MBIE-EB, optimistic about rewards that were never seen, and its hyper-parameters."""
 
     name: ClassVar[str] = "mbie-eb"
-    snapshot_fields: ClassVar[tuple[str, ...]] = ("n", "n_env", "n_mon", "q_opt")
+    snapshot_fields: ClassVar[tuple[str, ...]] = ("n", "n_env", "n_mon", "tried", "q_opt")
     pin_unseen: ClassVar[bool] = True
 
     q_opt_init: float = 50.0
@@ -48,7 +48,9 @@ class MBIEEB(Planner):
     @property
     def takes_unseen_for(self) -> str:
         """What a reward that was tried and never shown counts as, in words."""
-        return f"reason for Q = {self.q_opt_init:g}" if self.pin_unseen else "r_min"
+        if self.pin_unseen:
+            return f"so good that its value is {self.q_opt_init:g}"
+        return "r_min"
 
     def check(self) -> None:
         """Refuse what is out of range."""
@@ -83,7 +85,7 @@ class MBIEEB(Planner):
         found = layers_of_models(
             snapshot, monmdp.shape, self.beta, self.beta_m, self.beta_e, self.growth
         )
-        if self.pin_unseen:
+        if self.pin_unseen:  # what is pinned is not added to
             found["bonus"][found["seen"] == 0] = np.nan
         return found
 

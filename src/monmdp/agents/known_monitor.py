@@ -125,6 +125,9 @@ class KnownMonitor(ObserveOrOptimize):
         with np.errstate(invalid="ignore"):  # 0 · ∞, where a β is 0
             bonus = np.where(n_env > 0, self.beta_e * of_env, 0.0) + self.beta * of_move
         bonus[n == 0] = np.inf  # whatever β is, its value is pinned
+        # A pair tried in the running episode has its first value only at the next planning.
+        tried = np.repeat(np.repeat(n > 0, shape[1], axis=0), shape[3], axis=1)
+        learnt = layers.by_parts(tried & (snapshot["q_opt"] != self.q_opt_init), shape) > 0
         return {
             "visits": layers.everywhere(n, shape),
             "seen": seen,
@@ -132,6 +135,7 @@ class KnownMonitor(ObserveOrOptimize):
             "hope": np.where(seen > 0, 0.0, chance.max(axis=-1)),
             **layers.best(snapshot, ("q_opt", "q_obs"), shape),
             "bonus": layers.largest(layers.everywhere(bonus, shape)[..., None]),
+            "pinned": layers.pinned(learnt, layers.by_parts(tried, shape) > 0),
             **layers.followed(snapshot, shape),
         }
 

@@ -10,6 +10,8 @@ largest value say. What it knows of environment pairs alone is the same for all 
                     shown though tried with every aᵐ here
     hope            how likely it holds that trying once more shows a reward never shown
     q_opt, q_obs, q max over aᵐ of action values
+    pinned          1 some joint action (aᵉ,aᵐ) here has its initial value, since it was untried
+                    when the agent last planned; 2 so, and all were tried by now; else 0
     bonus           max over aᵐ of what is added for exploring; not a number where it is infinite
     reward_model    r̂(sᵉ,aᵉ)
     policy          [sᵉ, sᵐ, aᵉ] chance of aᵉ under the test policy
@@ -24,11 +26,13 @@ from typing import Any
 import numpy as np
 
 from monmdp.agents.planner import GROWTH, growth_of
-from monmdp.model.arrays import FloatArray
+from monmdp.model.arrays import BoolArray, FloatArray
 from monmdp.model.monmdp import Shape
 
 UNKNOWN, SEEN, NEVER_SHOWN = 0, 1, 2
 """values of the layer `status`"""
+UNTRIED, TRIED_SINCE = 1, 2
+"""values of the layer `pinned` where a value is still its initial one"""
 
 Layers = dict[str, FloatArray]
 
@@ -52,6 +56,12 @@ def counted(n: FloatArray, seen: FloatArray) -> Layers:
     tried = (n > 0).all(axis=-1)
     status = np.where(seen > 0, SEEN, np.where(tried, NEVER_SHOWN, UNKNOWN)).astype(np.float64)
     return {"visits": n.sum(axis=-1), "seen": seen, "status": status}
+
+
+def pinned(learnt: BoolArray, tried: BoolArray) -> FloatArray:
+    """Return where a value is still its initial one, from [sᵉ, sᵐ, aᵉ, aᵐ]."""
+    why = np.where(tried.all(axis=-1), TRIED_SINCE, UNTRIED)
+    return np.where(learnt.all(axis=-1), 0, why).astype(np.float64)
 
 
 def best(snapshot: Mapping[str, Any], names: tuple[str, ...], shape: Shape) -> Layers:

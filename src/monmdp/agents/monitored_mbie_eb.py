@@ -45,7 +45,9 @@ class MonitoredMBIEEB(ObserveOrOptimize):
     """Monitored MBIE-EB, the paper's algorithm, and its hyper-parameters."""
 
     name: ClassVar[str] = "monitored-mbie-eb"
-    snapshot_fields: ClassVar[tuple[str, ...]] = ("n", "n_env", "n_mon", "q_opt", "q_obs")
+    snapshot_fields: ClassVar[tuple[str, ...]] = (
+        "n", "n_env", "n_mon", "tried", "q_opt", "q_obs",
+    )  # fmt: skip
 
     beta_m: float = 5e-4
     """βᵐ, scale of the bonus for rᵐ"""
@@ -212,10 +214,11 @@ def layers_of_models(
         of_env = np.where(n_env > 0, beta_e * of_env, 0.0)
         bonus = of_env[:, None, :, None] + beta_m * of_mon[None, :, None, :] + beta * of_move
     bonus[n == 0] = np.inf  # whatever β is, its value is pinned
+    learnt = layers.by_parts(snapshot["tried"], shape) > 0
     return (
         layers.counted(n, layers.everywhere(n_env, shape))
         | layers.best(snapshot, ("q_opt", "q_obs"), shape)
-        | {"bonus": layers.largest(bonus)}
+        | {"bonus": layers.largest(bonus), "pinned": layers.pinned(learnt, n > 0)}
         | layers.followed(snapshot, shape)
     )
 

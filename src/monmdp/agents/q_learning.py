@@ -114,11 +114,11 @@ class QLearning(AgentConfig):
         """Return what one snapshot says of the cells of a map."""
         shape = monmdp.shape
         n = layers.by_parts(snapshot["n"], shape)
-        found = (
-            layers.counted(n, layers.everywhere(snapshot["n_env"], shape))
-            | layers.best(snapshot, ("q",), shape)
-            | {"reward_model": layers.everywhere(snapshot["reward_model"], shape)}
+        found = layers.counted(n, layers.everywhere(snapshot["n_env"], shape)) | layers.best(
+            snapshot, ("q",), shape
         )
+        if self.bottom == "reward-model":  # nothing else uses r̂
+            found["reward_model"] = layers.everywhere(snapshot["reward_model"], shape)
         bonus = self.bonus(snapshot)
         if bonus is not None:
             found["bonus"] = layers.largest(layers.by_parts(bonus, shape))

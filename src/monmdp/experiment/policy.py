@@ -48,6 +48,36 @@ class Policy(FrozenArrays):
         s = self.shape.joint_state(observation)
         return self.shape.action(rng.choice(self.probability.shape[1], p=self.probability[s]))
 
+    def check_fits(self, monmdp: MonMDP) -> None:
+        """Refuse a problem of another shape."""
+        if monmdp.shape != self.shape:
+            raise MonMDPError(
+                f"the policy is for {self.shape}; {monmdp.mdp.name} / {monmdp.monitor.name} has "
+                f"{monmdp.shape}"
+            )
+
+    def visits(self, monmdp: MonMDP) -> FloatArray:
+        """[s, a] how often an episode takes each pair on average, exactly."""
+        from scipy.sparse import csr_array
+
+        self.check_fits(checked_problem(monmdp))
+        n_states, n_actions = self.probability.shape
+        choice = csr_array(
+            (
+                self.probability.reshape(-1),
+                np.arange(n_states * n_actions),
+                np.arange(0, n_states * n_actions + 1, n_actions),
+            )
+        )
+        move = choice @ monmdp.transition_matrix(continuing=True)  # [s, s′] until it ends
+        here = monmdp.start
+        total = here.copy()
+        for _ in range(checked_limit(monmdp) - 1):
+            here = here @ move
+            total += here
+        visits: FloatArray = total[:, None] * self.probability
+        return visits
+
     def evaluate(
         self,
         monmdp: MonMDP,
@@ -66,12 +96,7 @@ class Policy(FrozenArrays):
             episodes: how many episodes Monte Carlo draws.
             seed: of their random stream.
         """
-        checked_problem(monmdp)
-        if monmdp.shape != self.shape:
-            raise MonMDPError(
-                f"the policy is for {self.shape}; {monmdp.mdp.name} / {monmdp.monitor.name} has "
-                f"{monmdp.shape}"
-            )
+        self.check_fits(checked_problem(monmdp))
         gamma, limit = checked_gamma(gamma), checked_limit(monmdp)
         drawn = checked_evaluation(evaluation, episodes)
         rng = np.random.default_rng(whole_number(seed, "seed", at_least=0, at_most=None))

@@ -57,11 +57,7 @@ def rollout(
         rng: draws the actions and, as in training, two numbers for the start and three a step.
         limit: cut after so many steps; by default at the problem's time limit.
     """
-    if monmdp.shape != policy.shape:
-        raise MonMDPError(
-            f"the policy is for {policy.shape}; {monmdp.mdp.name} / {monmdp.monitor.name} has "
-            f"{monmdp.shape}"
-        )
+    policy.check_fits(monmdp)
     limit = checked_limit(monmdp) if limit is None else whole_number(limit, "limit", at_least=1)
     tables, n_am = own_tables(monmdp), monmdp.monitor.n_actions
     cumulated = np.cumsum(policy.probability, axis=1)

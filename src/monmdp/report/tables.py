@@ -175,7 +175,7 @@ def agents_table(name: str, title: str, table: SuiteTable) -> Table:
                 {"agent": row.agent},
             )
         )
-    problems = f"{table.problems:,} problem{'' if table.problems == 1 else 's'}"
+    problems = f"{table.problems:,} setting{'' if table.problems == 1 else 's'}"
     notes = [f"Mean steps count within the shortest budget, {table.budget:,} steps."]
     if table.left_out:
         notes.append(f"Left out, for want of equal seeds or of v: {', '.join(table.left_out)}.")
