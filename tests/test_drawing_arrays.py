@@ -296,7 +296,7 @@ def test_arrows_and_marks():
         "pale: all actions are tied",
         "not marked: NO-OP",
     ]
-    right = polygons(figure).get_paths()[0].vertices
+    right = arrows.get_paths()[0].vertices
     assert right[:, 0].max() > 0.7
     assert np.ptp(right[:, 1]) < 0.3
 
