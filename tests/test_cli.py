@@ -50,6 +50,33 @@ def test_show(monmdp, tmp_path):
         assert (code, out) == (2, "")
         assert f"the file name must end in .{option[2:]}" in err
         assert not (tmp_path / name).exists()
+    (tmp_path / "folder.svg").mkdir()
+    code, out, err = monmdp("show", "loop", "--svg", str(tmp_path / "folder.svg"))
+    assert (code, out) == (2, "")
+    assert "it is a folder" in err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("show", "loop", "--png", "nodir/x.png"),
+        ("show", "loop", "--svg", "nodir/x.svg"),
+        ("rollout", "loop", "ask", "--gif", "nodir/x.gif"),
+        ("export", "loop", "ask", "-o", "nodir/x.npz"),
+        ("report", ".", "-o", "nodir/x.html"),
+    ],
+)
+def test_where_a_file_goes_is_checked_before_any_work(monmdp, words):
+    code, out, err = monmdp(*words)
+    assert (code, out) == (2, "")
+    assert err == f"error: cannot write {words[-1]}: there is no folder nodir\n"
+
+
+def test_a_name_without_glyphs_or_end(monmdp, tmp_path):
+    path = tmp_path / f"\N{SNAKE}{'long ' * 30}.txt"
+    path.write_text("@.\n.$\n")
+    code, _, err = monmdp("show", str(path), "--png", str(tmp_path / "x.png"))
+    assert (code, err) == (0, "")
 
 
 def test_solve_prints_what_there_is_to_know(monmdp):

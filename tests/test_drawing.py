@@ -188,10 +188,10 @@ def test_policy_without_picture():
     text = policy_text(
         monmdp, policy_of(monmdp, lambda se, _: [(0, 0), (2, 0)] if se else [(1, 0)])
     )
-    assert "0: DOWN" in text.splitlines()
-    assert "15: LEFT or RIGHT" in text.splitlines()
+    assert "0,0: DOWN" in text.splitlines()
+    assert "3,3: LEFT or RIGHT" in text.splitlines()
     text = policy_text(monmdp, policy_of(monmdp, lambda se, _: [(0, se % 2)]))
-    assert "3: LEFT; monitor ASK" in text.splitlines()
+    assert "0,3: LEFT; monitor ASK" in text.splitlines()
 
 
 def test_policy_text_is_shortened():

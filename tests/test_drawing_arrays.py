@@ -1,5 +1,9 @@
 """Pictures of arrays: heat maps, values, policies, layouts of graphs, the palette."""
 
+import json
+import warnings
+from dataclasses import replace
+from importlib import resources
 from itertools import combinations
 
 import gymnasium
@@ -9,12 +13,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from matplotlib.collections import PolyCollection
 from matplotlib.colors import to_hex, to_rgb
+from matplotlib.figure import Figure
 
-from monmdp import agents, experiment, make, monitors, solve, worlds
-from monmdp.drawing import draw_heatmap, draw_policy, draw_values, draw_world, save, styles
+from monmdp import agents, drawing, experiment, make, monitors, solve, worlds
+from monmdp.drawing import (
+    draw_dynamics,
+    draw_heatmap,
+    draw_policy,
+    draw_values,
+    draw_world,
+    save,
+    styles,
+)
 from monmdp.drawing.graph import RADIUS, _positions
-from monmdp.drawing.palette import AGENTS, DASH_DOTTED, OTHERS, Style
+from monmdp.drawing.icons import letter
+from monmdp.drawing.palette import AGENTS, BLUES, DASH_DOTTED, ORANGES, OTHERS, Style
 from monmdp.drawing.picture import _pixels
+from monmdp.drawing.sheet import sheet_of
 from monmdp.errors import MonMDPError
 from monmdp.model.monmdp import join
 from test_drawing import chain, huge, many
@@ -31,7 +46,8 @@ WORLDS = {name: lambda name=name: worlds.make(name) for name in worlds.registry}
 
 def polygons(figure):
     """The coloured shapes of the first panel."""
-    (found,) = [c for c in figure.axes[0].collections if isinstance(c, PolyCollection)]
+    shapes = [c for c in figure.axes[0].collections if isinstance(c, PolyCollection)]
+    (found,) = [c for c in shapes if c.get_array() is not None]
     return found
 
 
@@ -98,7 +114,9 @@ def test_scales(values, centre):
     drawn = [v for v in values if not np.isnan(v)]
     assert all(low <= v <= high for v in drawn)
     both = centre is not None and min(values) < 0 < max(values)
-    assert found.get_cmap().name == ("PuOr_r" if both else "cividis")
+    cmap = found.get_cmap()
+    assert to_hex(cmap(1.0)) == BLUES[-1]
+    assert to_hex(cmap(0.0)) == (ORANGES[-1] if both else BLUES[0])
     if both:
         assert low + high == 0
     assert polygons(draw_heatmap(mdp, values, limits=(-2, 8))).get_clim() == (-2, 8)
@@ -125,8 +143,11 @@ def test_wrong_arrays_are_refused():
         draw_heatmap(mdp, np.zeros(8))
     with pytest.raises(MonMDPError, match="inf at index"):
         draw_heatmap(mdp, [np.inf] * 9)
-    with pytest.raises(MonMDPError, match="numbers expected"):
-        draw_heatmap(mdp, ["a"] * 9)
+    with pytest.raises(MonMDPError, match="numbers expected, got list") as caught:
+        draw_heatmap(mdp, ["a" * 100] * 9000)
+    assert len(str(caught.value)) < 200
+    with pytest.raises(MonMDPError, match="numbers expected, got Plan"):
+        draw_values(make("loop", "ask"), solve(make("loop", "ask")).minimax)
     with pytest.raises(MonMDPError, match="limits"):
         draw_heatmap(mdp, np.zeros(9), limits=(1, 1))
     monmdp = make("loop", "ask")
@@ -136,9 +157,95 @@ def test_wrong_arrays_are_refused():
         draw_policy(monmdp, np.zeros((9, 3)))
 
 
-def test_heat_maps_in_given_axes_and_files(tmp_path):
-    from matplotlib.figure import Figure
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda thing: drawing.draw_world(thing),
+        lambda thing: drawing.draw_heatmap(thing, np.zeros(9)),
+        lambda thing: drawing.draw_dynamics(thing),
+        lambda thing: drawing.gallery({"it": thing}),
+        lambda thing: drawing.world_text(thing),
+        lambda thing: drawing.grid_text(thing),
+    ],
+)
+def test_whoever_needs_a_world_says_so(draw):
+    with pytest.raises(MonMDPError, match=r"^\w+ takes the world: pass problem\.mdp$"):
+        draw(make("loop", "ask"))
+    for thing in ("loop", None, ["a" * 100] * 9000):
+        with pytest.raises(MonMDPError, match=r"^\w+ takes the world, an MDP, got .{4,90}$"):
+            draw(thing)
 
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda thing: drawing.draw_values(thing, np.zeros(9)),
+        lambda thing: drawing.draw_policy(thing, np.zeros((9, 10))),
+        lambda thing: drawing.policy_text(thing, np.zeros((9, 10))),
+        lambda thing: drawing.frame(thing, 0, 0, caption=""),
+        lambda thing: drawing.save_film(thing, None, "film.gif"),
+    ],
+)
+def test_whoever_needs_a_problem_says_so(draw):
+    with pytest.raises(MonMDPError, match=r"^\w+ takes the problem: pass make\(world, monitor\)"):
+        draw(worlds.make("loop"))
+    for thing in ("loop", None, ["a" * 100] * 9000):
+        with pytest.raises(MonMDPError, match=r"^\w+ takes the problem, a MonMDP, got .{4,90}$"):
+            draw(thing)
+
+
+def test_other_wrong_things_are_refused():
+    with pytest.raises(MonMDPError, match="save_film takes an episode"):
+        drawing.save_film(make("loop", "ask"), [0, 1, 2], "film.gif")
+    with pytest.raises(MonMDPError, match="save takes a figure"):
+        save(worlds.make("loop"), "loop.png")
+    for curves in (["monitored-mbie-eb"], "mbie-eb", ["ab"], [("a", "b", "c")], [("a", None)]):
+        with pytest.raises(MonMDPError, match="styles takes pairs of label and agent"):
+            styles(curves)
+
+
+def test_numbers_have_the_colours_of_the_report():
+    script = (resources.files("monmdp.report") / "assets" / "explorer.js").read_text()
+    for name, colours in (("BLUES", BLUES), ("ORANGES", ORANGES)):
+        assert f"{name} = {json.dumps(colours)};" in script
+
+
+def test_the_centre_parts_orange_and_blue():
+    cmap = polygons(draw_heatmap(worlds.grid_world("@.."), [-1, 0, 1], centre=0)).get_cmap()
+    for below, above in zip(np.linspace(0.1, 0.48, 9), np.linspace(0.9, 0.52, 9), strict=True):
+        red, _, blue, _ = cmap(below)
+        assert red > blue
+        red, _, blue, _ = cmap(above)
+        assert red < blue
+
+
+def test_no_number_has_a_look_of_its_own():
+    mdp = worlds.grid_world("@..")
+    pixels = [
+        _pixels(draw_heatmap(mdp, [0, last, 1], limits=(0, 1), title="")) for last in (np.nan, 0)
+    ]
+    assert (pixels[0] != pixels[1]).any(axis=2).sum() > 1000
+
+
+def test_stripes_are_explained_and_states_divided():
+    figure = draw_heatmap(table(), np.arange(4.0).reshape(2, 2))
+    note = figure.axes[0].get_xlabel().replace("\n", " ")
+    assert note == "each state's stripes, left to right: action 0, action 1"
+    borders = [c for c in figure.axes[0].collections if isinstance(c, PolyCollection)]
+    assert [len(c.get_paths()) for c in borders if c.get_array() is None] == [2, 2]
+    assert "RIGHT" in draw_heatmap(worlds.make("river-swim"), np.zeros((6, 2))).axes[0].get_xlabel()
+
+
+def test_states_called_row_and_column_are_laid_out_so():
+    cliff = worlds.from_gymnasium("CliffWalking-v1")
+    sheet = sheet_of(cliff)
+    assert (sheet.height, sheet.width) == (4, 12)
+    assert sheet.cells[13].tolist() == [1, 1]
+    far = replace(table(), state_labels=("0,0", "900,900"))
+    assert (sheet_of(far).height, sheet_of(far).width) == (1, 2)
+
+
+def test_heat_maps_in_given_axes_and_files(tmp_path):
     figure = Figure()
     ax = figure.add_subplot()
     mdp = worlds.make("hazard")
@@ -180,7 +287,8 @@ def test_arrows_and_marks():
     policy[4:] = 0.1
     figure = draw_policy(monmdp, policy.reshape(6, 10))
     (ax,) = figure.axes
-    assert len(polygons(figure).get_paths()) == 1 + 1 + 2 + 1 + 5 + 5
+    (arrows,) = [c for c in ax.collections if isinstance(c, PolyCollection)]
+    assert len(arrows.get_paths()) == 1 + 1 + 2 + 1 + 5 + 5
     assert {text.get_text() for text in ax.texts} == {"ASK", "a"}
     assert legend(figure) == [
         "monitor ASK",
@@ -188,7 +296,7 @@ def test_arrows_and_marks():
         "pale: all actions are tied",
         "not marked: NO-OP",
     ]
-    right = polygons(figure).get_paths()[0].vertices
+    right = arrows.get_paths()[0].vertices
     assert right[:, 0].max() > 0.7
     assert np.ptp(right[:, 1]) < 0.3
 
@@ -212,6 +320,39 @@ def test_policies_of_many_states_are_colours():
 
 
 # ---- graphs ---------------------------------------------------------------------------------
+
+
+def table(**more):
+    """Two states, two actions without names; a pair is hidden."""
+    P = [[[0.9, 0.1], [0.2, 0.8]], [[0.0, 1.0], [0.5, 0.5]]]
+    hidden = [[False, False], [True, False]]
+    rewards = [[0.0, 1.0], [2.0, 0.0]]
+    return worlds.from_tables(np.array(P), rewards, layout="sas", hidden=hidden, **more)
+
+
+def test_graphs_say_what_is_hidden_and_what_is_paid():
+    ax = draw_world(table()).axes[0]
+    written = [text.get_text() for text in ax.texts]
+    assert sorted(written) == ["0", "1", "1", "1", "2 ⊥"]
+    legend = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert legend == ["action 0", "action 1", "start", "⊥: never shown", "number: reward"]
+    lake = draw_world(worlds.from_gymnasium("FrozenLake-v1")).axes[0]
+    assert [text.get_text() for text in lake.texts] == [f"{r},{c}" for r in "0123" for c in "0123"]
+    assert "⊥" not in "".join(text.get_text() for text in lake.get_legend().get_texts())
+    assert any("⊥" in text.get_text() for text in draw_dynamics(table()).axes[0].texts)
+
+
+def test_robots_in_a_row_of_states_are_whole():
+    figure = draw_world(table())
+    _pixels(figure)
+    ax = figure.axes[0]
+    drawn = [artist for artist in ax.patches if artist.get_zorder() == 7]
+    assert drawn
+    inside = ax.get_window_extent()
+    for artist in drawn:
+        box = artist.get_window_extent()
+        assert inside.x0 <= box.x0 < box.x1 <= inside.x1
+        assert inside.y0 <= box.y0 < box.y1 <= inside.y1
 
 
 def test_a_lake_is_laid_out_like_the_lake():
@@ -361,3 +502,60 @@ def test_an_agent_has_one_colour_in_all_figures():
     for name, label in zip(names, labels, strict=True):
         assert {together[name], drawn[label], profile[label]} == {AGENTS[name]}
     assert alone[names[0]] == AGENTS[names[0]]
+
+
+# ---- titles ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "name", ["a name that goes on and on " * 12, "alonenamewithoutspaces" * 12]
+)
+def test_long_names_stay_within_the_picture(name):
+    mdp = replace(worlds.make("loop"), name=name)
+    monmdp = join(mdp, monitors.make("ask"))
+    for figure in (
+        draw_world(mdp),
+        draw_world(table(name=name)),
+        draw_world(replace(many(), name=name)),
+        draw_heatmap(mdp, np.arange(9)),
+        draw_values(monmdp, np.arange(9)),
+        draw_policy(monmdp, np.ones((9, 10))),
+        draw_dynamics(table(name=name)),
+    ):
+        _pixels(figure)
+        titles = [figure._suptitle, *figure.texts, *(ax.title for ax in figure.axes)]
+        (title,) = {text for text in titles if text is not None and text.get_text()[:6] == name[:6]}
+        box = title.get_window_extent()
+        assert 0 <= box.x0 < box.x1 <= figure.bbox.x1
+        assert 0 <= box.y0 < box.y1 <= figure.bbox.y1
+        assert len(title.get_text()) < 300
+
+
+def test_characters_without_a_glyph_are_boxes(tmp_path):
+    mdp = replace(worlds.make("loop"), name="\N{SNAKE} loop")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for suffix in ("png", "svg", "pdf"):
+            save(draw_world(mdp), tmp_path / f"loop.{suffix}")
+        draw_world(mdp)._repr_png_()
+        figure = Figure()
+        draw_world(mdp, ax=figure.add_subplot())
+        save(figure, tmp_path / "mine.png")
+        drawing.frame(join(mdp, monitors.make("ask")), 0, 0, caption="\N{SNAKE}")
+        assert letter("\N{SNAKE}")
+    with pytest.warns(UserWarning, match="mine"):
+        warnings.warn("mine", stacklevel=1)
+
+
+@pytest.mark.parametrize("tile", [" ", "\u3000", "\u200b", "\u2800"])
+def test_a_tile_that_is_a_space_is_an_empty_cell(tile):
+    assert letter(tile) == []
+    mdp = replace(worlds.grid_world("@.."), picture=(f".{tile}.",))
+    assert _pixels(draw_world(mdp)).any()
+    assert _pixels(draw_heatmap(mdp, np.arange(3))).any()
+
+
+def test_a_matrix_says_that_it_is_one():
+    assert (
+        draw_world(many()).axes[0].get_title() == f"{many().name}: transition matrix of 60 states"
+    )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import gymnasium
 import numpy as np
 import pytest
@@ -9,6 +11,7 @@ import scipy.sparse
 
 from conftest import WORLDS, dense_optimal_values
 from monmdp import MonMDPError, make, planning, worlds
+from monmdp.experiment.streams import fingerprint
 from monmdp.worlds.gridmap import grid_world
 
 LEFT, DOWN, RIGHT, UP, STAY = range(5)
@@ -421,11 +424,38 @@ def test_random_endings_and_rewards_are_imported():
     assert worlds.make("gymnasium:FrozenLake-v1", is_slippery="false").n_outcomes == 64
 
 
+def test_states_and_actions_of_gymnasium_have_names():
+    taxi = worlds.from_gymnasium("Taxi-v4")
+    assert taxi.action_labels == ("SOUTH", "NORTH", "EAST", "WEST", "PICKUP", "DROPOFF")
+    assert len(set(taxi.state_labels)) == 500
+    env = gymnasium.make("Taxi-v4").unwrapped
+    assert taxi.state_labels[env.encode(3, 1, 2, 0)] == "3,1 at Y to R"
+    assert taxi.state_labels[env.encode(0, 4, 4, 3)] == "0,4 in taxi to B"
+    south = taxi.first[taxi.find_state("3,1 at Y to R") * 6 + taxi.find_action("SOUTH")]
+    assert taxi.state_labels[taxi.successor[south]] == "4,1 at Y to R"
+    lake = worlds.from_gymnasium("FrozenLake-v1", desc=["SFF", "FHG"])
+    assert lake.state_labels == ("0,0", "0,1", "0,2", "1,0", "1,1", "1,2")
+    assert lake.find_state("3") == lake.find_state("1,0") == 3
+    cliff = worlds.from_gymnasium("CliffWalking-v1")
+    assert cliff.state_labels[36] == "3,0"
+    assert cliff.action_labels == ("UP", "RIGHT", "DOWN", "LEFT")
+
+
+@pytest.mark.parametrize("name", ["FrozenLake-v1", "CliffWalking-v1", "Taxi-v4"])
+def test_names_do_not_change_what_is_run(name):
+    mdp = worlds.from_gymnasium(name)
+    bare = replace(mdp, state_labels=(), action_labels=())
+    assert bare.state_labels[:2] == ("0", "1")
+    assert fingerprint(make(mdp, "ask")) == fingerprint(make(bare, "ask"))
+
+
 def test_environments_without_a_table_are_named():
     with pytest.raises(MonMDPError, match="CartPole-v1 has no transition table"):
         worlds.from_gymnasium("CartPole-v1")
     with pytest.raises(MonMDPError, match="gymnasium cannot make"):
         worlds.from_gymnasium("NoSuchLake-v9")
+    with pytest.raises(MonMDPError, match="gymnasium cannot make 'Taxi-v3'"):  # and no warning
+        worlds.from_gymnasium("Taxi-v3")
     with pytest.raises(MonMDPError, match="gymnasium cannot make"):
         worlds.from_gymnasium("FrozenLake-v1", no_such_option=1)
     with pytest.raises(MonMDPError, match="gymnasium cannot make"):

@@ -101,10 +101,14 @@ def problem_or_names(
     return world, words[0], parse_assignments(words[1:])
 
 
-def ends_in(path: Path, suffix: str) -> Path:
-    """Return a path that was given with the option of the same name as its suffix, or refuse it."""
-    if path.suffix.lower() != suffix:
-        raise MonMDPError(f"--{suffix[1:]} {path}: the file name must end in {suffix}")
+def writable(path: Path, option: str, *suffixes: str) -> Path:
+    """Return the path of a file that an option names, or refuse it before any work is done."""
+    if path.suffix.lower() not in suffixes:
+        raise MonMDPError(f"{option} {path}: the file name must end in {' or '.join(suffixes)}")
+    if not path.parent.is_dir():
+        raise MonMDPError(f"cannot write {path}: there is no folder {path.parent}")
+    if path.is_dir():
+        raise MonMDPError(f"cannot write {path}: it is a folder")
     return path
 
 

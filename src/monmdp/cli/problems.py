@@ -16,11 +16,11 @@ from monmdp.cli.app import (
     Words,
     World,
     app,
-    ends_in,
     is_problem,
     load,
     make_problem,
     short,
+    writable,
 )
 from monmdp.errors import MonMDPError
 
@@ -90,7 +90,9 @@ def show(
     from monmdp.naming import parse_assignments
 
     pictures = [
-        ends_in(path, suffix) for path, suffix in ((png, ".png"), (svg, ".svg")) if path is not None
+        writable(path, f"--{kind}", f".{kind}")
+        for path, kind in ((png, "png"), (svg, "svg"))
+        if path is not None
     ]
     params = parse_assignments(assignments or [])
     if is_problem(world):
@@ -101,7 +103,7 @@ def show(
         mdp = worlds.make(world, **_unprefixed(params))
     print(drawing.world_text(mdp))
     for path in pictures:
-        drawing.save(drawing.draw_world(mdp, title=mdp.name), path)
+        drawing.save(drawing.draw_world(mdp), path)
         print(f"picture: {path}")
 
 
@@ -176,6 +178,7 @@ def export(
     ),
 ) -> None:
     """Write a problem into one .npz file, which the other commands read."""
+    writable(out, "--out", ".npz")
     problem, _ = make_problem(world, words)
     problem.save(out)
     print(f"{out}: {problem.n_states} joint states, {problem.n_actions} joint actions")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from monmdp.cli.app import AsJson, app, print_table, stoppable
+from monmdp.cli.app import AsJson, app, print_table, stoppable, writable
 from monmdp.errors import MonMDPError
 
 if TYPE_CHECKING:
@@ -254,11 +254,7 @@ def report(
     """
     from monmdp.report import write_page
 
-    path = folders[0] / "report.html" if out is None else out
-    if path.suffix not in (".html", ".htm"):
-        raise MonMDPError(f"{path}: a report's name must end in .html")
-    if out is not None and not out.parent.is_dir():
-        raise MonMDPError(f"cannot write {out}: there is no folder {out.parent}")
+    path = folders[0] / "report.html" if out is None else writable(out, "--out", ".html", ".htm")
     made = write_page(folders, path)
     for remark in (*made.remarks, *(r for chapter in made.chapters for r in chapter.remarks)):
         print(f"note: {remark}", file=sys.stderr)

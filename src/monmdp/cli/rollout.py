@@ -13,10 +13,10 @@ from monmdp.cli.app import (
     Words,
     World,
     app,
-    ends_in,
     make_problem,
     print_table,
     short,
+    writable,
 )
 from monmdp.errors import MonMDPError
 
@@ -60,7 +60,7 @@ def rollout(
     from monmdp.planning.policy_iteration import checked_gamma
 
     if gif is not None:
-        ends_in(gif, ".gif")
+        writable(gif, "--gif", ".gif")
     if observe and policy is None:
         raise MonMDPError("--observe goes with --policy, the file of a run")
     rng = np.random.default_rng(whole_number(seed, "--seed", at_least=0, at_most=None))

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
 
 from monmdp.drawing.icons import ACTION_COLOURS, DARK, PAPER
-from monmdp.drawing.maps import DIRECTIONS, shortened
+from monmdp.drawing.maps import DIRECTIONS, action_names, shortened
 from monmdp.drawing.sheet import MAX_NAMED, Sheet
 from monmdp.drawing.text import either
 from monmdp.model.arrays import BoolArray, FloatArray
@@ -133,7 +133,7 @@ def draw_colours(
     palette = [ACTION_COLOURS[a % len(ACTION_COLOURS)] for a in range(mdp.n_actions)]
     alone = env.sum(axis=1) == 1
     choice = np.where(alone, env.argmax(axis=1), mdp.n_actions)
-    names, colours = [*mdp.action_labels, "several are tied"], [*palette, FAINT]
+    names, colours = [*action_names(mdp), "several are tied"], [*palette, FAINT]
     key = {names[c]: Patch(facecolor=colours[c]) for c in np.unique(choice)}
     image = np.zeros((sheet.height, sheet.width, 4))
     image[sheet.cells[:, 0], sheet.cells[:, 1]] = to_rgba_array(colours)[choice]

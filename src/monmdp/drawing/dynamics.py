@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from monmdp.drawing.picture import new_figure
+from monmdp.drawing.maps import demand_world, folded
+from monmdp.drawing.picture import LINE, new_figure
 from monmdp.model.mdp import MDP
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ def draw_dynamics(mdp: MDP) -> Figure:
     """
     from monmdp.drawing.graph import MAX_NODES, draw_graph, is_chain, size
 
+    demand_world(mdp, "draw_dynamics")
     if mdp.n_states > MAX_NODES or not is_chain(mdp):
         width, height = size(mdp)
         figure = new_figure(width + 2.0, height + 0.6)
@@ -38,11 +40,18 @@ def _chain(mdp: MDP) -> Figure:
     tuples: dict[tuple[int, int], list[str]] = {}
     for o, pair in enumerate(mdp.pair_of_outcome):
         state, action = divmod(int(pair), mdp.n_actions)
-        words = f"({mdp.action_labels[action]}, {mdp.probability[o]:.4g}, {mdp.reward[o]:.4g})"
+        sign = " ⊥" if mdp.hidden[o] else ""
+        numbers = f"{mdp.probability[o]:.4g}, {mdp.reward[o]:.4g}{sign}"
+        words = f"({mdp.action_labels[action]}, {numbers})"
         ends = " ends" if mdp.terminates[o] else ""
         tuples.setdefault((state, int(mdp.successor[o])), []).append(words + ends)
-    figure = new_figure(0.85 * APART * mdp.n_states + 0.4, 3.1)
-    ax = figure.add_axes((0.01, 0.02, 0.98, 0.86))
+    width = 0.85 * APART * mdp.n_states + 0.4
+    sign = ", ⊥ if never shown" if mdp.hidden.any() else ""
+    what = f"(action, probability, reward{sign})"
+    title = folded(f"{mdp.name}: {what}; an episode starts where the ring is thick", width, 5)
+    height = 3.1 + LINE * title.count("\n")
+    figure = new_figure(width, height)
+    ax = figure.add_axes((0.01, 0.06 / height, 0.98, 2.67 / height))
     for (state, successor), lines in tuples.items():
         x = APART * state
         text = "\n".join(lines)
@@ -74,8 +83,5 @@ def _chain(mdp: MDP) -> Figure:
         )  # fmt: skip
     ax.set(xlim=(-1.1, APART * (mdp.n_states - 1) + 1.1), ylim=(-1.1, 1.5), aspect="equal")
     ax.axis("off")
-    figure.text(
-        0.01, 0.93, f"{mdp.name}: (action, probability, reward); an episode starts where the ring "
-        "is thick", fontsize=9, parse_math=False,
-    )  # fmt: skip
+    figure.text(0.01, 2.85 / height, title, fontsize=9, va="bottom", parse_math=False)
     return figure

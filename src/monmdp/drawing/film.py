@@ -9,6 +9,7 @@ from typing import Protocol
 
 import numpy as np
 
+from monmdp.drawing.maps import brief, demand_problem
 from monmdp.drawing.picture import Image, frame
 from monmdp.errors import MonMDPError
 from monmdp.files import write_whole
@@ -88,6 +89,12 @@ def save_film(
     """
     from PIL import Image as Pillow
 
+    demand_problem(monmdp, "save_film")
+    parts = [name for name in vars(Episode) if isinstance(vars(Episode)[name], property)]
+    if not all(hasattr(episode, name) for name in parts):
+        raise MonMDPError(
+            f"save_film takes an episode, such as experiment.rollout returns, got {brief(episode)}"
+        )
     rate = number(fps, "fps")
     if Path(path).suffix.lower() != ".gif":
         raise MonMDPError(f"{path}: a film's name must end in .gif")

@@ -9,8 +9,9 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import Circle, FancyArrowPatch
 
+from monmdp.drawing.colours import SEQUENTIAL
 from monmdp.drawing.icons import ACTION_COLOURS, DARK, PAPER
-from monmdp.drawing.maps import shortened
+from monmdp.drawing.maps import action_names, shortened
 from monmdp.model.arrays import FloatArray
 from monmdp.model.mdp import MDP
 
@@ -22,6 +23,8 @@ APART = 1.7
 CLOSEST = 0.4
 """if two states come closer than this part of it, they are laid out in a circle"""
 ROUNDS = 200
+MAX_REWARDS = 16
+"""with more arcs the rewards are not written beside them"""
 
 
 def draw_graph(ax: Axes, mdp: MDP) -> FloatArray:
@@ -115,13 +118,18 @@ def _nodes(ax: Axes, mdp: MDP) -> FloatArray:
     pull = at - at.mean(axis=0)
     flat = not at[:, 1].any()
     arcs: dict[tuple[int, int, int], float] = {}
-    ends = set()
+    rewards: dict[tuple[int, int, int], set[float]] = {}
+    ends, hidden = set(), set()
     for o, pair in enumerate(mdp.pair_of_outcome):
         state, action = divmod(int(pair), mdp.n_actions)
         arc = (state, action, int(mdp.successor[o]))
         arcs[arc] = arcs.get(arc, 0.0) + float(mdp.probability[o])
+        rewards.setdefault(arc, set()).add(float(mdp.reward[o]))
         if mdp.terminates[o]:
             ends.add(arc)
+        if mdp.hidden[o]:
+            hidden.add(arc)
+    written = len(arcs) <= MAX_REWARDS
     for (state, action, successor), chance in arcs.items():
         style: dict[str, Any] = {
             "color": ACTION_COLOURS[action % len(ACTION_COLOURS)],
@@ -136,6 +144,10 @@ def _nodes(ax: Axes, mdp: MDP) -> FloatArray:
             reach = 0.16 + 0.07 * action
             centre = at[state] + outward / np.hypot(*outward) * (RADIUS + reach * 0.6)
             ax.add_artist(Circle(tuple(centre), reach, fill=False, zorder=1, **style))
+            # What is written on nested loops is turned away from each other, and from the robot.
+            turn, angle = outward / np.hypot(*outward), 0.7 * (action % 2)
+            aside = np.array([-turn[1], turn[0]])
+            middle = centre + reach * (np.cos(angle) * turn + np.sin(angle) * aside)
         else:
             bend = 0.15 + 0.12 * action
             arrow = FancyArrowPatch(
@@ -146,6 +158,17 @@ def _nodes(ax: Axes, mdp: MDP) -> FloatArray:
             for patch in (arrow.patchA, arrow.patchB):
                 patch.set_transform(ax.transData)
             ax.add_artist(arrow)
+            x, y = at[successor] - at[state]
+            middle = (at[state] + at[successor]) / 2 + bend / 2 * np.array([-y, x])
+        arc = (state, action, successor)
+        words = [_several(rewards[arc])] if written and rewards[arc] != {0.0} else []
+        words += ["⊥"] if arc in hidden else []
+        if words:
+            ax.text(
+                middle[0], middle[1], " ".join(words), ha="center", va="center", fontsize=7,
+                weight="bold", color=style["color"], zorder=6, parse_math=False,
+                bbox={"boxstyle": "square,pad=0.05", "facecolor": "white", "linewidth": 0},
+            )  # fmt: skip
     for state in range(mdp.n_states):
         node = _node(at[state])
         node.set(facecolor=PAPER, edgecolor=DARK, zorder=3)
@@ -159,21 +182,32 @@ def _nodes(ax: Axes, mdp: MDP) -> FloatArray:
     reach = RADIUS + 0.2 + 0.2 * mdp.n_actions
     (left, top), (right, bottom) = at.min(axis=0) - reach, at.max(axis=0) + reach
     if flat:
-        left, right, bottom = left + reach - 0.4, right - reach + 0.4, 0.5 + 0.05 * mdp.n_actions
+        # Left of a state there may be a robot.
+        left, right, bottom = left + reach - 0.65, right - reach + 0.5, 0.5 + 0.1 * mdp.n_actions
     ax.set(xlim=(left, right), ylim=(bottom, top), aspect="equal")
     ax.axis("off")
-    _legend(ax, mdp, bool(ends))
+    notes = ["⊥: never shown"] if hidden else []
+    if written and any(of != {0.0} for of in rewards.values()):
+        notes.append("number: reward")
+    _legend(ax, mdp, bool(ends), notes)
     return at
+
+
+def _several(rewards: set[float]) -> str:
+    """Write the rewards of an arc, or their range where they are many."""
+    ends = sorted(rewards)
+    between = "…" if len(ends) > 2 else "/"
+    return between.join(f"{r:.3g}".replace("-", "−") for r in dict.fromkeys((ends[0], ends[-1])))
 
 
 def _node(centre: FloatArray) -> Circle:
     return Circle((float(centre[0]), float(centre[1])), RADIUS)
 
 
-def _legend(ax: Axes, mdp: MDP, any_ends: bool) -> None:
+def _legend(ax: Axes, mdp: MDP, any_ends: bool, notes: list[str]) -> None:
     handles = [
         Line2D([], [], color=ACTION_COLOURS[a % len(ACTION_COLOURS)], label=shortened(label, 16))
-        for a, label in enumerate(mdp.action_labels[:12])
+        for a, label in enumerate(action_names(mdp)[:12])
     ]
     if mdp.n_actions > 12:
         handles.append(Line2D([], [], alpha=0, label=f"… {mdp.n_actions - 12} more"))
@@ -184,6 +218,7 @@ def _legend(ax: Axes, mdp: MDP, any_ends: bool) -> None:
     )
     if any_ends:
         handles.append(Line2D([], [], color=DARK, linestyle=(0, (3, 1.5)), label="ends"))
+    handles += [Line2D([], [], alpha=0, label=note) for note in notes]
     legend = ax.legend(
         handles=handles, loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=7, frameon=False
     )
@@ -203,7 +238,7 @@ def _matrix(ax: Axes, mdp: MDP) -> FloatArray:
     rows, columns = mdp.outcomes.state * bins // n, mdp.successor * bins // n
     np.maximum.at(image, (rows, columns), by_arc)
     shown = ax.imshow(
-        image, cmap="cividis", vmin=0, vmax=1, extent=(-0.5, n - 0.5, n - 0.5, -0.5),
+        image, cmap=SEQUENTIAL, vmin=0, vmax=1, extent=(-0.5, n - 0.5, n - 0.5, -0.5),
         interpolation="nearest",
     )  # fmt: skip
     ax.set_xlabel("successor")

@@ -14,10 +14,12 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.font_manager import FontProperties
 from matplotlib.patches import Circle, Ellipse, FancyBboxPatch, Patch, PathPatch, Polygon, Rectangle
-from matplotlib.textpath import TextPath
+from matplotlib.path import Path
+from matplotlib.textpath import text_to_path
 from matplotlib.transforms import Affine2D
 from numpy.typing import ArrayLike
 
+from monmdp.drawing.canvas import boxes_for_missing_glyphs
 from monmdp.drawing.maps import DIRECTIONS, WATER
 from monmdp.drawing.palette import BLACK, BLUE, GREEN, ORANGE, PINK, SKY, VERMILION, YELLOW
 from monmdp.model.arrays import FloatArray
@@ -110,9 +112,12 @@ def eye(is_open: bool) -> list[Patch]:
 
 def letter(tile: str) -> list[Patch]:
     """Return the character of a tile that has no picture."""
-    path = TextPath((0, 0), tile, size=1, prop=FontProperties(family="DejaVu Sans", weight="bold"))
-    if not len(path.vertices):
+    bold = FontProperties(family="DejaVu Sans", weight="bold")
+    with boxes_for_missing_glyphs():
+        vertices, codes = text_to_path.get_text_path(bold, tile)
+    if not len(vertices):  # a space of some kind
         return []
+    path = Path(vertices, codes)
     box = path.get_extents()
     fit = 0.5 / max(box.width, box.height)
     middle = (box.x0 + box.width / 2, box.y0 + box.height / 2)

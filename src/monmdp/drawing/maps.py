@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import reprlib
+import textwrap
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from monmdp.errors import MonMDPError
 from monmdp.model.mdp import MDP
+from monmdp.model.monmdp import MonMDP
 from monmdp.worlds.gridmap import TILES, WALL
 
 if TYPE_CHECKING:
@@ -18,6 +22,47 @@ WATER = "~"
 """tile of River Swim, which is no grid map"""
 DIRECTIONS = {"LEFT": (0, -1), "DOWN": (1, 0), "RIGHT": (0, 1), "UP": (-1, 0)}
 """row and column step of the actions that move, whatever their index in a world"""
+
+LETTER = 0.083
+"""inches that a letter of a title is wide"""
+TITLE_LINES = 3
+"""longer titles are cut"""
+
+
+def demand_world(mdp: Any, what: str) -> None:
+    """Refuse whatever is no world in the name of a drawing function."""
+    if isinstance(mdp, MonMDP):
+        raise MonMDPError(f"{what} takes the world: pass problem.mdp")
+    if not isinstance(mdp, MDP):
+        raise MonMDPError(f"{what} takes the world, an MDP, got {brief(mdp)}")
+
+
+def demand_problem(monmdp: Any, what: str) -> None:
+    """Refuse whatever is no problem in the name of a drawing function."""
+    if isinstance(monmdp, MDP):
+        raise MonMDPError(f"{what} takes the problem: pass make(world, monitor), not the world")
+    if not isinstance(monmdp, MonMDP):
+        raise MonMDPError(f"{what} takes the problem, a MonMDP, got {brief(monmdp)}")
+
+
+def brief(thing: Any) -> str:
+    """Return what a wrong argument is in a few words, however long it is."""
+    text = " ".join(reprlib.repr(thing).split())
+    return f"{type(thing).__name__} {shortened(text, 60)}"
+
+
+def action_names(mdp: MDP) -> tuple[str, ...]:
+    """Name the actions for a legend, where a mere number would not say what it counts."""
+    return tuple(f"action {a}" if a.isdecimal() else a for a in mdp.action_labels)
+
+
+def folded(text: str, inches: float, most: int = TITLE_LINES) -> str:
+    """Return a title in lines that fit into so many inches; what is too much is cut."""
+    letters = max(12, int(inches / LETTER))
+    lines = [part for line in text.splitlines() for part in textwrap.wrap(line, letters) or [""]]
+    if len(lines) > most:
+        lines = [*lines[: most - 1], lines[most - 1][: letters - 1] + "…"]
+    return "\n".join(lines)
 
 
 def rows_of(mdp: MDP) -> tuple[str, ...]:

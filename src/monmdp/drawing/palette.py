@@ -1,4 +1,4 @@
-"""One colour for each agent, the same in every picture.
+"""One colour for each agent and one scale for numbers, the same in every picture.
 
 The colours can be told apart by colour-blind people and read on white and on nearly black paper.
 Ten of them cannot differ enough by hue alone, so the Q-learning baselines are dash-dotted.
@@ -6,9 +6,12 @@ Ten of them cannot differ enough by hue alone, so the Q-learning baselines are d
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
+
+from monmdp.errors import MonMDPError
 
 BLACK, ORANGE, SKY, GREEN = "#000000", "#e69f00", "#56b4e9", "#009e73"
 YELLOW, BLUE, VERMILION, PINK = "#f0e442", "#0072b2", "#d55e00", "#cc79a7"
@@ -29,6 +32,11 @@ AGENTS = {
 """green, purple and orange are those of the paper"""
 OTHERS = ("#ef6f9f", "#8f9fdf", "#806050")
 """of agents that are not of this package, in the order in which they appear"""
+
+BLUES = ("#edf4fb", "#b7d4ee", "#6cabd9", "#2f7cba", "#0d4c92", "#062c5e")
+"""of numbers, from the least to the greatest"""
+ORANGES = ("#fdf2e6", "#fbc890", "#ee8d3c", "#c75d0b", "#7d3604")
+"""of numbers below the centre of a scale with two sides, from the centre on"""
 
 Line = Literal["-", ":", "-."]
 LINES: tuple[Line, ...] = ("-", ":", "-.")
@@ -65,7 +73,13 @@ def styles(curves: Iterable[tuple[str, str]]) -> dict[str, Style]:
     """
     result: dict[str, Style] = {}
     strangers: dict[str, str] = {}
-    for label, agent in curves:
+    for curve in curves:
+        if not isinstance(curve, tuple | list) or [type(part) for part in curve] != [str, str]:
+            raise MonMDPError(
+                "styles takes pairs of label and agent, such as ('no bonus', 'mbie-eb'); "
+                f"got {reprlib.repr(curve)}"
+            )
+        label, agent = curve
         if label in result:
             continue
         if agent in AGENTS:

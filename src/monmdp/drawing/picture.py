@@ -17,12 +17,23 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from monmdp.drawing.maps import MAX_DETAILED, noun, number_axes, rows_of, shortened, standing
+from monmdp.drawing.maps import (
+    MAX_DETAILED,
+    brief,
+    demand_problem,
+    demand_world,
+    folded,
+    noun,
+    number_axes,
+    rows_of,
+    shortened,
+    standing,
+)
 from monmdp.drawing.palette import BLUE, VERMILION
 from monmdp.errors import MonMDPError
 from monmdp.files import write_whole
 from monmdp.model.arrays import FloatArray, IntArray
-from monmdp.model.mdp import MDP
+from monmdp.model.mdp import MDP, whole_number
 from monmdp.model.monmdp import MonMDP
 
 if TYPE_CHECKING:
@@ -37,6 +48,8 @@ MAX_ROBOTS = 4
 SUFFIXES = (".png", ".svg", ".pdf")
 
 DPI = 100
+LINE = 0.17
+"""inches between the lines of a title"""
 CELL_PIXELS = 64
 MAX_WIDTH, MAX_HEIGHT = 960, 720
 MIN_WIDTH = 380
@@ -59,10 +72,17 @@ def draw_world(
     A world without a map is drawn as a graph of its states, or as its transition matrix where the
     states are many. Without `ax` a new figure is made; the title defaults to the world's name.
     """
-    title = mdp.name if title is None else title
+    demand_world(mdp, "draw_world")
+    title = _title(mdp) if title is None else title
     if ax is None:
         width, height = _inches(mdp, cell=0.8, widest=12.0, highest=9.0)
-        figure = new_figure(max(width, 2.4) + sum(_beside(mdp)) + 0.5, height + 0.7)
+        width = max(width, 2.4) + sum(_beside(mdp)) + 0.5
+        title = folded(title, width - 0.2)
+        figure = new_figure(width, height + 0.7 + LINE * title.count("\n"))
+        # A long title stands in the middle of the picture, a short one in that of the drawing.
+        if "\n" in title:
+            figure.suptitle(title, fontsize=10, parse_math=False)
+            title = ""
         ax = figure.add_subplot()
         figure.set_layout_engine("tight")
     _draw(ax, mdp, standing(mdp, agent))
@@ -70,10 +90,21 @@ def draw_world(
     return ax.figure.figure
 
 
+def _title(mdp: MDP) -> str:
+    """The world's name, and what is drawn of it where that is not plain to see."""
+    from monmdp.drawing.graph import MAX_NODES
+
+    if mdp.picture is not None or mdp.n_states <= MAX_NODES:
+        return mdp.name
+    return f"{mdp.name}: transition matrix of {mdp.n_states} states"
+
+
 def gallery(mdps: Mapping[str, MDP]) -> Figure:
     """Draw several worlds, by title, on one sheet with cells of one size."""
     if not mdps:
         raise MonMDPError("gallery: no world is given")
+    for mdp in mdps.values():
+        demand_world(mdp, "gallery")
     sheet, gap, head = 12.0, 0.45, 0.5
     boxes = []
     x = y = row_height = 0.0
@@ -93,7 +124,7 @@ def gallery(mdps: Mapping[str, MDP]) -> Figure:
     for (title, mdp), (left, top, width, height) in zip(mdps.items(), boxes, strict=True):
         place = (left / sheet, 1 - (top + height) / total, width / sheet, height / total)
         ax = figure.add_axes(place)
-        draw_world(mdp, ax=ax, title=title)
+        draw_world(mdp, ax=ax, title=folded(title, max(width, 1.9), 2))
     return figure
 
 
@@ -120,9 +151,10 @@ def frame(
             beside the caption, or an eye struck out and a hatched strip. None: there was none yet.
         monitor_reward: rᵐ of the last step; on a plate beside the agent unless it is zero.
     """
+    demand_problem(monmdp, "frame")
     mdp, monitor = monmdp.mdp, monmdp.monitor
     se = mdp.find_state(se)
-    if not 0 <= sm < monitor.n_states:
+    if whole_number(sm, "a monitor state", at_least=0) >= monitor.n_states:
         last = monitor.n_states - 1
         raise MonMDPError(f"monitor state {sm} does not exist; states are 0 to {last}")
     stage = _stage(mdp)
@@ -152,11 +184,16 @@ def picture_format(path: str | os.PathLike[str]) -> str:
 def save(figure: Figure, path: str | os.PathLike[str]) -> None:
     """Write a figure as PNG, SVG or PDF, by the name's suffix; all of it or nothing."""
     from matplotlib import rc_context
+    from matplotlib.figure import Figure
 
+    from monmdp.drawing.canvas import boxes_for_missing_glyphs
+
+    if not isinstance(figure, Figure):
+        raise MonMDPError(f"save takes a figure, such as draw_world returns, got {brief(figure)}")
     path, suffix = Path(path), picture_format(path)
     # Without dates and random ids the same figure gives the same bytes.
     undated = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(suffix)
-    with rc_context({"svg.hashsalt": "monmdp"}):
+    with rc_context({"svg.hashsalt": "monmdp"}), boxes_for_missing_glyphs():
         write_whole(
             path,
             lambda file: figure.savefig(file, format=suffix[1:], dpi=150, metadata=undated),
@@ -192,7 +229,7 @@ def _beside(mdp: MDP) -> tuple[float, float]:
         return (0.0, 0.0) if _is_detailed(mdp) else (0.0, 1.2)
     from monmdp.drawing.graph import MAX_NODES
 
-    return (0.0, 1.3) if mdp.n_states <= MAX_NODES else (0.3, 0.3)
+    return (0.0, 1.45) if mdp.n_states <= MAX_NODES else (0.3, 0.3)
 
 
 def _draw(ax: Axes, mdp: MDP, marked: list[int]) -> None:
@@ -210,7 +247,7 @@ def _draw(ax: Axes, mdp: MDP, marked: list[int]) -> None:
         if mdp.n_states > MAX_NODES:
             ax.plot(x, y, "o", color=VERMILION, markeredgecolor="white", markersize=7)
         else:
-            place(ax, robot(), x - 0.75, y - 0.8, 0.6, zorder=5)
+            place(ax, robot(), x - 0.75, y - 0.8, 0.6, zorder=7)
 
 
 def _is_detailed(mdp: MDP) -> bool:

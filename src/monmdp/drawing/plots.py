@@ -12,8 +12,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from monmdp.drawing.maps import DIRECTIONS, shortened
-from monmdp.drawing.picture import new_figure
+from monmdp.drawing.maps import (
+    DIRECTIONS,
+    action_names,
+    brief,
+    demand_problem,
+    demand_world,
+    folded,
+    shortened,
+)
+from monmdp.drawing.picture import LINE, new_figure
 from monmdp.drawing.text import likeliest
 from monmdp.errors import MonMDPError
 from monmdp.model.arrays import FloatArray, as_array, first_index
@@ -26,8 +34,6 @@ if TYPE_CHECKING:
 
     from monmdp.drawing.sheet import Sheet
 
-SEQUENTIAL, DIVERGING = "cividis", "PuOr_r"
-"""colour maps that colour-blind people can read"""
 MAX_PANELS = 12
 """monitor states that have a panel"""
 LONGEST_NAME = 36
@@ -53,27 +59,31 @@ def draw_heatmap(
 
     Args:
         mdp: the world; one without a map has its states in rows, like the words on a page.
-        values: [sᵉ] or [sᵉ, aᵉ]; NaN is not drawn.
+        values: [sᵉ] or [sᵉ, aᵉ]; NaN is hatched, not coloured.
         title: above it; the world's name by default.
         label: says beside the colour bar what the numbers are.
         ax: where to draw; without it a new figure is made.
         centre: where numbers lie on both sides of this one, two colours part there.
         limits: the least and the greatest number of the colour bar; by default those of `values`.
     """
+    demand_world(mdp, "draw_heatmap")
     array = _numbers(
         values, [(mdp.n_states,), (mdp.n_states, mdp.n_actions)], "[sᵉ] or [sᵉ, aᵉ]", mdp.name
     )
     from monmdp.drawing.sheet import sheet_of
 
     sheet = sheet_of(mdp)
+    title = mdp.name if title is None else title
     if ax is None:
         width, height = sheet.inches()
-        figure = new_figure(max(width, 2.2) + 1.7, height + 1.1)
+        width = max(width, 2.2)
+        title = folded(title, width + 0.6)
+        figure = new_figure(width + 1.7, height + 1.1 + LINE * title.count("\n"))
         ax = figure.add_subplot()
         figure.set_layout_engine("constrained")
     scale = _scale(array, centre, limits)
     drawn = _paint(ax, mdp, sheet, array, scale)
-    ax.set_title(mdp.name if title is None else title, fontsize=10, parse_math=False)
+    ax.set_title(title, fontsize=10, parse_math=False)
     _colour_bar(ax.figure, drawn, ax, label)
     return ax.figure.figure
 
@@ -90,11 +100,12 @@ def draw_values(
 
     Args:
         monmdp: the problem.
-        values: [s]; NaN is not drawn.
+        values: [s]; NaN is hatched, not coloured.
         title: above all; world and monitor by default.
         label: says beside the colour bar what the numbers are.
         centre: where numbers lie on both sides of this one, two colours part there.
     """
+    demand_problem(monmdp, "draw_values")
     mdp, monitor = monmdp.mdp, monmdp.monitor
     name = f"{mdp.name} / {monitor.name}"
     array = _numbers(values, [(monmdp.n_states,)], "[s]", name)
@@ -127,6 +138,7 @@ def draw_policy(monmdp: MonMDP, policy: ArrayLike, *, title: str | None = None) 
     from monmdp.drawing import arrows
     from monmdp.drawing.sheet import draw_ground
 
+    demand_problem(monmdp, "draw_policy")
     mdp, monitor = monmdp.mdp, monmdp.monitor
     env, mon = likeliest(monmdp, policy)
     alike: dict[bytes, list[int]] = {}
@@ -147,7 +159,7 @@ def draw_policy(monmdp: MonMDP, policy: ArrayLike, *, title: str | None = None) 
             names = f"in any of its {len(group)} states"
         name = f"monitor {shortened(names, LONGEST_NAME)}"
         ax.set_title(name, fontsize=9, parse_math=False)
-    order = [*(mark.label for mark in marks.values()), *mdp.action_labels]
+    order = [*(mark.label for mark in marks.values()), *action_names(mdp)]
     key = {text: key[text] for text in (*order, *key) if text in key}
     if monitor.n_actions > 1:
         key[f"not marked: {monitor.actions[usual]}"] = Patch(alpha=0)
@@ -175,14 +187,17 @@ def _panels(mdp: MDP, n: int, beside: float) -> tuple[Figure, Sheet, list[Axes]]
 
 def _head(figure: Figure, title: str, left_out: int) -> None:
     """Write the title above all panels, and how many monitor states have none."""
-    more = f"   (… and {left_out} more monitor state{'s' if left_out > 1 else ''})"
-    figure.suptitle(title + (more if left_out else ""), fontsize=10, parse_math=False)
+    more = f"\n(… and {left_out} more monitor state{'s' if left_out > 1 else ''})"
+    width, height = figure.get_size_inches()
+    text = folded(title, width - 0.2) + (more if left_out else "")
+    figure.set_size_inches(width, height + LINE * text.count("\n"))
+    figure.suptitle(text, fontsize=10, parse_math=False)
 
 
 def _parts(mdp: MDP) -> tuple[list[FloatArray], str]:
     """The part of a cell that stands for each action, [corner, 2] x and y, and a note."""
     names = [label.upper() for label in mdp.action_labels]
-    if set(DIRECTIONS) <= set(names) <= {*DIRECTIONS, "STAY"} and len(set(names)) == len(names):
+    if _directed(mdp):
         shapes = [_triangle(name) if name in DIRECTIONS else _square() for name in names]
         stay = ", in the middle STAY" if "STAY" in names else ""
         return shapes, f"at each side the action that goes there{stay}"
@@ -193,7 +208,15 @@ def _parts(mdp: MDP) -> tuple[list[FloatArray], str]:
     ]
     most = 8
     more = ", …" if mdp.n_actions > most else ""
-    return shapes, f"stripes: {', '.join(mdp.action_labels[:most])}{more}"
+    stripes = ", ".join(action_names(mdp)[:most])
+    return shapes, f"each state's stripes, left to right: {stripes}{more}"
+
+
+def _directed(mdp: MDP) -> bool:
+    """Whether the actions are the four directions, perhaps with STAY."""
+    names = [label.upper() for label in mdp.action_labels]
+    whole = set(DIRECTIONS) <= set(names) <= {*DIRECTIONS, "STAY"}
+    return whole and len(set(names)) == len(names)
 
 
 def _triangle(name: str) -> FloatArray:
@@ -215,13 +238,13 @@ def _numbers(
     try:
         array = np.asarray(as_array(values, "values"), dtype=np.float64)
     except (TypeError, ValueError):
-        raise MonMDPError(f"values {axes}: numbers expected, got {values!r}") from None
+        raise MonMDPError(f"values {axes}: numbers expected, got {brief(values)}") from None
     if array.shape not in shapes:
         expected = " or ".join(str(shape) for shape in shapes)
         raise MonMDPError(f"values {axes} of {where}: shape {expected} expected, got {array.shape}")
     if np.isinf(array).any():
         index = first_index(np.isinf(array))
-        raise MonMDPError(f"values {axes}: {array[index]} at index {list(index)}; NaN is not drawn")
+        raise MonMDPError(f"values {axes}: {array[index]} at index {list(index)}; NaN is hatched")
     return array
 
 
@@ -229,6 +252,8 @@ def _scale(
     values: FloatArray, centre: float | None, limits: tuple[float, float] | None
 ) -> dict[str, Any]:
     """Colour map and range."""
+    from monmdp.drawing.colours import DIVERGING, SEQUENTIAL
+
     there = values[~np.isnan(values)]
     if limits is not None:
         low, high = (number(end, "limits") for end in limits)
@@ -251,7 +276,8 @@ def _paint(ax: Axes, mdp: MDP, sheet: Sheet, values: FloatArray, scale: dict[str
     """Draw the world with the numbers [se] or [se, ae] under its icons; return what is coloured."""
     from matplotlib.collections import PolyCollection
 
-    from monmdp.drawing.sheet import draw_ground
+    from monmdp.drawing.colours import NOTHING
+    from monmdp.drawing.sheet import divide_states, draw_ground
 
     draw_ground(ax, mdp, sheet)
     corners = sheet.cells[:, ::-1].astype(np.float64)  # [se, 2] x and y
@@ -261,11 +287,13 @@ def _paint(ax: Axes, mdp: MDP, sheet: Sheet, values: FloatArray, scale: dict[str
         shapes, note = _parts(mdp)
     polygons: list[FloatArray] = []
     colours: list[FloatArray] = []
+    empty: list[FloatArray] = []
     # The square in the middle lies over the triangles, whatever the order of the actions.
     for a in sorted(range(len(shapes)), key=lambda a: len(shapes[a]) == 4):
         of = values if values.ndim == 1 else values[:, a]
         drawn = ~np.isnan(of)
         polygons.extend(corners[drawn][:, None] + shapes[a])
+        empty.extend(corners[~drawn][:, None] + shapes[a])
         colours.append(of[drawn])
     lines: dict[str, Any] = (
         {"edgecolors": "#00000055", "linewidths": 0.4}
@@ -277,7 +305,14 @@ def _paint(ax: Axes, mdp: MDP, sheet: Sheet, values: FloatArray, scale: dict[str
         **scale,
     )  # fmt: skip
     ax.add_collection(painted, autolim=False)
+    if empty:
+        hatch = "////" if sheet.detailed else None
+        style: dict[str, Any] = {"facecolors": NOTHING, "edgecolors": "#b5b1a4", "linewidths": 0.0}
+        ax.add_collection(PolyCollection(empty, hatch=hatch, zorder=0.9, **style), autolim=False)
+    if sheet.detailed and values.ndim == 2 and not _directed(mdp):
+        divide_states(ax, sheet)
     if note:
+        note = folded(note, max(sheet.inches()[0], 2.2) / 0.7)  # its letters are smaller
         ax.set_xlabel(note, fontsize=7, color="0.35", parse_math=False)
     return painted
 

@@ -1,16 +1,18 @@
 """The ground that heat maps and policies are drawn on: one cell for each state of a world.
 
-A world with a map has its own cells. The states of any other are laid out like the words on a page,
-a chain in one line.
+A world with a map has its own cells, and so has one whose states are called row,column. The states
+of any other are laid out like the words on a page, a chain in one line.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.collections import PolyCollection
 from matplotlib.patches import Circle, Rectangle
 
 from monmdp.drawing.graph import is_chain
@@ -20,6 +22,8 @@ from monmdp.model.arrays import IntArray
 from monmdp.model.mdp import MDP
 from monmdp.worlds.gridmap import WALL
 
+CELL = re.compile(r"(\d{1,4}),(\d{1,4})")
+"""the name of a state that is a cell"""
 LONGEST_LINE = 20
 """states of a chain that stand in one line"""
 MAX_NAMED = 100
@@ -56,6 +60,12 @@ def sheet_of(mdp: MDP) -> Sheet:
         assert mdp.cells is not None
         rows = rows_of(mdp)
         return Sheet(len(rows), len(rows[0]), mdp.cells)
+    named = [CELL.fullmatch(label) for label in mdp.state_labels]
+    if all(named):
+        cells = np.array([[int(part) for part in found.groups()] for found in named if found])
+        height, width = (int(end) + 1 for end in cells.max(axis=0))
+        if height * width <= 2 * mdp.n_states:
+            return Sheet(height, width, cells)
     n = mdp.n_states
     width = n if n <= LONGEST_LINE and is_chain(mdp) else int(np.ceil(np.sqrt(n)))
     if n > MAX_NAMED:
@@ -86,6 +96,15 @@ def draw_ground(ax: Axes, mdp: MDP, sheet: Sheet) -> None:
         lines: dict[str, Any] = {"color": DARK, "linewidth": 0.5, "alpha": 0.6, "zorder": 1.5}
         ax.hlines(range(1, sheet.height), 0, sheet.width, **lines)
         ax.vlines(range(1, sheet.width), 0, sheet.height, **lines)
+
+
+def divide_states(ax: Axes, sheet: Sheet) -> None:
+    """Draw borders between states whose cells are divided themselves."""
+    square = np.array([(0, 0), (1, 0), (1, 1), (0, 1)])
+    squares = sheet.cells[:, None, ::-1] + square
+    for colour, width in (("white", 2.6), (DARK, 1.0)):  # to be seen on light and on dark ground
+        style: dict[str, Any] = {"facecolors": "none", "edgecolors": colour, "linewidths": width}
+        ax.add_collection(PolyCollection(squares, zorder=1.6, **style), autolim=False)
 
 
 def _rgba(colour: str) -> tuple[float, float, float, float]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from monmdp.drawing.maps import noun, rows_of, shortened, standing
+from monmdp.drawing.maps import demand_problem, demand_world, noun, rows_of, shortened, standing
 from monmdp.model.arrays import BoolArray, FloatArray, IntArray, frozen
 from monmdp.model.mdp import MDP
 from monmdp.model.monmdp import MonMDP
@@ -41,6 +41,7 @@ def world_text(mdp: MDP, *, agent: int | None = None) -> str:
 
     `@` marks the cells an episode may start in, or the agent where it is given.
     """
+    demand_world(mdp, "world_text")
     marked = standing(mdp, agent)
     lines = [mdp.name, ""]
     if mdp.picture is None:
@@ -64,6 +65,7 @@ def world_text(mdp: MDP, *, agent: int | None = None) -> str:
 
 def grid_text(mdp: MDP, *, agent: int | None = None) -> str:
     """Return only the map with the agent `@` in it; without a map, the agent's state by name."""
+    demand_world(mdp, "grid_text")
     marked = standing(mdp, agent)
     if mdp.picture is None:
         return "state " + "; ".join(mdp.state_labels[s] for s in marked)
@@ -77,6 +79,7 @@ def policy_text(monmdp: MonMDP, policy: ArrayLike, *, max_states: int = 2000) ->
     that are tied; in other worlds there is a line for each state. `max_states` bounds the joint
     states that are shown; the rest is only counted.
     """
+    demand_problem(monmdp, "policy_text")
     mdp, monitor = monmdp.mdp, monmdp.monitor
     env, mon = likeliest(monmdp, policy)
     block = _list_block if mdp.picture is None else _map_block

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import warnings
 from collections.abc import Sequence
 from typing import Any, Literal, get_args
 
@@ -16,6 +17,8 @@ from monmdp.model.mdp import MDP, whole_number
 Layout = Literal["auto", "sas", "ass", "pairs"]
 FIELDS = ("state_labels", "action_labels", "picture", "button", "goal", "bottom")
 """fields of `MDP` that `from_tables` hands on"""
+TAXI_ACTIONS = ("SOUTH", "NORTH", "EAST", "WEST", "PICKUP", "DROPOFF")
+"""as Taxi's documentation has them; it has no constants for them"""
 Columns = tuple[IntArray, IntArray, IntArray, FloatArray, FloatArray]
 """(state, action, successor, probability, reward) of transitions"""
 
@@ -153,7 +156,8 @@ def from_gymnasium(
     """Import a Gymnasium environment that carries a transition table ``P``.
 
     The rewards, random or not, and the endings, random or not, are those of the table; the start is
-    the environment's initial distribution; the time limit is the one it is registered with.
+    the environment's initial distribution; the time limit is the one it is registered with. States
+    and actions of FrozenLake, CliffWalking and Taxi have names.
 
     Args:
         env: an id such as ``"FrozenLake-v1"`` or a made environment.
@@ -169,7 +173,9 @@ def from_gymnasium(
 
     if isinstance(env, str):
         try:
-            made = gymnasium.make(env, **kwargs)
+            with warnings.catch_warnings():  # if it is too old to be made, the error says so
+                warnings.simplefilter("ignore", DeprecationWarning)
+                made = gymnasium.make(env, **kwargs)
         except Exception as error:  # environments raise what they like
             raise MonMDPError(f"gymnasium cannot make {env!r}: {error}") from None
     elif kwargs:
@@ -213,13 +219,44 @@ def from_gymnasium(
         r_min=r_min,
         r_max=r_max,
         time_limit=time_limit,
+        state_labels=_state_labels(base, n_states),
         action_labels=_action_labels(base, n_actions),
         goal=goal,
     )
 
 
+def _state_labels(base: Any, n_states: int) -> tuple[str, ...]:
+    """Names of the states: row,column where they are cells, Taxi's in words; else none."""
+    from gymnasium.envs.toy_text.cliffwalking import CliffWalkingEnv
+    from gymnasium.envs.toy_text.frozen_lake import FrozenLakeEnv
+    from gymnasium.envs.toy_text.taxi import TaxiEnv
+
+    names: tuple[str, ...] = ()
+    if isinstance(base, TaxiEnv):
+        # The map has a character between any two columns, and a border.
+        places = [base.desc[1 + row, 1 + 2 * column].decode() for row, column in base.locs]
+        riders = [*(f"at {place}" for place in places), "in taxi"]
+        names = tuple(
+            f"{row},{column} {riders[rider]} to {places[goal]}"
+            for row, column, rider, goal in map(base.decode, range(n_states))
+        )
+    elif isinstance(base, CliffWalkingEnv):
+        names = _cell_names(*base.shape)
+    elif isinstance(base, FrozenLakeEnv):
+        names = _cell_names(base.nrow, base.ncol)
+    return names if len(set(names)) == n_states else ()
+
+
+def _cell_names(rows: int, columns: int) -> tuple[str, ...]:
+    return tuple(f"{row},{column}" for row in range(rows) for column in range(columns))
+
+
 def _action_labels(base: Any, n_actions: int) -> tuple[str, ...]:
     """Names of the actions, from the module's constants (LEFT = 0, ...) where it has them."""
+    from gymnasium.envs.toy_text.taxi import TaxiEnv
+
+    if isinstance(base, TaxiEnv) and n_actions == len(TAXI_ACTIONS):
+        return TAXI_ACTIONS
     module = inspect.getmodule(type(base))
     constants = {
         value: key
