@@ -14,6 +14,7 @@ import pytest
 import monmdp
 from monmdp import MDP, MonMDP, agents, experiment, monitors, worlds
 from monmdp.agents.planner import GROWTH, growth_of
+from monmdp.drawing import palette
 from monmdp.drawing.icons import ICONS
 from monmdp.drawing.svg import button_svg, geometry, icon_svg, robot_svg
 from monmdp.errors import MonMDPError
@@ -364,6 +365,23 @@ def test_episodes_follow_their_policies():
                     q = run.snapshots["q_obs"][i, s]
                     assert q[a] >= q.max() - 1e-9
                 assert of["monitor_reward"][t] == pytest.approx(-0.2 if a % n_am else 0.0)
+
+
+def test_how_to_observe_is_that_of_the_snapshot():
+    problem = monmdp.make("bottleneck", "ask", rho=0.5)
+    run = train(problem, "monitored-mbie-eb", 3_000, 2, snapshots=[1_000, 3_000])
+    policies = [experiment.observing_policy(run, snapshot=i).probability for i in range(2)]
+    for policy, q in zip(policies, run.snapshots["q_obs"], strict=True):
+        best = q >= q.max(axis=1, keepdims=True) - 1e-10
+        np.testing.assert_array_equal(policy, best / best.sum(axis=1, keepdims=True))
+    np.testing.assert_array_equal(experiment.observing_policy(run).probability, policies[1])
+    assert (policies[0] != policies[1]).any()
+
+
+def test_colours_are_those_of_the_pictures():
+    problem = monmdp.make("loop", "ask")
+    colours = explorer(train(problem, "ucb", 50, snapshots=1), problem)["colours"]
+    assert colours == {"blues": list(palette.BLUES), "oranges": list(palette.ORANGES)}
 
 
 def test_truth_is_the_experimenters():

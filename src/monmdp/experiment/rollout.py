@@ -87,10 +87,13 @@ def rollout(
     )
 
 
-def observing_policy(run: Run, name: str = "the run") -> Policy:
-    """Return how the agent of a run acts at its end to observe: greedily on its last Q_obs.
+def observing_policy(run: Run, name: str = "the run", *, snapshot: int = -1) -> Policy:
+    """Return how the agent of a run acts to observe: greedily on the Q_obs of a snapshot.
 
-    `name` is what errors call the run.
+    Args:
+        run: the run.
+        name: what errors call it.
+        snapshot: which of its snapshots; by default the last.
     """
     values = run.snapshots.get("q_obs", ())
     if not len(values):
@@ -99,5 +102,5 @@ def observing_policy(run: Run, name: str = "the run") -> Policy:
             "known-monitor) with snapshots=1 or more (--snapshots)"
         )
     probability = np.zeros(run.policy.probability.shape)
-    greedy_policy(values[-1], probability)
+    greedy_policy(values[snapshot], probability)
     return Policy(run.policy.shape, probability, run.policy.origin)

@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 
 from monmdp.agents import KINDS, AgentConfig
-from monmdp.agents.greedy import TIE
 from monmdp.agents.planner import Planner
+from monmdp.drawing.palette import BLUES, ORANGES
 from monmdp.drawing.svg import geometry
 from monmdp.errors import MonMDPError
-from monmdp.experiment import Policy, Rollout, Run, fingerprint, rollout
+from monmdp.experiment import Policy, Rollout, Run, fingerprint, observing_policy, rollout
 from monmdp.model import MonMDP
 from monmdp.model.arrays import FloatArray, IntArray
 from monmdp.planning import Solution, solve
@@ -89,6 +89,7 @@ def explorer(
     kept, packed, notes = _fitting(run, monmdp, config)
     return data | {
         "notes": notes,
+        "colours": {"blues": list(BLUES), "oranges": list(ORANGES)},
         "world": geometry(monmdp.mdp, button=len(monmdp.monitor.transition) > 1),
         "moves": _moves(monmdp),
         "snapshots": _counters(run, kept),
@@ -275,29 +276,21 @@ def _counters(run: Run, kept: IntArray) -> dict[str, Any]:
 
 def _rollouts(run: Run, monmdp: MonMDP, kept: IntArray) -> dict[str, Any]:
     """An episode of each kind for each snapshot."""
-    snapshots = run.snapshots
-    kinds: dict[str, Callable[[int], FloatArray]] = {}
-    if "policy" in snapshots:
-        kinds["test"] = lambda i: snapshots["policy"][i]
-    if "q_obs" in snapshots:
-        kinds["observe"] = lambda i: _greedy(snapshots["q_obs"][i])
+    kinds: dict[str, Callable[[int], Policy]] = {}
+    if "policy" in run.snapshots:
+        kinds["test"] = lambda i: Policy(monmdp.shape, run.snapshots["policy"][i])
+    if "q_obs" in run.snapshots:
+        kinds["observe"] = lambda i: observing_policy(run, snapshot=i)
     limit = min(LONGEST, int(run.settings["time_limit"]))
     found = {}
     for number, (kind, policy_of) in enumerate(kinds.items()):
         episodes = []
         for i in kept:
             seed = np.random.SeedSequence([run.seed, int(run.snapshot_steps[i]), number])
-            policy = Policy(monmdp.shape, policy_of(i))
-            episodes.append(rollout(monmdp, policy, np.random.default_rng(seed), limit=limit))
+            rng = np.random.default_rng(seed)
+            episodes.append(rollout(monmdp, policy_of(int(i)), rng, limit=limit))
         found[kind] = _columns(episodes)
     return found
-
-
-def _greedy(q: FloatArray) -> FloatArray:
-    """The policy that is greedy on Q, uniform over tied actions as everywhere."""
-    tied = q >= q.max(axis=1, keepdims=True) - TIE
-    policy: FloatArray = tied / tied.sum(axis=1, keepdims=True)
-    return policy
 
 
 def _columns(episodes: Sequence[Rollout]) -> dict[str, Any]:

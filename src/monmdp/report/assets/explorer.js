@@ -4,8 +4,6 @@
 const mountExplorer = (() => {
   "use strict";
 
-  const BLUES = ["#edf4fb", "#b7d4ee", "#6cabd9", "#2f7cba", "#0d4c92", "#062c5e"];
-  const ORANGES = ["#fdf2e6", "#fbc890", "#ee8d3c", "#c75d0b", "#7d3604"];
   const COMPASS = {
     LEFT: { path: "M0 0L.5 .5L0 1Z", turn: 180 },
     DOWN: { path: "M0 1L.5 .5L1 1Z", turn: 90 },
@@ -15,7 +13,11 @@ const mountExplorer = (() => {
   };
   const STATUS = ["still unknown", "seen", "never shown"];
   const MOST_SHAPES = 20000; // more than that make the slider slow: cells are then not divided
+  const TOO_LARGE = "This map is too large for arrows and divided cells: a cell shows the largest value of its actions.";
   const MOST_WAYS = 12;
+  const COLUMN = 70; // pixels that an action takes in the table
+  const SMALLEST_CELL = 22; // pixels, for a finger
+  const SMALLEST_ROBOT = 16; // it is drawn no smaller than this part of a map
   const BEAT = 600; // milliseconds a step of an episode is shown
 
   let mounted = 0;
@@ -31,6 +33,11 @@ const mountExplorer = (() => {
     const group = svg("g", attributes);
     group.innerHTML = text;
     return group;
+  }
+
+  function scrollTo(node) {
+    const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
+    node.scrollIntoView({ block: "start", behavior: still ? "instant" : "smooth" });
   }
 
   const times = (n) => (n === 1 ? "once" : n === 2 ? "twice" : `${number(n)} times`);
@@ -66,6 +73,8 @@ const mountExplorer = (() => {
       const any = data.layers && data.layers.visits;
       this.perAction = Boolean(any) && any.shape[3] === this.nActions;
       this.valueKey = ["q_opt", "q"].find((key) => data.layers && key in data.layers);
+      this.blues = (t) => mix(data.colours.blues, t);
+      this.oranges = (t) => mix(data.colours.oranges, t);
       this.scales = new Map();
       this.into = this.waysIn();
     }
@@ -124,11 +133,12 @@ const mountExplorer = (() => {
     }
 
     makeScale(layer, i) {
-      if (layer.scale === "log") return logScale(this.learnt(layer, null).at(-1));
-      if (layer.scale === "chance") return chanceScale();
+      const { blues, oranges } = this;
+      if (layer.scale === "log") return logScale(this.learnt(layer, null).at(-1), blues);
+      if (layer.scale === "chance") return chanceScale(blues);
       const values = this.learnt(layer, i);
       if (!values.length) return null;
-      return values[0] < 0 ? twoSidedScale(values) : oneSidedScale(values);
+      return values[0] < 0 ? twoSidedScale(values, blues, oranges) : oneSidedScale(values, blues);
     }
 
     // The learnt values in order, of one snapshot or of all; not those that stand at their start.
@@ -145,15 +155,13 @@ const mountExplorer = (() => {
   // ---- colours ---------------------------------------------------------------------------
 
   // A scale has colour(x) of a value, bar(t) along the legend, and ticks {x, at} on it.
-  const blues = (t) => mix(BLUES, t);
-  const oranges = (t) => mix(ORANGES, t);
 
-  function chanceScale() {
+  function chanceScale(blues) {
     const ticks = [0, 0.5, 1].map((x) => ({ x, at: x }));
     return { colour: blues, bar: blues, ticks };
   }
 
-  function logScale(most) {
+  function logScale(most, blues) {
     const top = Math.log10(Math.max(most, 10));
     const place = (x) => clamp(Math.log10(Math.max(x, 1)) / top);
     const bar = (t) => blues(0.08 + 0.92 * t);
@@ -195,13 +203,13 @@ const mountExplorer = (() => {
     return last.at > ticks.at(-1).at ? [...ticks, last] : ticks;
   }
 
-  function oneSidedScale(sorted) {
+  function oneSidedScale(sorted, blues) {
     const place = placeAmong(sorted);
     return { colour: (x) => blues(place(x)), bar: blues, ticks: ticksAmong(sorted, place) };
   }
 
   // Orange below zero, blue above; each has half of the bar, so that neither hides the other.
-  function twoSidedScale(sorted) {
+  function twoSidedScale(sorted, blues, oranges) {
     const below = placeAmong([...sorted.filter((x) => x < 0), 0]);
     const above = placeAmong([0, ...sorted.filter((x) => x >= 0)]);
     const place = (x) => (x < 0 ? below(x) / 2 : 0.5 + above(x) / 2);
@@ -246,9 +254,9 @@ const mountExplorer = (() => {
       this.app = app;
       this.sm = sm;
       this.cells = [];
-      const { model, ids } = app;
+      const { model } = app;
       const { rows, columns } = model.world;
-      this.robot = svg("use", { href: `#${ids}-robot`, width: 1, height: 1, class: "ex-robot" });
+      this.agent = this.drawAgent();
       this.board = svg("svg", {
         viewBox: `-.04 -.04 ${columns + 0.08} ${rows + 0.08}`, role: "group", class: "ex-board",
         "aria-label": `map, monitor ${model.monitor_states[sm]}; arrow keys move, Enter opens a cell`,
@@ -257,7 +265,7 @@ const mountExplorer = (() => {
       this.drawGround();
       for (let se = 0; se < model.nStates; se++) this.drawCell(se);
       this.drawButton();
-      this.board.append(this.robot);
+      this.board.append(this.agent);
       this.board.addEventListener("keydown", (event) => this.onKey(event));
       this.root = html("figure", { class: "ex-panel", "data-test": `panel-${sm}` },
         html("figcaption", {}, this.caption()), this.board);
@@ -319,6 +327,19 @@ const mountExplorer = (() => {
       this.board.append(svg("use", { href: `#${ids}-button`, x, y, width: 1, height: 1, class: "ex-button" }));
     }
 
+    // The robot with its badges: whether the last reward was shown, and a coin if the monitor cost something.
+    drawAgent() {
+      const { model, ids } = this.app;
+      const use = (name, box) => svg("use", { href: `#${ids}-${name}`, ...box });
+      this.eye = use("eye-shown", { x: 0.53, y: -0.07, width: 0.54, height: 0.54 });
+      this.coin = use("coin", { x: 0.66, y: 0.6, width: 0.4, height: 0.4 });
+      this.badge = svg("g", { "data-test": "badge" });
+      const size = Math.max(1, Math.max(model.world.rows, model.world.columns) / SMALLEST_ROBOT);
+      const transform = `translate(.5 .5) scale(${size}) translate(-.5 -.5)`;
+      return svg("g", { class: "ex-robot", "aria-hidden": "true" },
+        svg("g", { transform }, use("robot", { width: 1, height: 1 })));
+    }
+
     refresh() {
       const { app } = this;
       const { model, view, layer } = app;
@@ -354,9 +375,9 @@ const mountExplorer = (() => {
     }
 
     drawArrows(group, se) {
-      const { model, view, regions, divided } = this.app;
+      const { model, view, regions } = this.app;
       group.replaceChildren();
-      if (!view.arrows || !divided || !model.layers.policy) return;
+      if (!view.arrows || !model.layers.policy) return;
       const chances = regions.map((_, a) => model.at("policy", view.i, se, this.sm, a));
       const undecided = chances.length > 1 && Math.max(...chances) - Math.min(...chances) < 1e-6;
       if (undecided) return; // as many arrows as actions would say nothing
@@ -404,11 +425,18 @@ const mountExplorer = (() => {
       });
     }
 
-    place(se, here) {
+    // Put the agent there; `last` is {shown, paid} of its last step, null before the first.
+    place(se, here, last) {
       const [r, c] = this.app.model.world.cells[se];
-      this.robot.style.transform = `translate(${c}px, ${r}px)`;
-      this.robot.style.display = here ? "" : "none";
+      this.agent.style.transform = `translate(${c}px, ${r}px)`;
+      this.agent.style.display = here ? "" : "none";
       this.root.classList.toggle("is-current", here);
+      this.badge.remove();
+      if (!here || !last) return;
+      this.badge.setAttribute("data-shown", last.shown ? "yes" : "no");
+      this.eye.setAttribute("href", `#${this.app.ids}-eye-${last.shown ? "shown" : "hidden"}`);
+      this.badge.replaceChildren(this.eye, ...(last.paid ? [this.coin] : []));
+      this.agent.firstChild.append(this.badge);
     }
   }
 
@@ -421,12 +449,14 @@ const mountExplorer = (() => {
       const radios = app.model.shown.map((layer) => this.radio(layer));
       const box = html("input", { type: "checkbox", "data-test": "arrows" });
       box.checked = app.view.arrows;
+      box.disabled = !app.divided;
       box.addEventListener("change", () => app.change({ arrows: box.checked }));
       const arrows = html("label", { class: "ex-choice", title: "none where all actions are tied" },
         box, html("span", {}, "arrows of the test policy"));
       this.legend = html("div", { class: "ex-legend", "data-test": "legend" });
       this.root = html("div", { class: "ex-controls" },
         html("fieldset", {}, html("legend", {}, "what to show"), ...radios, app.model.layers.policy ? arrows : ""),
+        app.model.perAction && !app.divided ? html("p", { class: "ex-note", "data-test": "too-large" }, TOO_LARGE) : "",
         this.explains, this.legend);
     }
 
@@ -491,26 +521,48 @@ const mountExplorer = (() => {
   class Timeline {
     constructor(app) {
       this.app = app;
-      const { model } = app;
-      const last = model.snapshots.step.length - 1;
+      const { step } = app.model.snapshots;
       this.slider = html("input", {
-        type: "range", min: 0, max: last, step: 1, "data-test": "slider", "aria-label": "training time",
+        type: "range", min: 0, max: step.length - 1, step: 1, "data-test": "slider", "aria-label": "training time",
       });
+      this.knots = [...new Set([0, ...step, app.model.steps])].sort((a, b) => a - b);
+      this.slider.style.setProperty("--ex-from", this.place(step[0]));
+      this.slider.style.setProperty("--ex-to", this.place(step.at(-1)));
       this.slider.value = app.view.i;
       this.slider.addEventListener("input", () => app.change({ i: Number(this.slider.value), t: 0 }));
       this.label = html("output", { class: "ex-when", "data-test": "when" });
-      this.marker = svg("line", { y1: 0, y2: 60, class: "ex-marker" });
-      this.root = html("div", { class: "ex-time" }, this.label, this.sparkline(), this.slider);
+      this.marker = svg("line", { y1: 0, y2: 60, class: "ex-marker", "data-test": "marker" });
+      this.root = html("div", { class: "ex-time" }, this.label, ...this.sparkline());
     }
 
+    // Where a training step is drawn, in [0, 1]: the snapshots stand evenly, as the slider has them.
+    place(step) {
+      const { knots } = this;
+      const next = Math.min(Math.max(1, knots.findIndex((knot) => knot >= step)), knots.length - 1);
+      const part = (step - knots[next - 1]) / (knots[next] - knots[next - 1]);
+      return (next - 1 + part) / (knots.length - 1);
+    }
+
+    ticks() {
+      const { knots } = this;
+      const at = [0, 1, 2, 3, 4].map((k) => knots[Math.round((k * (knots.length - 1)) / 4)]);
+      const ticks = [...new Set(at)].map((step) => {
+        const tick = html("span", { "data-step": step }, number(step));
+        tick.style.left = `${100 * this.place(step)}%`;
+        return tick;
+      });
+      return html("div", { class: "ex-steps", "data-test": "steps", "aria-hidden": "true" }, ...ticks);
+    }
+
+    // The learning curve, the slider below it, and on the same scale the steps.
     sparkline() {
-      const { curve, steps, truth } = this.app.model;
+      const { curve, truth } = this.app.model;
       const finite = Array.from(curve.value).filter(Number.isFinite);
       if (truth.minimax !== null) finite.push(truth.minimax);
       const low = Math.min(...finite);
       const width = Math.max(...finite) - low || 1;
       const y = (v) => 56 - (52 * (v - low)) / width;
-      const points = Array.from(curve.value, (v, k) => `${(600 * curve.step[k]) / steps},${y(v)}`).join(" ");
+      const points = Array.from(curve.value, (v, k) => `${600 * this.place(curve.step[k])},${y(v)}`).join(" ");
       const plot = svg("svg", { viewBox: "0 0 600 60", preserveAspectRatio: "none", class: "ex-spark", role: "img" },
         svg("polyline", { points, class: "ex-curve" }), this.marker);
       const minimax = truth.minimax === null ? "" : `; dashed: minimax-optimal, ${number(truth.minimax)}`;
@@ -518,14 +570,17 @@ const mountExplorer = (() => {
       if (truth.minimax !== null) {
         plot.prepend(svg("line", { x1: 0, x2: 600, y1: y(truth.minimax), y2: y(truth.minimax), class: "ex-minimax" }));
       }
-      return html("div", { class: "ex-plot" }, plot,
-        html("span", { class: "ex-note" }, `test return, ${number(low)} to ${number(low + width)}${minimax}`));
+      const { knots } = this;
+      const early = knots[1] < (knots.at(-1) - knots.at(-2)) / 2 ? "; early steps are drawn wider" : "";
+      const text = `test return, ${number(low)} to ${number(low + width)}${minimax}${early}`;
+      return [html("div", { class: "ex-plot" }, plot), this.slider, html("div", { class: "ex-plot" }, this.ticks()),
+        html("p", { class: "ex-note" }, text)];
     }
 
     refresh() {
       const { model, view } = this.app;
       const { step, episodes, observe_episodes: observing } = model.snapshots;
-      const x = (600 * step[view.i]) / model.steps;
+      const x = 600 * this.place(step[view.i]);
       this.marker.setAttribute("x1", x);
       this.marker.setAttribute("x2", x);
       const seen = model.rollouts.observe ? `, ${number(observing[view.i])} to observe` : "";
@@ -541,12 +596,20 @@ const mountExplorer = (() => {
     constructor(app) {
       this.app = app;
       this.root = html("section", { class: "ex-detail", "data-test": "detail", "aria-live": "polite" });
+      addEventListener("resize", () => this.fit());
+    }
+
+    // Where a row of the table has no room for a title and all actions, its title stands above them.
+    fit() {
+      const room = COLUMN * (this.app.model.nActions + 1.4);
+      this.root.classList.toggle("is-stacked", this.root.clientWidth < room);
     }
 
     refresh() {
       const { app } = this;
       const { model, view } = app;
       this.root.replaceChildren();
+      this.fit();
       if (!view.selected) {
         const text = "Select a cell of the map: what the agent knows of it, and why it goes there or not.";
         this.root.append(html("p", { class: "ex-hint" }, text));
@@ -555,22 +618,33 @@ const mountExplorer = (() => {
       const { se, sm } = view.selected;
       const thing = app.tileOf[se] === undefined ? "" : ` · ${model.world.tiles[app.tileOf[se]].name}`;
       const monitor = model.nMonitor > 1 ? ` · monitor ${model.monitor_states[sm]}` : "";
-      this.root.append(html("h4", {}, `${model.states[se]}${thing}${monitor}`));
+      this.root.append(this.back(), html("h4", {}, `${model.states[se]}${thing}${monitor}`));
       if (!model.perAction) return;
       this.root.append(html("p", { class: "ex-why" }, this.why(se, sm)));
       this.root.append(html("div", { class: "ex-wide" }, this.table(se, sm)));
+      if (model.actions.some((_, a) => model.pinned(view.i, se, sm, a))) {
+        const text = "* untried with some monitor action: not learnt, it stands at its optimistic start";
+        this.root.append(html("p", { class: "ex-note", "data-test": "footnote" }, text));
+      }
       if (model.layers.monitor_policy && model.monitor_actions.length > 1) {
         this.root.append(html("p", { class: "ex-note" }, this.monitorActions(se, sm)));
       }
       this.root.append(...this.ways(se, sm));
     }
 
+    // On a narrow screen a cell that is chosen takes the reader away from the map.
+    back() {
+      const button = html("button", { type: "button", class: "ex-back", "data-test": "back" }, "back to the map");
+      button.addEventListener("click", () => scrollTo(this.app.boards));
+      return button;
+    }
+
     // What the table has a row for: [layer, title].
     quantities() {
       const { model } = this.app;
       const several = model.nMonitor > 1 && !model.pooled;
-      const all = [["visits", several ? "visits here" : "visits"], ["seen", several ? "shown in all" : "shown"],
-        ["status", "reward"], ["hope", "hope"], ["q_opt", "Q_opt"], ["q", "Q"], ["q_obs", "Q_obs"],
+      const all = [["visits", several ? "visits here" : "visits"], ["seen", several ? "shown, in any monitor state" : "shown"],
+        ["status", "reward"], ["hope", "hope to see"], ["q_opt", "Q_opt"], ["q", "Q"], ["q_obs", "Q_obs"],
         ["reward_model", "r̂"], ["bonus", "bonus"], ["policy", "policy"]];
       return all.filter(([key]) => key in model.layers);
     }
@@ -582,11 +656,13 @@ const mountExplorer = (() => {
         html("tr", {}, html("th", { scope: "row" }, title), ...model.actions.map((_, a) => cell(a)));
       const truth = (a) => html("td", {}, number(model.moves.reward[se * model.nActions + a]));
       const observable = (a) => html("td", {}, model.neverObservable(se, a) ? "never" : "yes");
-      return html("table", {},
+      const table = html("table", {},
         html("thead", {}, html("tr", {}, html("th", { scope: "col" }, "action"),
           ...model.actions.map((action) => html("th", { scope: "col" }, action)))),
         html("tbody", {}, ...this.quantities().map(([key, title]) => row(title, (a) => this.entry(key, se, sm, a)))),
-        html("tbody", { class: "ex-truth" }, row("true reward", truth), row("observable", observable)));
+        html("tbody", { class: "ex-truth" }, row("true reward", truth), row("can be seen (truth)", observable)));
+      table.style.setProperty("--ex-actions", model.nActions);
+      return table;
     }
 
     entry(key, se, sm, a) {
@@ -649,7 +725,7 @@ const mountExplorer = (() => {
       let words = `from ${model.states[way.from]} ${model.actions[way.action]}${chance}: `;
       words += way.visits ? `tried ${times(way.visits)}` : "never tried";
       if (model.nMonitor > 1 && !model.pooled) words += ` with monitor ${model.monitor_states[way.sm]}`;
-      if (way.seen) words += `, reward shown ${times(way.seen)}${model.nMonitor > 1 ? " in all" : ""}`;
+      if (way.seen) words += `, reward shown ${times(way.seen)}${model.nMonitor > 1 ? " in any monitor state" : ""}`;
       else if (way.visits && way.status === 2) words += `, reward never shown, taken for ${this.unseen()}`;
       else words += ", reward never shown";
       words += `; ${title} ${number(way.value)}`;
@@ -668,8 +744,21 @@ const mountExplorer = (() => {
       return [html("h5", {}, "Ways in"), html("ul", { class: "ex-ways" }, ...shown)];
     }
 
-    // One sentence in sum.
+    // One sentence in sum, and whether the episode that can be watched bears it out.
     why(se, sm) {
+      const { model, view } = this.app;
+      const reason = this.reason(se, sm);
+      if (!model.rollouts.test) return reason;
+      const { of, begin, length } = model.episode("test", view.i);
+      for (let t = 0; t <= length; t++) {
+        if (of.state[begin + t] !== se) continue;
+        const when = t ? `is here after ${t} step${t === 1 ? "" : "s"}` : "begins here";
+        return `${reason} The test episode ${when}.`;
+      }
+      return `${reason} The test episode does not pass here.`;
+    }
+
+    reason(se, sm) {
       const { app } = this;
       const { model } = app;
       const ways = model.into[se].filter(({ from }) => from !== se).map((way) => this.way(way, sm));
@@ -677,7 +766,7 @@ const mountExplorer = (() => {
       const names = (list) => list.slice(0, 3)
         .map((way) => `${model.actions[way.action]} in ${model.states[way.from]}`).join(", ");
       const taken = ways.filter((way) => way.taken);
-      if (taken.length) return `The test policy comes here by ${names(taken)}.${this.inEpisode(se)}`;
+      if (taken.length) return `The test policy comes here by ${names(taken)}.`;
       const gap = Math.min(...ways.map((way) => way.gap));
       const less = gap < 1e-6 ? "by a hair" : `by at least ${short(gap, 2)}`;
       const unseen = ways.filter((way) => !way.seen && way.visits && !way.pinned);
@@ -694,16 +783,6 @@ const mountExplorer = (() => {
       const untried = ways.filter((way) => way.pinned).length;
       const open = untried ? `, though ${untried} of ${ways.length} are not fully tried` : "";
       return `The test policy does not come here: ${worse}${open}.`;
-    }
-
-    inEpisode(se) {
-      const { model, view } = this.app;
-      if (!model.rollouts.test) return "";
-      const { of, begin, length } = model.episode("test", view.i);
-      for (let t = 0; t <= length; t++) {
-        if (of.state[begin + t] === se) return ` The test episode below is here after ${t} step${t === 1 ? "" : "s"}.`;
-      }
-      return " The test episode below does not pass here.";
     }
   }
 
@@ -733,9 +812,13 @@ const mountExplorer = (() => {
     }
 
     keys() {
-      const key = (mark, text) => html("span", { class: "ex-key" }, html("i", { class: `ex-step ${mark}` }), text);
-      return html("div", { class: "ex-legend" }, key("is-shown", "reward shown"), key("is-hidden", "reward hidden"),
-        key("is-shown is-paid", "the monitor cost something"));
+      const badge = (name) => svg("svg", { viewBox: "0 0 1 1", "aria-hidden": "true" },
+        svg("use", { href: `#${this.app.ids}-${name}`, width: 1, height: 1 }));
+      const key = (mark, name, text) =>
+        html("span", { class: "ex-key" }, html("i", { class: `ex-step ${mark}` }), badge(name), text);
+      return html("div", { class: "ex-legend" }, key("is-shown", "eye-shown", "reward shown"),
+        key("is-hidden", "eye-hidden", "reward hidden"),
+        key("is-shown is-paid", "coin", "the monitor cost something"));
     }
 
     kindChoice(kind) {
@@ -808,7 +891,10 @@ const mountExplorer = (() => {
         square.classList.toggle("is-now", k + 1 === t);
         square.classList.toggle("is-ahead", k + 1 > t);
       });
-      for (const panel of app.panels) panel.place(of.state[begin + t], panel.sm === of.monitor_state[begin + t]);
+      const last = t ? { shown: of.shown[begin + t - 1] === 1, paid: of.monitor_reward[begin + t - 1] < 0 } : null;
+      for (const panel of app.panels) {
+        panel.place(of.state[begin + t], panel.sm === of.monitor_state[begin + t], last);
+      }
       this.say();
     }
 
@@ -838,7 +924,7 @@ const mountExplorer = (() => {
       const reward = shown ? `reward SHOWN ${number(of.reward[at])}` : `reward HIDDEN (it was ${number(of.reward[at])})`;
       this.line.className = `ex-line ${shown ? "is-shown" : "is-hidden"}`;
       const did = `step ${t}: ${model.actions[of.action[at]]}${monitorAction} → `;
-      const paid = ` · monitor ${number(of.monitor_reward[at])} · return so far ${short(this.returned(t))}`;
+      const paid = ` · monitor's reward ${number(of.monitor_reward[at])} · return so far ${short(this.returned(t))}`;
       this.line.replaceChildren(did, html("strong", {}, reward), `${paid} · now at ${where}${this.ending(t)}`);
     }
 
@@ -870,9 +956,10 @@ const mountExplorer = (() => {
       const kinds = Object.keys(model.rollouts);
       this.view = {
         i: model.snapshots.step.length - 1, layer: model.shown.length ? model.shown[0].key : null,
-        arrows: true, kind: kinds[0], t: 0, selected: { sm: 0, se: this.cellToBeginWith() },
+        arrows: this.divided, kind: kinds[0], t: 0, selected: { sm: 0, se: this.cellToBeginWith() },
       };
       this.panels = model.monitor_states.map((_, sm) => new Panel(this, sm));
+      this.boards = html("div", { class: "ex-panels" }, ...this.panels.map((panel) => panel.root));
       this.controls = new Controls(this);
       this.timeline = new Timeline(this);
       this.detail = new Detail(this);
@@ -892,8 +979,9 @@ const mountExplorer = (() => {
 
     build(root) {
       const { model } = this;
-      const boards = html("div", { class: "ex-panels" }, ...this.panels.map((panel) => panel.root));
+      const { boards } = this;
       const widest = model.world.rows > 12 ? 340 : 720; // many rows: small cells, or the page gets long
+      boards.style.setProperty("--ex-least", `${model.world.columns * SMALLEST_CELL}px`);
       boards.style.setProperty("--ex-board", `${Math.min(Math.max(model.world.columns * 42, 210), widest)}px`);
       const main = html("div", { class: "ex-main" }, this.controls.root, boards, this.player ? this.player.root : "");
       root.append(this.definitions(), ...notes(model),
@@ -912,6 +1000,7 @@ const mountExplorer = (() => {
       const stroke = (name, d) => svg("path", { d, class: `ex-${name}-mark` });
       return svg("svg", { class: "ex-definitions", "aria-hidden": "true" }, svg("defs", {},
         symbol("robot", world.robot),
+        ...badges(ids),
         ...(world.button ? [symbol("button", world.button.svg)] : []),
         ...world.tiles.map((tile, k) => symbol(`tile-${k}`, tile.svg)),
         pattern("status-0", svg("circle", { cx: 0.085, cy: 0.085, r: 0.022, class: "ex-status-0-mark" })),
@@ -923,6 +1012,7 @@ const mountExplorer = (() => {
     select(sm, se) {
       this.panels[sm].focusOn(se, se);
       this.change({ selected: { sm, se } });
+      if (matchMedia("(max-width: 899px)").matches) scrollTo(this.detail.root); // it is far below the map
     }
 
     change(what) {
@@ -939,6 +1029,20 @@ const mountExplorer = (() => {
       if (any("i", "selected")) this.detail.refresh();
       if (this.player && any("i", "kind", "t")) this.player.refresh(changed);
     }
+  }
+
+  // An open eye, one that is struck out, and a coin; bold, as they are drawn small.
+  function badges(ids) {
+    const badge = (name, ...parts) => svg("symbol", { id: `${ids}-${name}`, viewBox: "0 0 1 1" },
+      svg("circle", { cx: 0.5, cy: 0.5, r: 0.44, class: `ex-${name}` }), ...parts);
+    const eye = () => [svg("path", { d: "M.17 .5Q.5 .1 .83 .5Q.5 .9 .17 .5Z", class: "ex-lid" }),
+      svg("circle", { cx: 0.5, cy: 0.5, r: 0.13, class: "ex-pupil" })];
+    const line = (name, d) => svg("path", { d, class: `ex-${name}` });
+    return [
+      badge("eye-shown", ...eye()),
+      badge("eye-hidden", ...eye(), line("gap", "M.16 .84L.84 .16"), line("struck", "M.19 .81L.81 .19")),
+      badge("coin", line("coin-mark", "M.64 .36A.2 .2 0 1 0 .64 .64M.5 .18V.82")),
+    ];
   }
 
   // [state] which tile stands there; undefined in a world without a map.
