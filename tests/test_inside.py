@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 import xml.etree.ElementTree as ET
@@ -335,9 +336,17 @@ def test_the_explorers_data_are_those_of_the_run(agent):
     for i in range(3):
         snapshot = {name: values[i] for name, values in run.snapshots.items()}
         layers = config.layers(snapshot, problem)
-        assert set(found["layers"]) == set(layers)
+        assert set(found["layers"]) == {*layers, "tested"}
         for name, values in layers.items():
             np.testing.assert_allclose(found["layers"][name][i], values, rtol=1e-6, err_msg=name)
+        # A test episode lasts as long as exact evaluation says, and follows the policy.
+        policy = experiment.Policy(problem.shape, snapshot["policy"])
+        tested = found["layers"]["tested"][i]
+        length = policy.evaluate(problem)["episode_length"]
+        assert tested.sum() == pytest.approx(length, rel=1e-6)
+        share = tested / np.maximum(tested.sum(axis=-1, keepdims=True), 1e-12)
+        for se, sm in zip(*np.nonzero(tested.sum(axis=-1) > 1e-9), strict=True):
+            assert share[se, sm] == pytest.approx(layers["policy"][se, sm], abs=1e-5)
     assert [layer["key"] for layer in data["shown"]] == [
         key for key in inside._TITLES if key in found["layers"]
     ]
@@ -345,6 +354,80 @@ def test_the_explorers_data_are_those_of_the_run(agent):
     np.testing.assert_array_equal(found["curve"]["step"], run.step)
     assert found["moves"]["reward"].tolist() == problem.mdp.mean_reward.tolist()
     assert data == explorer(run, problem, config), "the same episodes each time"
+
+
+def test_every_field_is_that_of_the_run_and_its_problem():
+    problem = monmdp.make("bottleneck", "n-experts", rho=0.5)
+    run = train(problem, "monitored-mbie-eb", 3_000, 2, snapshots=[0, 1_000, 3_000])
+    data = explorer(run, problem)
+    found = arrays(data)
+    solution = monmdp.solve(problem)
+    assert (data["r_min"], data["gamma"], data["time_limit"]) == (-10, 0.99, 50)
+    assert data["truth"]["minimax"] == solution.episode_return
+    assert found["truth"]["never_observable"].tolist() == (
+        solution.seen.never_observable.astype(int).tolist()
+    )
+    assert data["pooled"] is False
+    assert explorer(train(problem, "known-monitor", 200, snapshots=1), problem)["pooled"] is True
+    assert data["unseen"] == "r_min"
+    assert "r_min = −10" in next(one["explains"] for one in data["shown"] if one["key"] == "status")
+    assert found["start"].tolist() == problem.mdp.start.tolist()
+    np.testing.assert_allclose(
+        found["curve"]["value"], run.curve["episode_return"][: len(run.step)], rtol=1e-6
+    )
+    k, kappa = run.snapshots["episodes"][:, :2].T.tolist()
+    assert data["snapshots"]["episodes"] == k
+    assert data["snapshots"]["observe_episodes"] == kappa
+    assert k[0] == 0 < kappa[1] <= k[1] < k[2]
+    mdp = problem.mdp
+    assert found["moves"]["state"].tolist() == mdp.successor.tolist()
+    assert found["moves"]["probability"] == pytest.approx(mdp.probability)
+    for kind in ("test", "observe"):
+        of = found["rollouts"][kind]
+        for i, (begin, end) in enumerate(zip(of["first"], of["first"][1:], strict=False)):
+            last = (
+                of["state"][end - 2],
+                of["action"][end - 2],
+            )
+            pair = last[0] * mdp.n_actions + last[1]
+            can_end = mdp.terminates[mdp.first[pair] : mdp.first[pair + 1]].any()
+            assert of["terminated"][i] == (end - begin - 1 < 50) or can_end
+            if of["terminated"][i]:
+                assert can_end
+
+
+def test_episodes_are_those_of_their_seeds():
+    problem = monmdp.make("bottleneck", "full-random", rho=0.5)
+    runs = [train(problem, "monitored-mbie-eb", 300, seed, snapshots=[300]) for seed in (0, 2)]
+    data = [arrays(explorer(run, problem))["rollouts"] for run in runs]
+    for run, found in zip(runs, data, strict=True):
+        policies = [run.snapshots["policy"][0], experiment.observing_policy(run).probability]
+        for number, kind in enumerate(("test", "observe")):
+            seed = np.random.SeedSequence([run.seed, 300, number])
+            policy = experiment.Policy(problem.shape, policies[number])
+            again = experiment.rollout(problem, policy, np.random.default_rng(seed))
+            n = len(again)
+            assert found[kind]["state"].tolist() == again.state.tolist()
+            assert found[kind]["shown"][:n].tolist() == again.shown.tolist()
+            assert found[kind]["reward"][:n].tolist() == again.reward.tolist()
+
+
+def test_long_episodes_are_cut():
+    problem = monmdp.make("river-swim", "full", time_limit=600)
+    run = train(problem, "monitored-mbie-eb", 700, snapshots=[700])
+    of = arrays(explorer(run, problem))["rollouts"]["test"]
+    assert of["first"] == [0, inside.LONGEST + 1]
+    assert of["terminated"] == [False]
+
+
+def test_snapshots_of_an_earlier_version_can_be_looked_into():
+    problem = monmdp.make("loop", "ask")
+    run = train(problem, "monitored-mbie-eb", 100, snapshots=[100])
+    older = {k: v for k, v in run.snapshots.items() if k not in ("tried", "policy", "episodes")}
+    data = explorer(dataclasses.replace(run, snapshots=older), problem)
+    assert "tested" not in data["layers"]
+    assert set(data["rollouts"]) == {"observe"}
+    assert data["snapshots"]["episodes"] is None
 
 
 def test_episodes_follow_their_policies():

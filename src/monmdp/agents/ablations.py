@@ -49,7 +49,7 @@ class MBIEEB(Planner):
     def takes_unseen_for(self) -> str:
         """What a reward that was tried and never shown counts as, in words."""
         if self.pin_unseen:
-            return f"so good that its value is {self.q_opt_init:g}"
+            return f"the best there is, Q = {self.q_opt_init:g}"
         return "r_min"
 
     def check(self) -> None:

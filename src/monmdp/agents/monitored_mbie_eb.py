@@ -214,7 +214,7 @@ def layers_of_models(
         of_env = np.where(n_env > 0, beta_e * of_env, 0.0)
         bonus = of_env[:, None, :, None] + beta_m * of_mon[None, :, None, :] + beta * of_move
     bonus[n == 0] = np.inf  # whatever β is, its value is pinned
-    learnt = layers.by_parts(snapshot["tried"], shape) > 0
+    learnt = layers.by_parts(snapshot.get("tried", snapshot["n"]), shape) > 0
     return (
         layers.counted(n, layers.everywhere(n_env, shape))
         | layers.best(snapshot, ("q_opt", "q_obs"), shape)

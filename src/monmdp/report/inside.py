@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from monmdp.agents import KINDS, AgentConfig
-from monmdp.agents.planner import Planner
+from monmdp.agents.layers import by_parts
 from monmdp.drawing.palette import BLUES, ORANGES
 from monmdp.drawing.svg import geometry
 from monmdp.errors import MonMDPError
@@ -38,10 +38,11 @@ POINTS = 600
 
 Layer = Mapping[str, FloatArray]
 
-_TYPES = {"visits": "i4", "seen": "i4", "status": "u1"}
+_TYPES = {"visits": "i4", "seen": "i4", "status": "u1", "pinned": "u1"}
 """of packed layers; all others are f4"""
 _TITLES = {
     "visits": "visits",
+    "tested": "test visits",
     "status": "rewards seen",
     "hope": "hope to see",
     "q_opt": "Q_opt",
@@ -51,7 +52,9 @@ _TITLES = {
     "bonus": "bonus",
 }
 """of the layers that can be laid over the map, in their order"""
-_SCALES = {"visits": "log", "status": "status", "hope": "chance", "bonus": "amount"}
+_SCALES = {
+    "visits": "log", "tested": "amount", "status": "status", "hope": "chance", "bonus": "amount",
+}  # fmt: skip
 """how values become colours; all others are values of either sign"""
 
 
@@ -132,7 +135,7 @@ def _about(
         "monitor_states": list(monitor.states),
         "monitor_actions": list(monitor.actions),
         "unseen": "unknown" if config is None else config.takes_unseen_for,
-        "pins": isinstance(config, Planner),
+        "start": pack(mdp.start, "f8"),
         "pooled": config is not None and config.needs_model,
         "truth": {
             "never_observable": pack(solution.seen.never_observable, "u1"),
@@ -180,9 +183,15 @@ def _fitting(
 
 
 def _layers(run: Run, monmdp: MonMDP, config: AgentConfig, i: int, whole: bool) -> Layer:
-    """The layers of one snapshot; if not `whole`, the largest value over the actions."""
+    """The layers of one snapshot; if not `whole`, the largest value over the actions.
+
+    To those of the agent comes one of ours: how often a test episode takes each action.
+    """
     snapshot = {name: values[i] for name, values in run.snapshots.items()}
     layers = config.layers(snapshot, monmdp)
+    if "policy" in snapshot:
+        visits = Policy(monmdp.shape, snapshot["policy"]).visits(monmdp)
+        layers["tested"] = by_parts(visits, monmdp.shape).sum(axis=-1)
     if whole:
         return layers
     return {
@@ -216,13 +225,17 @@ def _shown(
 
 def _explanations(config: AgentConfig, monmdp: MonMDP) -> dict[str, str]:
     """One sentence for each layer."""
-    known, pins = config.needs_model, isinstance(config, Planner)
+    known = config.needs_model
     unseen = config.takes_unseen_for
     if unseen == "r_min":
         unseen = f"r_min = {monmdp.mdp.r_min:g}".replace("-", "−")
     tried = "known to be unobservable" if known else "tried with every monitor action, never shown"
-    pinned = " Hatched: some joint action is untried, so it stands at its optimistic start."
+    planned = (
+        " As planned when the running episode began. Hatched: not learnt yet, it stands at its "
+        "optimistic start."
+    )
     return {
+        "tested": "How often an episode of the test policy takes each action on average, computed.",
         "visits": "How often each action was taken"
         + (", whatever the monitor's state." if known else ", in each state of the monitor."),
         "status": f"Whether the reward of an action was ever shown. ✕ is {tried}; the agent takes "
@@ -230,14 +243,15 @@ def _explanations(config: AgentConfig, monmdp: MonMDP) -> dict[str, str]:
         "hope": "The chance that the next try shows a reward that was never shown"
         + (", as the known monitor has it." if known else ": an upper confidence bound (KL-UCB)."),
         "q_opt": "Value of each action with the best monitor action, optimistic about what was "
-        f"seen, with {unseen} for what was not." + pinned,
+        f"seen, with {unseen} for what was not." + planned,
         "q": "Value of each action with the best monitor action, as Q-learning has it; the test "
         "policy takes the largest.",
         "q_obs": "Value of each action for seeing rewards never shown; observe episodes take the "
-        "largest." + pinned,
-        "reward_model": "The mean of the rewards shown; where none was, what it began with.",
+        "largest." + planned,
+        "reward_model": "The mean of the rewards shown; where none was, what it began with, which "
+        "may be drawn when the first episode begins.",
         "bonus": "What is added for exploring, with the monitor action for which it is largest. "
-        + ("Hatched: some joint action is untried." if pins else "Hatched: untried."),
+        "Hatched: none, because some joint action is untried or the value is not learnt.",
     }
 
 
@@ -256,18 +270,14 @@ def _moves(monmdp: MonMDP) -> dict[str, Any]:
 
 
 def _counters(run: Run, kept: IntArray) -> dict[str, Any]:
-    """Steps and episodes done at each snapshot."""
+    """Steps done at each snapshot, and episodes where the agent counts them."""
     steps = run.snapshot_steps[kept]
-    if "episodes" in run.snapshots:
-        episodes, observing = run.snapshots["episodes"][kept, :2].T
-    else:
-        at = np.maximum(np.searchsorted(run.step, steps, side="right") - 1, 0)
-        episodes, observing = run.curve["episodes"][at], run.curve["observe_episodes"][at]
+    counted = run.snapshots["episodes"][kept, :2].tolist() if "episodes" in run.snapshots else None
     return {
         "index": kept.tolist(),
         "step": steps.tolist(),
-        "episodes": [int(n) for n in episodes],
-        "observe_episodes": [int(n) for n in observing],
+        "episodes": counted and [k for k, _ in counted],
+        "observe_episodes": counted and [kappa for _, kappa in counted],
     }
 
 

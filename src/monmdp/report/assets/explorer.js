@@ -15,6 +15,7 @@ const mountExplorer = (() => {
   const MOST_SHAPES = 20000; // more than that make the slider slow: cells are then not divided
   const TOO_LARGE = "This map is too large for arrows and divided cells: a cell shows the largest value of its actions.";
   const MOST_WAYS = 12;
+  const RARE = 1e-9; // visits an episode that count as none: chances are rounded
   const COLUMN = 70; // pixels that an action takes in the table
   const SMALLEST_CELL = 22; // pixels, for a finger
   const SMALLEST_ROBOT = 16; // it is drawn no smaller than this part of a map
@@ -94,9 +95,21 @@ const mountExplorer = (() => {
       return most;
     }
 
-    // Untried, so its value is not learnt: it stands at the optimistic start.
+    // Whether a value is not learnt and stands at its optimistic start: 1 since a joint action was
+    // untried, 2 although all were tried by now; else 0.
     pinned(i, se, sm, a) {
-      return this.pins && this.perAction && Number.isNaN(this.at("bonus", i, se, sm, a));
+      return this.perAction ? this.at("pinned", i, se, sm, a) || 0 : 0;
+    }
+
+    // How often a test episode is in a cell, with the monitor in one state or in any.
+    tested(i, se, sm) {
+      let total = 0;
+      for (let a = 0; a < this.nActions; a++) total += this.at("tested", i, se, sm, a);
+      return total;
+    }
+
+    testedInAll(i, se) {
+      return this.monitor_states.reduce((total, _, sm) => total + this.tested(i, se, sm), 0);
     }
 
     neverObservable(se, a) {
@@ -146,8 +159,8 @@ const mountExplorer = (() => {
       const values = this.layers[layer.key];
       const size = this.nStates * this.nMonitor * values.shape[3];
       const [begin, end] = i === null ? [0, values.length] : [i * size, (i + 1) * size];
-      const skip = layer.scale === "value" && this.pins && this.perAction ? this.layers.bonus : null;
-      const there = (x, k) => !Number.isNaN(x) && !(skip && Number.isNaN(skip[begin + k]));
+      const skip = layer.scale === "value" && this.perAction ? this.layers.pinned : null;
+      const there = (x, k) => !Number.isNaN(x) && !(skip && skip[begin + k] > 0);
       return values.slice(begin, end).filter(there).sort();
     }
   }
@@ -493,8 +506,8 @@ const mountExplorer = (() => {
         tick.style.left = `${100 * at}%`;
         return tick;
       });
-      const byScale = { log: "visits, log scale", chance: "chance", amount: "added reward" };
-      const byKey = { reward_model: "reward", q_obs: "discounted hope" };
+      const byScale = { log: "visits, log scale", chance: "chance" };
+      const byKey = { reward_model: "reward", q_obs: "discounted hope", bonus: "added reward", tested: "visits an episode" };
       const unit = byScale[layer.scale] || byKey[layer.key] || "discounted return";
       this.legend.append(
         html("div", { class: "ex-scale" }, bar, html("div", { class: "ex-ticks" }, ...ticks)),
@@ -504,7 +517,8 @@ const mountExplorer = (() => {
     showStatuses() {
       const { model, ids } = this.app;
       const unseen = model.unseen === "r_min" ? `r_min = ${number(model.r_min)}` : model.unseen;
-      const words = [STATUS[0], STATUS[1], `believed unobservable, taken for ${unseen}`];
+      const belief = model.pooled ? "known to be unobservable" : "tried with every monitor action, never shown: believed unobservable";
+      const words = [STATUS[0], STATUS[1], `${belief}, taken for ${unseen}`];
       if (model.unseen !== "r_min") words[2] = `tried, never shown, taken for ${unseen}`;
       words.forEach((text, k) => this.legend.append(this.swatch(`url(#${ids}-status-${k})`, text)));
     }
@@ -583,8 +597,9 @@ const mountExplorer = (() => {
       const x = 600 * this.place(step[view.i]);
       this.marker.setAttribute("x1", x);
       this.marker.setAttribute("x2", x);
-      const seen = model.rollouts.observe ? `, ${number(observing[view.i])} to observe` : "";
-      const text = `step ${number(step[view.i])} of ${number(model.steps)} · episodes ${number(episodes[view.i])}${seen}`;
+      const counted = episodes
+        ? ` · episodes ${number(episodes[view.i])}, ${number(observing[view.i])} to observe` : "";
+      const text = `step ${number(step[view.i])} of ${number(model.steps)}${counted}`;
       this.label.textContent = text;
       this.slider.setAttribute("aria-valuetext", text);
     }
@@ -610,20 +625,17 @@ const mountExplorer = (() => {
       const { model, view } = app;
       this.root.replaceChildren();
       this.fit();
-      if (!view.selected) {
-        const text = "Select a cell of the map: what the agent knows of it, and why it goes there or not.";
-        this.root.append(html("p", { class: "ex-hint" }, text));
-        return;
-      }
       const { se, sm } = view.selected;
       const thing = app.tileOf[se] === undefined ? "" : ` · ${model.world.tiles[app.tileOf[se]].name}`;
       const monitor = model.nMonitor > 1 ? ` · monitor ${model.monitor_states[sm]}` : "";
       this.root.append(this.back(), html("h4", {}, `${model.states[se]}${thing}${monitor}`));
       if (!model.perAction) return;
-      this.root.append(html("p", { class: "ex-why" }, this.why(se, sm)));
+      if (model.layers.tested) this.root.append(html("p", { class: "ex-why", "data-test": "why" }, this.why(se, sm)));
       this.root.append(html("div", { class: "ex-wide" }, this.table(se, sm)));
-      if (model.actions.some((_, a) => model.pinned(view.i, se, sm, a))) {
-        const text = "* untried with some monitor action: not learnt, it stands at its optimistic start";
+      const reasons = new Set(model.actions.map((_, a) => this.whyPinned(model.pinned(view.i, se, sm, a))));
+      reasons.delete("");
+      if (reasons.size) {
+        const text = `* not learnt, it stands at its optimistic start: ${[...reasons].join(", or ")}`;
         this.root.append(html("p", { class: "ex-note", "data-test": "footnote" }, text));
       }
       if (model.layers.monitor_policy && model.monitor_actions.length > 1) {
@@ -672,9 +684,14 @@ const mountExplorer = (() => {
         const words = ["· unknown", "● seen", "✕ unseen"][x];
         return html("td", { title: this.statusInWords(x) }, words);
       }
-      const pinned = (key === "q_opt" || key === "q_obs") && model.pinned(view.i, se, sm, a);
-      const title = pinned ? "untried, at its optimistic start" : null;
-      return html("td", { title }, number(x) + (pinned ? "*" : ""));
+      const pinned = key === "q_opt" || key === "q_obs" ? model.pinned(view.i, se, sm, a) : 0;
+      return html("td", { title: this.whyPinned(pinned) || null }, number(x) + (pinned ? "*" : ""));
+    }
+
+    whyPinned(pinned) {
+      const { unseen } = this.app.model;
+      const tried = unseen === "r_min" ? "first tried since the agent last planned" : "its reward was never shown";
+      return ["", "untried with some monitor action", tried][pinned];
     }
 
     statusInWords(status) {
@@ -697,7 +714,8 @@ const mountExplorer = (() => {
       return `monitor action of the test policy: ${chances.join(", ")}`;
     }
 
-    // What the agent holds of one way into a cell.
+    // What the agent holds of one way into a cell, with the monitor in a state; `flow` is how often
+    // a test episode takes it, whatever the monitor's state.
     way({ from, action, p }, sm) {
       const { model, view } = this.app;
       const { i } = view;
@@ -708,12 +726,13 @@ const mountExplorer = (() => {
       }
       const value = model.at(key, i, from, sm, action);
       const best = model.at(key, i, from, sm, bestAction);
+      const flow = model.layers.tested
+        ? model.monitor_states.reduce((total, _, m) => total + model.at("tested", i, from, m, action), 0) : 0;
       return {
-        from, sm, action, p, value, best, bestAction, gap: best - value,
+        from, sm, action, p, value, best, bestAction, gap: best - value, flow,
         visits: model.at("visits", i, from, sm, action),
         seen: model.at("seen", i, from, sm, action),
         status: model.at("status", i, from, sm, action),
-        taken: model.at("policy", i, from, sm, action) > 0.001,
         pinned: model.pinned(i, from, sm, action),
       };
     }
@@ -729,7 +748,7 @@ const mountExplorer = (() => {
       else if (way.visits && way.status === 2) words += `, reward never shown, taken for ${this.unseen()}`;
       else words += ", reward never shown";
       words += `; ${title} ${number(way.value)}`;
-      if (way.pinned) words += " (a joint action is untried: optimistic)";
+      if (way.pinned) words += ` (optimistic: ${this.whyPinned(way.pinned)})`;
       if (way.action === way.bestAction || way.gap < 1e-9) return `${words}, the best there`;
       return `${words}, best there ${model.actions[way.bestAction]} ${number(way.best)}`;
     }
@@ -738,51 +757,61 @@ const mountExplorer = (() => {
       const ways = this.app.model.into[se].map((way) => this.way(way, sm));
       ways.sort((a, b) => (a.from === se) - (b.from === se) || b.p - a.p);
       const shown = ways.slice(0, MOST_WAYS).map((way) => {
-        return html("li", { class: way.taken ? "is-taken" : null }, this.wayInWords(way));
+        return html("li", { class: way.flow > RARE ? "is-taken" : null }, this.wayInWords(way));
       });
       if (ways.length > MOST_WAYS) shown.push(html("li", {}, `and ${ways.length - MOST_WAYS} more`));
       return [html("h5", {}, "Ways in"), html("ul", { class: "ex-ways" }, ...shown)];
     }
 
-    // One sentence in sum, and whether the episode that can be watched bears it out.
+    // In a sentence or two: whether test episodes come here, how, and if not, why not. All of it is
+    // computed from the snapshot's test policy, not read off the one episode that can be watched.
     why(se, sm) {
       const { model, view } = this.app;
-      const reason = this.reason(se, sm);
-      if (!model.rollouts.test) return reason;
-      const { of, begin, length } = model.episode("test", view.i);
-      for (let t = 0; t <= length; t++) {
-        if (of.state[begin + t] !== se) continue;
-        const when = t ? `is here after ${t} step${t === 1 ? "" : "s"}` : "begins here";
-        return `${reason} The test episode ${when}.`;
+      const here = model.testedInAll(view.i, se);
+      const words = [];
+      if (model.start[se] > 0) words.push(`Episodes begin here${model.start[se] < 1 ? `, with chance ${number(model.start[se])}` : ""}.`);
+      const ways = model.into[se].filter(({ from }) => from !== se).map((way) => this.way(way, this.usual(way.from)));
+      const taken = ways.filter((way) => way.flow > RARE).sort((a, b) => b.flow * b.p - a.flow * a.p);
+      if (taken.length) {
+        words.push(`The test policy comes here by ${this.names(taken)}: an episode is here ${short(here, 2)} times on average.`);
+      } else if (model.start[se] === 0) words.push(this.whyNot(ways));
+      if (here > RARE && model.nMonitor > 1 && model.tested(view.i, se, sm) <= RARE) {
+        words.push(`But never with monitor ${model.monitor_states[sm]}.`);
       }
-      return `${reason} The test episode does not pass here.`;
+      return words.join(" ");
     }
 
-    reason(se, sm) {
-      const { app } = this;
-      const { model } = app;
-      const ways = model.into[se].filter(({ from }) => from !== se).map((way) => this.way(way, sm));
+    // The monitor's state in which test episodes are in a cell most often.
+    usual(se) {
+      const { model, view } = this.app;
+      let most = 0;
+      for (let sm = 1; sm < model.nMonitor; sm++) {
+        if (model.tested(view.i, se, sm) > model.tested(view.i, se, most)) most = sm;
+      }
+      return most;
+    }
+
+    names(ways) {
+      const { model } = this.app;
+      const shown = ways.slice(0, 3).map((way) => `${model.actions[way.action]} in ${model.states[way.from]}`);
+      return shown.join(", ") + (ways.length > 3 ? " and others" : "");
+    }
+
+    whyNot(ways) {
+      const { model, view } = this.app;
       if (!ways.length) return "No action in another cell leads here.";
-      const names = (list) => list.slice(0, 3)
-        .map((way) => `${model.actions[way.action]} in ${model.states[way.from]}`).join(", ");
-      const taken = ways.filter((way) => way.taken);
-      if (taken.length) return `The test policy comes here by ${names(taken)}.`;
-      const gap = Math.min(...ways.map((way) => way.gap));
-      const less = gap < 1e-6 ? "by a hair" : `by at least ${short(gap, 2)}`;
-      const unseen = ways.filter((way) => !way.seen && way.visits && !way.pinned);
-      const each = ways.length === 1 ? "the one way in" : "every way in";
-      const worse = `${each} is worth less than the best action there, ${less}`;
-      if (unseen.length === ways.length) {
-        return "The test policy avoids this cell: no way in has ever shown its reward, so it counts as "
-          + `${this.unseen()}; ${worse}.`;
+      const near = ways.filter((way) => model.testedInAll(view.i, way.from) > RARE);
+      if (!near.length) return "The test policy does not come here: it is in none of the cells from which an action leads here.";
+      const unseen = near.filter((way) => way.status === 2);
+      const gap = near.reduce((least, way) => Math.min(least, way.gap), Infinity);
+      const less = gap < 1e-6 ? "they are worth about as much as what it does there"
+        : `they are worth less than what it does there, by at least ${short(gap, 2)}`;
+      if (unseen.length === near.length) {
+        return "The test policy avoids this cell: from where it goes, no way in has ever shown its reward, "
+          + `so it counts as ${this.unseen()}; ${less}.`;
       }
-      if (unseen.length) {
-        return `The test policy does not come here: ${names(unseen)} never showed a reward and counts as `
-          + `${this.unseen()}; ${worse}.`;
-      }
-      const untried = ways.filter((way) => way.pinned).length;
-      const open = untried ? `, though ${untried} of ${ways.length} are not fully tried` : "";
-      return `The test policy does not come here: ${worse}${open}.`;
+      const some = unseen.length ? `, and of ${this.names(unseen)} no reward was ever shown, so it counts as ${this.unseen()}` : "";
+      return `The test policy does not come here: there are ways in from where it goes (${this.names(near)}), but ${less}${some}.`;
     }
   }
 
