@@ -107,7 +107,7 @@ def test_every_layer_has_colours_a_legend_and_an_explanation(page, inside):
         assert page.one("[data-test=legend]").text
         assert page.one(".ex-explains").text
         seen.add(fills)
-    assert len(seen) == len(page.all("[data-test^=layer-]")) == 6
+    assert len(seen) == len(page.all("[data-test^=layer-]")) == 7
 
 
 def test_the_marker_stands_above_the_thumb(page, inside, run):

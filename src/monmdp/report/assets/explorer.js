@@ -773,7 +773,8 @@ const mountExplorer = (() => {
       const ways = model.into[se].filter(({ from }) => from !== se).map((way) => this.way(way, this.usual(way.from)));
       const taken = ways.filter((way) => way.flow > RARE).sort((a, b) => b.flow * b.p - a.flow * a.p);
       if (taken.length) {
-        words.push(`The test policy comes here by ${this.names(taken)}: an episode is here ${short(here, 2)} times on average.`);
+        const often = short(taken.reduce((total, way) => total + way.flow * way.p, 0), 2);
+        words.push(`The test policy comes here by ${this.names(taken)}, ${often === "1" ? "once" : `${often} times`} an episode on average.`);
       } else if (model.start[se] === 0) words.push(this.whyNot(ways));
       if (here > RARE && model.nMonitor > 1 && model.tested(view.i, se, sm) <= RARE) {
         words.push(`But never with monitor ${model.monitor_states[sm]}.`);
