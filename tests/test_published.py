@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from monmdp import agents
+from monmdp import agents, report
 from monmdp.experiment.provenance import kernel_hash
+from monmdp.report.page import SCRIPTS, STYLES
 from monmdp.results import check_claims, evidence
 
 ROOT = Path(__file__).parent.parent
@@ -65,3 +66,15 @@ def test_all_nine_claims_are_decided_from_all_figures(known):
         for part in claim.parts:
             assert part.checks
             assert all(check.interval is not None for check in part.checks)
+
+
+def test_the_sample_report_is_made_by_todays_page():
+    folder = ROOT / "docs" / "report"
+    text = (folder / "sample.html").read_text(encoding="utf-8")
+    for name in (*STYLES, *SCRIPTS):
+        asset = (Path(report.__file__).parent / "assets" / name).read_text(encoding="utf-8")
+        assert asset in text, f"{name} has changed: make sample"
+    assert len(text) < 2_000_000
+    assert 'data-test="explorer"' in text
+    assert (folder / "overview.png").stat().st_size < 1_000_000
+    assert (folder / "explorer.png").stat().st_size < 1_000_000

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         experiment,
         monitors,
         planning,
+        report,
         results,
         statistics,
         suites,
@@ -54,6 +55,7 @@ __all__ = [
     "make",
     "monitors",
     "planning",
+    "report",
     "results",
     "solve",
     "statistics",
@@ -68,8 +70,8 @@ register()  # so that gymnasium.make("monmdp/Bottleneck-v0") works after `import
 
 # Everything else loads when it is first asked for: compiled code and drawing take their time.
 _MODULES = (
-    "agents", "drawing", "envs", "experiment", "monitors", "planning", "results", "statistics",
-    "suites", "testing", "theory", "worlds",
+    "agents", "drawing", "envs", "experiment", "monitors", "planning", "report", "results",
+    "statistics", "suites", "testing", "theory", "worlds",
 )  # fmt: skip
 _MODULE_OF = {
     "MDP": "model",

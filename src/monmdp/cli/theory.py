@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from monmdp.cli.app import AsJson, Words, World, app, make_problem, print_table
+from monmdp.cli.app import AsJson, Words, World, app, make_problem, print_table, writable
 from monmdp.errors import MonMDPError
 
 if TYPE_CHECKING:
@@ -154,7 +154,7 @@ def bandit(
     from monmdp.theory import bandit_law
 
     if png is not None:
-        drawing.picture_format(png)
+        writable(png, "--png", ".png", ".svg", ".pdf")
     with _bar(shown=not as_json) as tell:
         law = bandit_law(
             _numbers(rhos), k=arms, epsilon=eps, delta=delta, runs=runs, seed=seed, progress=tell

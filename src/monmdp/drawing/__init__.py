@@ -10,7 +10,7 @@ from monmdp.drawing.dynamics import draw_dynamics
 from monmdp.drawing.film import save_film
 from monmdp.drawing.palette import Style, styles
 from monmdp.drawing.panels import CurveData, PanelData, RowData, panel_grid, profiles
-from monmdp.drawing.picture import draw_world, frame, gallery, picture_format, save
+from monmdp.drawing.picture import draw_world, frame, gallery, save
 from monmdp.drawing.plots import draw_heatmap, draw_policy, draw_values
 from monmdp.drawing.text import grid_text, policy_text, sparkline, world_text
 
@@ -29,7 +29,6 @@ __all__ = [
     "grid_text",
     "learning_curves",
     "panel_grid",
-    "picture_format",
     "policy_text",
     "power_law",
     "profiles",

@@ -173,7 +173,7 @@ def frame(
     return np.concatenate([image, strip])
 
 
-def picture_format(path: str | os.PathLike[str]) -> str:
+def _picture_format(path: str | os.PathLike[str]) -> str:
     """Return the suffix of a picture's name, or say what it must be."""
     suffix = Path(path).suffix.lower()
     if suffix not in SUFFIXES:
@@ -190,7 +190,7 @@ def save(figure: Figure, path: str | os.PathLike[str]) -> None:
 
     if not isinstance(figure, Figure):
         raise MonMDPError(f"save takes a figure, such as draw_world returns, got {brief(figure)}")
-    path, suffix = Path(path), picture_format(path)
+    path, suffix = Path(path), _picture_format(path)
     # Without dates and random ids the same figure gives the same bytes.
     undated = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(suffix)
     with rc_context({"svg.hashsalt": "monmdp"}), boxes_for_missing_glyphs():
