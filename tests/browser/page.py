@@ -131,9 +131,9 @@ class Page:
         self.until("it[0].dataset.ready === 'yes'", section)
         return section
 
-    def explorer(self):
-        """Go to the explorer; return it when it is drawn."""
-        root = self.one("[data-test=explorer]")
+    def explorer(self, i=0):
+        """Go to an explorer; return it when it is drawn."""
+        root = self.all("[data-test=explorer]")[i]
         self.js("it[0].scrollIntoView()", root)
         self.until("it[0].querySelector('[data-test=player-line]')", root)
         return root

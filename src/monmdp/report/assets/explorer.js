@@ -632,7 +632,7 @@ const mountExplorer = (() => {
       if (!model.perAction) return;
       if (model.layers.tested) this.root.append(html("p", { class: "ex-why", "data-test": "why" }, this.why(se, sm)));
       this.root.append(html("div", { class: "ex-wide" }, this.table(se, sm)));
-      const reasons = new Set(model.actions.map((_, a) => this.whyPinned(model.pinned(view.i, se, sm, a))));
+      const reasons = new Set(model.actions.map((_, a) => this.whyPinned(se, sm, a)));
       reasons.delete("");
       if (reasons.size) {
         const text = `* not learnt, it stands at its optimistic start: ${[...reasons].join(", or ")}`;
@@ -684,14 +684,19 @@ const mountExplorer = (() => {
         const words = ["· unknown", "● seen", "✕ unseen"][x];
         return html("td", { title: this.statusInWords(x) }, words);
       }
-      const pinned = key === "q_opt" || key === "q_obs" ? model.pinned(view.i, se, sm, a) : 0;
-      return html("td", { title: this.whyPinned(pinned) || null }, number(x) + (pinned ? "*" : ""));
+      const why = key === "q_opt" || key === "q_obs" ? this.whyPinned(se, sm, a) : "";
+      return html("td", { title: why || null }, number(x) + (why ? "*" : ""));
     }
 
-    whyPinned(pinned) {
-      const { unseen } = this.app.model;
-      const tried = unseen === "r_min" ? "first tried since the agent last planned" : "its reward was never shown";
-      return ["", "untried with some monitor action", tried][pinned];
+    // Why a value stands at its start; no words if it does not.
+    whyPinned(se, sm, a) {
+      const { model, view } = this.app;
+      const pinned = model.pinned(view.i, se, sm, a);
+      if (pinned === 0) return "";
+      if (pinned === 1) return "untried with some monitor action";
+      if (model.unseen === "r_min") return "first tried since the agent last planned";
+      return model.at("seen", view.i, se, sm, a) ? "first tried or first shown since the agent last planned"
+        : "its reward was never shown";
     }
 
     statusInWords(status) {
@@ -733,7 +738,7 @@ const mountExplorer = (() => {
         visits: model.at("visits", i, from, sm, action),
         seen: model.at("seen", i, from, sm, action),
         status: model.at("status", i, from, sm, action),
-        pinned: model.pinned(i, from, sm, action),
+        pinned: this.whyPinned(from, sm, action),
       };
     }
 
@@ -748,7 +753,7 @@ const mountExplorer = (() => {
       else if (way.visits && way.status === 2) words += `, reward never shown, taken for ${this.unseen()}`;
       else words += ", reward never shown";
       words += `; ${title} ${number(way.value)}`;
-      if (way.pinned) words += ` (optimistic: ${this.whyPinned(way.pinned)})`;
+      if (way.pinned) words += ` (optimistic: ${way.pinned})`;
       if (way.action === way.bestAction || way.gap < 1e-9) return `${words}, the best there`;
       return `${words}, best there ${model.actions[way.bestAction]} ${number(way.best)}`;
     }
