@@ -250,7 +250,7 @@ def test_the_interquartile_mean_of_curves_is_yuens(n):
 
 
 def test_yuens_interval_of_a_worked_example():
-    """Of eight seeds 2, 3, 5, 7 are left; winsorised 2, 2, 2, 3, 5, 7, 7, 7 with s_w² = 39.875/7."""
+    """Of eight seeds 2, 3, 5, 7 are left; pulled in 2, 2, 2, 3, 5, 7, 7, 7, s_w² = 39.875/7."""
     values = np.array([[2.0, 90.0, 7.0, 3.0, -40.0, 5.0, 8.0, 1.0]]).T
     mean, half = iqm_curve(values)
     assert mean.tolist() == [17 / 4]
