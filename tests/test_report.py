@@ -89,6 +89,7 @@ class Page(HTMLParser):
         self._table: str | None = None
         self._cell: list[str] | None = None
         self._script = False
+        self.source = text
         self.feed(text)
         found = re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.S)
         self.data = json.loads(found.group(1))
@@ -498,8 +499,7 @@ def test_provenance_is_on_the_page(finished):
 def test_the_filter_of_rho_is_sorted_and_in_percent(tmp_path):
     experiment = {**SUITE["experiment"][0], "rho": [0.05, 1.0, 0.125, 0.5]}
     keep(ask_suite(parse({**SUITE, "experiment": [experiment]}, "test")), tmp_path / "results")
-    read(tmp_path / "results")
-    text = Path("report.html").read_text(encoding="utf-8")
+    text = read(tmp_path / "results").source
     (select,) = re.findall(r'<select data-filter="rho".*?</select>', text, re.S)
     options = re.findall(r'<option value="([^"]*)">([^<]*)</option>', select)
     assert options == [
@@ -572,8 +572,7 @@ def test_sessions_are_listed_with_whatever_they_say(results):
         {},
     ]
     (results / "reports" / "small" / "sessions.json").write_text(json.dumps(sessions))
-    read(results)
-    text = Path("report.html").read_text(encoding="utf-8")
+    text = read(results).source
     table = text.partition("session ended")[2].partition("</table>")[0]
     rows = [re.findall(r"<td[^>]*>([^<]*)</td>", row) for row in table.split("<tr>")[1:]]
     assert rows == [
@@ -587,8 +586,7 @@ def test_sessions_are_listed_with_whatever_they_say(results):
 def test_every_figure_is_on_the_page(tmp_path):
     asked = ask_paper(["figure-3", "figure-4", "figure-5"])
     keep(asked, tmp_path / "results")
-    read(tmp_path / "results")
-    text = Path("report.html").read_text(encoding="utf-8")
+    text = read(tmp_path / "results").source
     figures = text.split('<div class="figure">')[1:]
     assert [re.search(r"figure-\d+", of).group() for of in figures] == [
         "figure-3", "figure-4", "figure-5",
@@ -623,10 +621,9 @@ def test_missing_damaged_half_written_and_foreign_runs_are_named(results):
     assert set(shown.values()) == {5}
 
 
-def remarks_of(page, path="report.html"):
+def remarks_of(page):
     """What the page lists as missing or wrong."""
-    text = Path(path).read_text(encoding="utf-8")
-    found = re.findall(r'data-test="remarks">.*?</div>', text, re.S)
+    found = re.findall(r'data-test="remarks">.*?</div>', page.source, re.S)
     return [html.unescape(line) for of in found for line in re.findall(r"<li>(.*?)</li>", of)]
 
 
@@ -947,8 +944,7 @@ def test_verdicts_wear_their_colours(finished, monkeypatch):
 
     claims = [Claim(f"claim {v.name}", (), "a claim", (part(v),)) for v in Verdict]
     monkeypatch.setattr(sources, "check_claims", lambda _: claims)
-    read(finished)
-    text = Path("report.html").read_text(encoding="utf-8")
+    text = read(finished).source
     badges = re.findall(r'<span class="badge (\w+)">([^<]*)</span>', text)
     by_verdict = {"holds": "good", "does not hold": "bad", "inconclusive": "open"}
     # of each claim, of its part, of its check
