@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 import shutil
@@ -15,15 +16,34 @@ from scipy.stats import trim_mean
 
 import monmdp
 from monmdp import MonMDPError, files, load_results, report
+from monmdp.drawing import CurveData, PanelData, Style
+from monmdp.report import sources
 from monmdp.report.curves import packed_curves
 from monmdp.report.packing import finite, pack, script_json, unpack
-from monmdp.report.tables import PROBLEMS, TONES
+from monmdp.report.tables import (
+    PROBLEMS,
+    TONES,
+    agents_table,
+    interval_cell,
+    number_cell,
+    problem_row,
+    written,
+)
+from monmdp.report.thumbnails import thumbnail
 from monmdp.results import execute
-from monmdp.results.claims import Verdict
+from monmdp.results.claims import Check, Claim, Part, Verdict
+from monmdp.results.evidence import aggregate
 from monmdp.results.request import Asked, ask_paper, ask_suite, keep
 from monmdp.results.store import Shard, read_shard, write_shard
-from monmdp.statistics import iqm_curve, median_time, smooth
-from monmdp.suites import paper_suite, parse
+from monmdp.results.tables import AgentRow, SuiteTable
+from monmdp.statistics import (
+    Interval,
+    iqm_curve,
+    median_time,
+    performance_profile,
+    smooth,
+)
+from monmdp.suites import Figure, paper_suite, parse
 
 SUITE = {
     "name": "small",
@@ -69,6 +89,7 @@ class Page(HTMLParser):
         self._table: str | None = None
         self._cell: list[str] | None = None
         self._script = False
+        self.source = text
         self.feed(text)
         found = re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.S)
         self.data = json.loads(found.group(1))
@@ -182,6 +203,176 @@ def test_a_single_seed_has_no_interval():
     packed = packed_curves(shards_of(np.zeros((1, 20))), False)
     assert np.isnan(unpack(packed["episode_return"]["raw"]["half"])).all()
     assert np.isnan(unpack(packed["episode_return"]["raw"]["iqm_half"])).all()
+
+
+# ---- small pictures -------------------------------------------------------------------------
+
+
+def corners(path):
+    """The points of an SVG path of straight lines, [point, xy]."""
+    assert re.fullmatch(r"M[-\d. ]+(L[-\d. ]+)*Z?", path)
+    return np.array([point.split() for point in path.strip("MZ").split("L")], dtype=float)
+
+
+def picture(mean, half, step, **given):
+    line = CurveData("a", np.asarray(step), np.asarray(mean, float), np.asarray(half, float))
+    return thumbnail(PanelData([line], **given), {"a": Style("#000000")}, link="", marks={})
+
+
+RISING = {"mean": [-1, 0, 1, 2.5], "half": [0.5, 0.25, 1, 0.5], "step": [0, 100, 200, 300]}
+
+
+def test_small_pictures_lie_where_their_numbers_say():
+    made = picture(**RISING, dashed=2.0, x_range=(100, 300), y_range=(-2, 3))
+    (line,) = made.lines
+    # 200 wide for steps 100 to 300, 110 high for returns -2 to 3, and y goes down.
+    across = [-100, 0, 100, 200]
+    mean = [(x, 22 * (3 - y)) for x, y in zip(across, RISING["mean"], strict=True)]
+    assert corners(line.path) == pytest.approx(np.array(mean), abs=0.051)
+    above = [(x, 22 * (3 - y)) for x, y in zip(across, [-0.5, 0.25, 2, 3], strict=True)]
+    below = [(x, 22 * (3 - y)) for x, y in zip(across, [-1.5, -0.25, 0, 2], strict=True)]
+    assert corners(line.band) == pytest.approx(np.array(above + below[::-1]), abs=0.051)
+    assert line.band.endswith("Z")
+    assert made.dashed == 22.0
+    assert (made.low, made.high, made.first, made.last) == ("−2", "3", "100", "300")
+
+
+def test_small_pictures_without_ranges_show_the_whole_budget():
+    made = picture(**RISING, dashed=4.0)
+    (line,) = made.lines
+    # Tests before steps 0, 100, 200 and 300 of 400; values from -1.5 to 4, and 8 % on either side.
+    low, high = -1.5 - 0.08 * 5.5, 4 + 0.08 * 5.5
+    expected = [
+        (200 * x / 400, 110 * (high - y) / (high - low))
+        for x, y in zip(RISING["step"], RISING["mean"], strict=True)
+    ]
+    assert corners(line.path) == pytest.approx(np.array(expected), abs=0.051)
+    assert made.dashed == pytest.approx(110 * (high - 4) / (high - low), abs=0.051)
+    assert (made.low, made.high, made.first, made.last) == ("−1.94", "4.44", "0", "400")
+
+
+def test_small_pictures_without_interval_or_level_have_none():
+    made = picture([0, 1], [np.nan, np.nan], [0, 50], dashed=float("nan"), y_range=(0, 1))
+    assert made.lines[0].band == ""
+    assert made.dashed is None
+    assert picture([0, 1], [0, 0], [0, 50]).dashed is None
+
+
+def test_small_pictures_of_long_curves_are_thinned_and_far_points_are_kept_near():
+    y = np.where(np.arange(300) < 200, -1000, 0.25)
+    made = picture(y, np.zeros(300), np.arange(300) * 10, y_range=(0, 1))
+    points = corners(made.lines[0].path)
+    assert points[:, 0].tolist() == [round(200 * x / 3000) for x in range(0, 3000, 30)]
+    assert points[:, 1].max() == 220  # twice its height is far enough below
+    assert points[-1, 1] == 82.5
+
+
+# ---- numbers in tables ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (15_800, "15,800"), (-0.5, "−0.5"), (8.8e-30, "0"), (-8.8e-30, "0"), (1000.4, "1,000"),
+        (-12_345.6, "−12,346"), (0.98765, "0.9877"), (999.4, "999.4"), (1e-5, "1e−05"), (0, "0"),
+    ],
+)  # fmt: skip
+def test_numbers_are_written_for_readers(value, text):
+    assert written(value) == text
+
+
+def test_an_interval_is_written_from_low_to_high():
+    cell = interval_cell(Interval(-1.5, -2.25, 1234.5))
+    assert (cell.text, cell.detail) == ("−1.5", "[−2.25, 1,234]")
+    assert cell.values == (-1.5, -2.25, 1234.5)
+    assert cell.interval is None
+    alone = interval_cell(Interval(2.0, float("nan"), float("nan")), bar=True)
+    assert (alone.text, alone.detail, alone.values) == ("2", "", (2.0, None, None))
+    assert interval_cell(None).values == (None, None, None)
+    assert number_cell(None, missing="never").text == "never"
+    assert number_cell(float("nan")).values == (None,)
+
+
+TESTS = np.arange(20)
+
+
+def of_shards(minimax, reaches, goal, steps=200):
+    """The aggregate of runs that reach 0.9 at a test, and visit the goal so often at the end."""
+    shards = []
+    for seed, (at, visits) in enumerate(zip(reaches, goal, strict=True)):
+        curve = np.where(at <= TESTS, 0.9, -0.2)
+        scores = {"episode_return": curve, "worst_case_return": curve}
+        scores |= {"goal_visits": np.full(20, visits), "bottom_visits": np.full(20, 2.0)}
+        shards.append(Shard({}, seed, {}, TESTS * 10, scores))
+    settings = {"problem": "ab", "steps": steps, "every": 10}
+    return aggregate("a", settings, shards, minimax)
+
+
+MARKS = {"world": "w", "monitor": "m", "rho": 0.5, "agent": "a"}
+
+
+def row_of(of, asked):
+    """Title of a column -> what is seen, and the values behind it."""
+    row = problem_row("w / m", "a", MARKS, "here", of, asked)
+    return {
+        column.title: (cell.text, cell.detail, cell.values)
+        for column, cell in zip(PROBLEMS, row.cells, strict=True)
+    }
+
+
+def test_a_row_of_a_problem_by_hand():
+    row = row_of(of_shards(0.9, [3, 5, 8, 25, 4], [0.0, 0.0, 0.0, 0.0, 1.0]), 6)
+    assert row["seeds"] == ("5 of 6", "", (5, 6))
+    assert row["v"] == ("0.9", "", (0.9,))
+    assert row["optimal"] == ("4 of 5", "", (4,))
+    assert row["steps to 1 %"] == ("50", "", (50,))
+    assert row["steps-to-v"] == ("never", "", (None,))  # one seed in five never gets there
+    # 0, 0, 0, 0, 1: a mean of 0.2 ± 1.96 · 1/√5 / √5, but no mean of visits is negative
+    text, detail, values = row["goal visits"]
+    assert (text, detail) == ("0.2", "[0, 0.592]")
+    assert values == pytest.approx((0.2, 0.0, 0.592))
+    assert row["⊥ visits"] == ("2", "[2, 2]", (2, 2, 2))
+    # returns may be negative, and so may their intervals: 0.9 four times, -0.2 once
+    half = 1.96 * 0.22
+    assert row["end"][2] == pytest.approx((0.68, 0.68 - half, 0.68 + half))
+    all_there = row_of(of_shards(0.9, [3, 5, 8], [1.0, 1.0, 1.0]), 3)
+    assert all_there["seeds"][0] == "3"
+    assert all_there["steps-to-v"] == ("80", "", (80,))
+
+
+def test_a_row_of_a_problem_whose_minimax_return_is_unknown_claims_nothing():
+    row = row_of(of_shards(float("nan"), [3, 5, 8, 4, 4], [1.0] * 5), 5)
+    for title in ("v", "optimal", "steps to 1 %", "steps-to-v"):
+        assert row[title] == ("–", "", (None,)), title
+    assert row["end"][0] == "0.9"
+    not_run = row_of(None, 4)
+    assert not_run["seeds"] == ("not run, 0 of 4", "", (0, 4))
+    assert all(set(not_run[column.title][2]) == {None} for column in PROBLEMS[3:])
+
+
+def test_a_single_seed_has_a_mean_of_visits_and_no_interval():
+    row = row_of(of_shards(0.9, [3], [0.5]), 1)
+    assert row["goal visits"] == ("0.5", "", (0.5, None, None))
+
+
+def test_mean_steps_that_fill_the_budget_are_bounds():
+    nothing = Interval(1.0, 0.5, 1.5)
+    rows = tuple(
+        AgentRow(name, nothing, nothing, better, optimal, 9, median, mean, (TESTS, TESTS, TESTS))
+        for name, better, optimal, median, mean in (
+            ("quick", None, 9, 1200.0, 1999.9),
+            ("slow", Interval(0.75, 0.5, 1.0), 0, None, 2000.0),
+        )
+    )
+    made = agents_table("t", "", SuiteTable(Figure("f", "", "", ()), 3, rows, (), (), 2000))
+    quick, slow = ([cell.text for cell in row.cells] for row in made.rows)
+    assert quick[3:] == ["–", "9 of 9", "1,200", "2,000"]
+    assert slow[3:] == ["0.75", "0 of 9", "never", "≥ 2,000"]
+    assert slow[0] == "slow"
+    assert made.rows[1].cells[3].detail == "[0.50, 1.00]"
+    assert made.rows[1].cells[3].interval == (0.75, 0.5, 1.0)
+    assert made.rows[1].cells[-1].values == (2000.0,)
+    assert made.title == "agents over 3 settings"
 
 
 # ---- what the page says ---------------------------------------------------------------------
@@ -305,6 +496,106 @@ def test_provenance_is_on_the_page(finished):
     assert "40 of 40 runs are there" in text
 
 
+def test_the_filter_of_rho_is_sorted_and_in_percent(tmp_path):
+    experiment = {**SUITE["experiment"][0], "rho": [0.05, 1.0, 0.125, 0.5]}
+    keep(ask_suite(parse({**SUITE, "experiment": [experiment]}, "test")), tmp_path / "results")
+    text = read(tmp_path / "results").source
+    (select,) = re.findall(r'<select data-filter="rho".*?</select>', text, re.S)
+    options = re.findall(r'<option value="([^"]*)">([^<]*)</option>', select)
+    assert options == [
+        ("", "all"), ("1.0", "100 %"), ("0.5", "50 %"), ("0.125", "12.5 %"), ("0.05", "5 %"),
+    ]  # fmt: skip
+
+
+def normalised_ends(runs, agent):
+    """[seed, problem] mean of the last ten tests: 1 for v, 0 for less by max(1, |v|)."""
+    columns = []
+    for world in ("loop", "hazard"):
+        for rho in (1.0, 0.5):
+            v = monmdp.solve(monmdp.make(world, "ask", rho=rho), 0.99).episode_return
+            own = runs[
+                (runs["world"] == world)
+                & (runs["monitor.rho"].astype(float) == rho)
+                & (runs["agent"] == agent)
+            ]
+            table = own.pivot_table(index="seed", columns="step", values="episode_return")
+            ends = table.to_numpy()[:, -10:].mean(axis=1)
+            columns.append([1 - (v - end) / max(1.0, abs(v)) for end in ends])
+    return np.array(columns).T
+
+
+def test_profiles_and_their_bands_are_those_of_the_runs(finished):
+    page, runs = read(finished), load_results(finished)
+    profile = page.data["profiles"]["c0-profile-small"]
+    tau = unpack(profile["thresholds"])
+    assert tau == pytest.approx([0.005 * i for i in range(221)])
+    assert profile["problems"] == 4
+    narrow = 0
+    for curve, agent in zip(profile["curves"], ("monitored-mbie-eb", "directed-e2"), strict=True):
+        scores = normalised_ends(runs, agent)
+        assert scores.shape == (5, 4)
+        expected = performance_profile(scores, tau, np.random.default_rng(0))
+        y, low, high = (unpack(curve[key]) for key in ("y", "low", "high"))
+        # A score may lie on a threshold but for a rounding error.
+        near = np.abs(scores.ravel()[:, None] - tau).min(axis=0) < 1e-9
+        for found, truth in zip((y, low, high), expected, strict=True):
+            assert found[~near] == pytest.approx(truth[~near], abs=1e-12)
+        assert (low <= y).all()
+        assert (y <= high).all()
+        narrow += int((low < high).sum())
+    assert narrow > 5
+
+
+def test_runs_that_are_missing_are_missed_in_their_curve_alone(results):
+    path = run_files(results)[3]
+    path.unlink()
+    page = read(results)
+    counts = {}
+    for setting in page.data["settings"].values():
+        for curve in setting["curves"]:
+            there = page.data["curves"][curve["curves"]]["seeds"]
+            counts[curve["curves"].partition("/")[2]] = (len(there), curve["asked"])
+    assert counts.pop(path.parent.name) == (4, 5)
+    assert set(counts.values()) == {(5, 5)}
+    assert len(counts) == 7
+    table = page.data["tables"]["c0-problems"]
+    seeds = [row[table["columns"].index("seeds") :][:2] for row in table["rows"]]
+    assert sorted(seeds) == [[4, 5], *[[5, 5]] * 7]
+    assert sorted(row[2] for row in page.tables["c0-problems"] if row) == ["4 of 5", *["5"] * 7]
+
+
+def test_sessions_are_listed_with_whatever_they_say(results):
+    sessions = [
+        {"ended": "2030-01-02", "runs": 40, "wall_seconds": 1234.56, "jobs": 2, "commit": "abc"},
+        {"ended": "2030-01-03", "shard": "1/2", "scheduler": "slurm 7", "commit": None},
+        {"wall_seconds": "long", "jobs": 0},
+        {},
+    ]
+    (results / "reports" / "small" / "sessions.json").write_text(json.dumps(sessions))
+    text = read(results).source
+    table = text.partition("session ended")[2].partition("</table>")[0]
+    rows = [re.findall(r"<td[^>]*>([^<]*)</td>", row) for row in table.split("<tr>")[1:]]
+    assert rows == [
+        ["2030-01-02", "40", "1,234.6", "2", "abc"],
+        ["2030-01-03", "?", "?", "shard 1/2, scheduler slurm 7", ""],
+        ["?", "?", "?", "0", ""],
+        ["?", "?", "?", "", ""],
+    ]
+
+
+def test_every_figure_is_on_the_page(tmp_path):
+    asked = ask_paper(["figure-3", "figure-4", "figure-5"])
+    keep(asked, tmp_path / "results")
+    text = read(tmp_path / "results").source
+    figures = text.split('<div class="figure">')[1:]
+    assert [re.search(r"figure-\d+", of).group() for of in figures] == [
+        "figure-3", "figure-4", "figure-5",
+    ]  # fmt: skip
+    assert ["<img" in of for of in figures] == [True, False, False]
+    for plan, shown in zip(asked.plans, figures, strict=True):
+        assert shown.count('<figure class="panel"') == len(list(plan.figure.panels()))
+
+
 # ---- folders that are not as they should be ---------------------------------------------------
 
 
@@ -328,6 +619,24 @@ def test_missing_damaged_half_written_and_foreign_runs_are_named(results):
     assert "not run" in page.text
     shown = {c["label"]: c["asked"] for s in page.data["settings"].values() for c in s["curves"]}
     assert set(shown.values()) == {5}
+
+
+def remarks_of(page):
+    """What the page lists as missing or wrong."""
+    found = re.findall(r'data-test="remarks">.*?</div>', page.source, re.S)
+    return [html.unescape(line) for of in found for line in re.findall(r"<li>(.*?)</li>", of)]
+
+
+def test_a_damaged_run_is_not_missing_as_well(results):
+    path = run_files(results)[1]
+    path.write_bytes(path.read_bytes()[:-40])
+    page = read(results)
+    (damaged, few) = remarks_of(page)
+    assert damaged.startswith(f"damaged, and left out: {path}")
+    assert few == "some settings have 4 seeds: intervals from so few decide nothing"
+    assert "39 of 40 runs are there" in page.text
+    run_files(results)[7].unlink()
+    assert remarks_of(read(results))[:1] == ["1 of 40 runs are missing"]
 
 
 def test_a_folder_where_nothing_has_been_run_yet(tmp_path):
@@ -424,7 +733,10 @@ def test_seeds_that_were_done_and_are_gone_are_missed(command):
     Path("trained/seed-0002.npz").write_bytes(b"half")
     page = read(Path("trained"))
     assert "1 of 3 runs are there" in page.text
-    assert "runs that were done are missing, seeds 1" in page.text
+    missing, damaged, few = sorted(remarks_of(page), key=lambda line: "missing" not in line)
+    assert missing == "trained: runs that were done are missing, seeds 1"
+    assert damaged.startswith("damaged, and left out: trained/seed-0002.npz")
+    assert few == "some settings have 1 seed: intervals from so few decide nothing"
 
 
 def test_the_same_runs_in_two_folders_are_one_curve(command):
@@ -454,6 +766,89 @@ def test_the_problem_beside_the_runs_must_be_theirs(command):
     assert row.count("–") == 4  # v, optimal, steps to 1 %, steps-to-v
 
 
+def test_a_problem_made_anew_must_be_that_of_the_runs(command):
+    header = "name: w.txt\nstart: 0,0\ntime_limit: 20\n---\n"
+    Path("w.txt").write_text(f"{header}..$\n")
+    train(command, "w.txt", "ask")
+    Path("trained/problem.npz").unlink()
+    page = read(Path("trained"))
+    assert [s["minimax"] for s in page.data["settings"].values()] == [pytest.approx(0.99**2)]
+    assert "unknown" not in "".join(remarks_of(page))
+    Path("w.txt").write_text(f"{header}...$\n")
+    page = read(Path("trained"))
+    assert [s["minimax"] for s in page.data["settings"].values()] == [None]
+    unknown = "trained: its problem is unknown, and so is the minimax return"
+    assert remarks_of(page).count(unknown) == 1
+
+
+def test_equal_curves_are_told_apart_by_their_folders(command):
+    for name in ("w", "v"):  # the same problem under two names
+        Path(f"{name}.txt").write_text("start: 0,0\ntime_limit: 20\n---\n..$\n")
+    train(command, "w.txt", "ask", out="all/one")
+    train(command, "v.txt", "ask", out="all/two")
+    page = read(Path("all"))
+    (setting,) = page.data["settings"].values()
+    names = ["Monitored MBIE-EB (in one)", "Monitored MBIE-EB (in two)"]
+    assert [curve["label"] for curve in setting["curves"]] == names
+    assert [row[1] for row in page.tables["c0-problems"] if row] == names
+    assert len({curve["dash"] for curve in setting["curves"]}) == 2
+
+
+def test_equal_curves_of_a_suite_are_told_apart(tmp_path):
+    for name in ("w", "v"):
+        Path(f"{name}.txt").write_text("start: 0,0\ntime_limit: 20\n---\n..$\n")
+    experiment = {
+        "worlds": ["w.txt", "v.txt"], "monitors": ["ask"], "agents": ["monitored-mbie-eb"],
+    }  # fmt: skip
+    suite = {"name": "twins", "seeds": 2, "steps": 300, "experiment": [experiment]}
+    asked = ask_suite(parse(suite, "test"))
+    keep(asked, tmp_path / "results")
+    execute(tmp_path / "results", asked.runs())
+    page = read(tmp_path / "results")
+    (setting,) = page.data["settings"].values()
+    labels = [curve["label"] for curve in setting["curves"]]
+    assert len(set(labels)) == 2
+    assert [label.partition(" (")[0] for label in labels] == ["Monitored MBIE-EB"] * 2
+    assert len({curve["curves"] for curve in setting["curves"]}) == 2
+    assert [row[1] for row in page.tables["c0-problems"] if row] == labels
+
+
+def test_agents_come_in_the_order_in_which_they_are_listed(command):
+    words = ("--steps", 300, "--seeds", 2)
+    for folder, agent in (("a", "ucb"), ("b", "mbie-eb"), ("c", "monitored-mbie-eb")):
+        command("train", "loop", "ask", "--agent", agent, *words, "--out", f"all/{folder}")
+    page = read(Path("all"))
+    (setting,) = page.data["settings"].values()
+    order = ["Monitored MBIE-EB", "MBIE-EB", "ucb"]
+    assert [curve["label"] for curve in setting["curves"]] == order
+    assert [row[0] for row in page.tables["c0-agents-trained"] if row] == order
+    # the chance of an improvement is that of the first over the others
+    assert [row[3] == "–" for row in page.tables["c0-agents-trained"] if row] == [
+        True,
+        False,
+        False,
+    ]
+
+
+def test_a_single_agent_is_not_compared(command):
+    for folder, world in (("a", "loop"), ("b", "hazard")):
+        train(command, world, "ask", out=f"all/{folder}")
+    page = read(Path("all"))
+    assert len(page.data["settings"]) == 2
+    assert page.data["profiles"] == {}
+    assert [name for name in page.data["tables"] if "agents" in name] == []
+    assert "Agents over all problems" not in page.text
+
+
+def test_runs_to_look_into_know_where_they_belong(command):
+    train(command, "loop", "ask", "--snapshots", 2, seeds=1, out="all/a")
+    train(command, "hazard", "button", "rho=0.5", "--snapshots", 2, seeds=1, out="all/b")
+    page = read(Path("all"))
+    keys = ("data-world", "data-monitor", "data-rho")
+    marks = [tuple(given[key] for key in keys) for tag, given in page.tags if tag == "article"]
+    assert marks == [("loop", "ask", "1.0"), ("hazard", "button", "0.5")]
+
+
 def test_snapshots_of_another_problem_do_not_stop_the_report(command):
     train(command, "loop", "ask", "--snapshots", 2)
     shutil.copy("trained/seed-0000.npz", "kept.npz")
@@ -471,6 +866,7 @@ def test_ways_of_testing_are_told_apart(command):
     assert sorted(titles) == ["loop / ask, exact", "loop / ask, monte-carlo"]
     shown = [row[0] for row in page.tables["c0-problems"] if row]
     assert sorted(shown) == sorted(titles)
+    assert [tag for tag, given in page.tags if given.get("class") == "panel"] == ["figure"] * 2
 
 
 def test_what_the_minimax_return_is_discounted_by_is_the_runs_own(command):
@@ -539,6 +935,22 @@ def test_claims_have_their_verdicts_and_badges(tmp_path):
     assert TONES["does not hold"] == "bad"
     table = page.data["tables"]["c0-claims"]
     assert all(row[table["columns"].index("verdict")] == "inconclusive" for row in table["rows"])
+
+
+def test_verdicts_wear_their_colours(finished, monkeypatch):
+    def part(verdict):
+        check = Check("here", "so much", Interval(0.5, 0.25, 0.75), verdict)
+        return Part(f"it {verdict.value}", (check,), 1)
+
+    claims = [Claim(f"claim {v.name}", (), "a claim", (part(v),)) for v in Verdict]
+    monkeypatch.setattr(sources, "check_claims", lambda _: claims)
+    text = read(finished).source
+    badges = re.findall(r'<span class="badge (\w+)">([^<]*)</span>', text)
+    by_verdict = {"holds": "good", "does not hold": "bad", "inconclusive": "open"}
+    # of each claim, of its part, of its check
+    assert len(badges) == 9
+    assert all(tone == by_verdict[verdict] for tone, verdict in badges)
+    assert {verdict for _, verdict in badges} == set(by_verdict)
 
 
 def test_one_test_is_no_curve(command):

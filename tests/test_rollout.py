@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from monmdp import Policy, experiment, make, solve, worlds
+from monmdp import MDP, Policy, experiment, make, monitors, solve, worlds
 from monmdp.drawing import film, save_film
 from monmdp.errors import MonMDPError
 from monmdp.experiment import observing_policy, rollout
@@ -79,6 +79,79 @@ def test_the_same_stream_gives_the_same_episode():
     assert len(rollout(monmdp, policy, np.random.default_rng(3), limit=5)) == 5
 
 
+# ---- visits ---------------------------------------------------------------------------------
+
+
+def swing(time_limit):
+    """Two states; action 0 leads on with chance 3/4, then ends or leads back; action 1 waits."""
+    outcomes = [
+        (0, 0, 1, 0.75, 0.0, False, False),
+        (0, 0, 0, 0.25, 0.0, False, False),
+        (1, 0, 1, 0.5, 1.0, True, False),
+        (1, 0, 0, 0.5, 0.0, False, False),
+        (0, 1, 0, 1.0, 0.0, False, False),
+        (1, 1, 1, 1.0, 0.0, False, False),
+    ]
+    mdp = MDP.from_outcomes(
+        outcomes, name="swing", n_states=2, n_actions=2, start=[1.0, 0.0], time_limit=time_limit
+    )
+    return join(mdp, monitors.make("full"))
+
+
+# Chances to be in the states, as long as it lasts: (1, 0), (1/4, 3/4), (17/80, 51/80); for ever,
+# the first row of (I - P)⁻¹ with P = ((1/4, 3/4), (1/5, 3/5)).
+@pytest.mark.parametrize(
+    ("limit", "in_states"),
+    [(1, (1, 0)), (2, (5 / 4, 3 / 4)), (3, (117 / 80, 111 / 80)), (3000, (8 / 3, 5))],
+)
+def test_visits_by_hand(limit, in_states):
+    monmdp = swing(limit)
+    policy = Policy(monmdp.shape, np.array([[1.0, 0.0], [0.4, 0.6]]))
+    first, second = in_states
+    expected = [[first, 0], [0.4 * second, 0.6 * second]]
+    np.testing.assert_allclose(policy.visits(monmdp), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("limit", [1, 2, None])
+@pytest.mark.parametrize(("world", "monitor", "params"), PROBLEMS)
+def test_all_visits_together_are_the_length_of_an_episode(world, monitor, params, limit):
+    monmdp = make(world, monitor, **params, **({} if limit is None else {"time_limit": limit}))
+    policy = loose(monmdp)
+    visits = policy.visits(monmdp)
+    assert visits.shape == policy.probability.shape
+    assert visits.sum() == pytest.approx(policy.evaluate(monmdp)["episode_length"], rel=1e-9)
+    if limit == 1:
+        np.testing.assert_allclose(visits, monmdp.start[:, None] * policy.probability)
+
+
+@pytest.mark.parametrize(("world", "monitor", "params"), PROBLEMS)
+def test_episodes_visit_as_often_as_they_should(world, monitor, params):
+    monmdp = make(world, monitor, **params)
+    policy, rng, n = loose(monmdp), np.random.default_rng(11), 600
+    counts = np.zeros((n, *policy.probability.shape))
+    for i in range(n):
+        episode = rollout(monmdp, policy, rng)
+        for t in range(len(episode)):
+            s = episode.state[t] * monmdp.monitor.n_states + episode.monitor_state[t]
+            a = episode.action[t] * monmdp.monitor.n_actions + episode.monitor_action[t]
+            counts[i, s, a] += 1
+    exact = policy.visits(monmdp)
+    seldom = exact < 0.05  # too few counts for an error to be known
+    error = counts.std(axis=0, ddof=1) / np.sqrt(n)
+    assert (~seldom).sum() >= 10
+    assert (np.abs(counts.mean(axis=0) - exact)[~seldom] < 4.5 * error[~seldom]).all()
+    rest = counts[:, seldom].sum(axis=1)
+    assert abs(rest.mean() - exact[seldom].sum()) < 4.5 * rest.std(ddof=1) / np.sqrt(n)
+
+
+def test_visits_need_a_problem_of_their_shape_and_a_time_limit():
+    policy = loose(make("loop", "ask"))
+    with pytest.raises(MonMDPError, match="the policy is for 9 x 1 states"):
+        policy.visits(make("bottleneck", "ask"))
+    with pytest.raises(MonMDPError, match="no time limit"):
+        Policy((2, 1, 2, 1), np.full((2, 2), 0.5)).visits(swing(None))
+
+
 def test_to_observe_is_greedy_on_the_last_snapshot():
     monmdp = make("loop", "ask")
     run = experiment.train(monmdp, "monitored-mbie-eb", 500, snapshots=2)
@@ -135,8 +208,6 @@ def test_a_film_shows_what_was_drawn(filmed, tmp_path):
 @pytest.mark.parametrize("name", [*worlds.registry, "lake"])
 def test_every_world_is_filmed(name, tmp_path):
     mdp = worlds.from_gymnasium("FrozenLake-v1") if name == "lake" else worlds.make(name)
-    from monmdp import monitors
-
     monmdp = join(mdp, monitors.make("ask"))
     episode = rollout(monmdp, loose(monmdp), np.random.default_rng(0), limit=3)
     save_film(monmdp, episode, tmp_path / "film.gif")

@@ -22,6 +22,7 @@ from monmdp.statistics import (
     end,
     half_width,
     iqm,
+    iqm_curve,
     mean_interval,
     median_time,
     performance_profile,
@@ -219,6 +220,41 @@ def test_the_interquartile_mean():
     assert iqm([[9.0, 1.0, 2.0, 3.0], [-50.0, 4.0, 5.0, 6.0]]) == pytest.approx((2 + 3 + 4 + 5) / 4)
     assert iqm([0.0, 10.0, 20.0, 30.0, 400.0]) == 20  # a quarter of five is one, whole runs only
     assert iqm([0.0, 10.0, 200.0]) == 70
+
+
+STUDENT = {1: 12.706204736, 2: 4.302652730, 3: 3.182446305, 4: 2.776445105}
+"""degrees of freedom -> 97.5 % quantile of Student's t, from a table"""
+SEEDS_LEFT = {1: 1, 2: 2, 3: 3, 4: 2, 5: 3, 6: 4, 7: 5, 8: 4, 9: 5}
+"""of so many without the lowest and highest quarter, rounded down"""
+
+
+@pytest.mark.parametrize("n", SEEDS_LEFT)
+def test_the_interquartile_mean_of_curves_is_yuens(n):
+    curves = np.random.default_rng(n).normal(size=(n, 5)) * [1, 10, 100, 1, 1] + [0, 0, 0, 50, -7]
+    before = curves.copy()
+    mean, half = iqm_curve(curves)
+    np.testing.assert_array_equal(curves, before)
+    for j in range(5):
+        values = sorted(float(x) for x in curves[:, j])
+        h = SEEDS_LEFT[n]
+        cut = (n - h) // 2
+        left = values[cut : n - cut]
+        assert mean[j] == pytest.approx(sum(left) / h)
+        if h < 2:
+            assert np.isnan(half[j])
+            continue
+        pulled_in = [left[0]] * cut + left + [left[-1]] * cut
+        middle = sum(pulled_in) / n
+        squares = sum((x - middle) ** 2 for x in pulled_in)  # (n - 1) s_w²
+        assert half[j] == pytest.approx(STUDENT[h - 1] * (squares / (h * (h - 1))) ** 0.5)
+
+
+def test_yuens_interval_of_a_worked_example():
+    """Of eight seeds 2, 3, 5, 7 are left; pulled in 2, 2, 2, 3, 5, 7, 7, 7, s_w² = 39.875/7."""
+    values = np.array([[2.0, 90.0, 7.0, 3.0, -40.0, 5.0, 8.0, 1.0]]).T
+    mean, half = iqm_curve(values)
+    assert mean.tolist() == [17 / 4]
+    assert half == pytest.approx([STUDENT[3] * (39.875 / 12) ** 0.5])
 
 
 @given(arrays(np.float64, shapes, elements=numbers))

@@ -416,6 +416,6 @@ def _labels(groups: Sequence[_Group]) -> list[str]:
         ]
         labels.append(" ".join([agent, *(f"{key}={own[key]}" for key in differing)]))
     return [
-        label if labels.count(label) == 1 else f"{label} ({group.name})"
+        label if labels.count(label) == 1 else f"{label} in {group.name}"
         for label, group in zip(labels, groups, strict=True)
     ]

@@ -82,7 +82,7 @@ class Chart {
     const [, , low] = this.home;
     const below = this.curves.flatMap(({ y }) => [...y].filter((value) => value < low));
     this.all.hidden = this.zoomed !== null || !below.length;
-    this.all.textContent = `${short(below.length)} points lie below, down to ${short(below.reduce((a, b) => Math.min(a, b), 0))}: show all`;
+    this.all.textContent = `${short(below.length)} points lie below, down to ${short(below.reduce((a, b) => Math.min(a, b), Infinity))}: show all`;
   }
 
   /** A view of everything. */
