@@ -383,8 +383,8 @@ def test_a_chapter_says_when_nothing_of_it_passes_the_filters(wide, two_chapters
 def test_good_is_green_and_bad_is_red(wide, html, theme):
     wide.open(html)
     wide.choose("#theme", theme)
-    wide.js("document.body.insertAdjacentHTML('beforeend', it[0])", "".join(
-        f"<span class='badge {tone}' id='{tone}'>x</span>" for tone in ("good", "bad")))  # fmt: skip
+    badges = [f"<span class='badge {tone}' id='{tone}'>x</span>" for tone in ("good", "bad")]
+    wide.js("document.body.insertAdjacentHTML('beforeend', it[0])", "".join(badges))
     for key in ("color", "backgroundColor"):
         good, bad = (
             list(map(int, re.findall(r"\d+", wide.js(f"getComputedStyle({tone}).{key}"))))
