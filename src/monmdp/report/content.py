@@ -20,7 +20,7 @@ from monmdp.errors import MonMDPError
 from monmdp.experiment.provenance import provenance
 from monmdp.report.inside import explorer
 from monmdp.report.packing import finite, pack
-from monmdp.report.sources import TRAINED, Chapter, Inside, Sources
+from monmdp.report.sources import DECIDING, TRAINED, Chapter, Inside, Sources
 from monmdp.report.tables import (
     PROBLEMS,
     TONES,
@@ -37,9 +37,6 @@ from monmdp.results.evidence import Aggregate, Evidence
 from monmdp.results.figures import AXES, draw, label, panel_data
 from monmdp.results.tables import THRESHOLDS, SuiteTable
 from monmdp.suites import Curve, Figure, Panel
-
-DECIDING = ("problem", "steps", "every", "evaluation", "episodes", "gamma")
-"""settings that make two runs those of the same setting"""
 
 
 @dataclass(frozen=True)

@@ -41,6 +41,8 @@ from monmdp.suites import Curve, Figure, Grid, Panel
 
 TRAINED = "trained"
 """name of the figure that shows runs which no suite asked for"""
+DECIDING = ("problem", "steps", "every", "evaluation", "episodes", "gamma")
+"""settings that make two runs those of the same setting"""
 
 
 @dataclass(frozen=True)
@@ -366,11 +368,10 @@ def _of_groups(
 
 def _panels(groups: Sequence[_Group]) -> tuple[Panel, ...]:
     """A panel for each problem and way of testing; agents in the order in which they are listed."""
-    deciding = ("problem", "steps", "every", "evaluation", "episodes", "gamma")
     by_setting: dict[tuple[Any, ...], list[_Group]] = {}
     listed = [*agents.KINDS]
     for group in sorted(groups, key=lambda group: _place(group.settings["agent"], listed)):
-        by_setting.setdefault(tuple(group.settings[key] for key in deciding), []).append(group)
+        by_setting.setdefault(tuple(group.settings[key] for key in DECIDING), []).append(group)
     return tuple(_panel(same) for same in by_setting.values())
 
 
