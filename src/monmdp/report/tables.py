@@ -78,7 +78,7 @@ def written(value: float, form: str = "") -> str:
     if abs(value) < 1e-12:  # chances multiplied over an episode: nothing
         value = 0.0
     if not form:
-        form = ",.0f" if abs(value) >= 1000 else ".4g"
+        form = ",.0f" if abs(value) >= 999.95 else ".4g"
     return f"{value:{form}}".replace("-", "−")
 
 

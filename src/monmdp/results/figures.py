@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -53,7 +54,8 @@ def label(curve: Curve) -> str:
     """Return a curve's name as a legend has it."""
     for name, written in NAMES.items():
         if curve.agent == name and (curve.label == name or curve.label.startswith(f"{name} ")):
-            rest = curve.label.removeprefix(name).strip().replace("r0=", "r₀ = ").replace("-", "−")
+            rest = curve.label.removeprefix(name).strip().replace("r0=", "r₀ = ")
+            rest = re.sub(r"(?<!\w)-(?=\d)", "−", rest)  # of numbers, not of names
             return f"{written} ({rest})" if rest else written
     return curve.label
 
