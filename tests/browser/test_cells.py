@@ -15,17 +15,20 @@ from selenium.webdriver import ActionChains
 from browser.conftest import monmdp, report, watched
 from browser.knowledge import NEVER_SHOWN, SHOWN_SINCE, TRIED_SINCE, UNTRIED, Known
 from monmdp import MonMDP
+from monmdp.agents import MonitoredMBIEEB
 from monmdp.experiment import train
+from monmdp.experiment.training import snapshots_from_start
 
-SUPPORTERS, BUTTON, EXPERTS, COUNTING = range(4)
+SUPPORTERS, BUTTON, EXPERTS, COUNTING, HALVED = range(5)
 """the runs, in the order of their explorers"""
 
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory):
-    """Four runs: chances, starts, monitors and agents differ.
+    """Five runs: chances, starts, monitors and agents differ.
 
-    The snapshots of the last are at steps of its own, so that it begins and ends between them.
+    Of two of them the command line cannot ask: one seldom observes, one has its snapshots at
+    steps of its own, none of them at the beginning or the end.
     """
     folder = tmp_path_factory.mktemp("cells")
     asked = {
@@ -33,13 +36,19 @@ def folders(tmp_path_factory):
         "button": ["loop", "button", "--agent", "mbie-eb", "--steps", 2000],
         "experts": ["river-swim", "n-experts", "--steps", 2000],
         "counting": ["loop", "n-experts", "--agent", "q-count", "--steps", 1000],
+        "halved": ["loop", "button", "rho=0.5", "--steps", 2000],
     }
     for name, words in asked.items():
         some = ["--every", 100, "--seeds", 1, "--snapshots", 5, "--out", folder / name]
         monmdp("train", *words, *some)
-    problem = MonMDP.load(folder / "counting" / "problem.npz")
-    uneven = train(problem, "q-count", 1000, every=100, snapshots=(100, 150, 700))
-    uneven.save(folder / "counting" / "seed-0000.npz")
+    seldom, uneven = MonitoredMBIEEB(log_base=2.0), (100, 440, 700)
+    evenly = snapshots_from_start(5, 2000)
+    for name, agent, steps, snapshots in (
+        ("halved", seldom, 2000, evenly), ("counting", "q-count", 1000, uneven),
+    ):  # fmt: skip
+        problem = MonMDP.load(folder / name / "problem.npz")
+        run = train(problem, agent, steps, every=100, snapshots=snapshots)
+        run.save(folder / name / "seed-0000.npz")
     return [folder / name for name in asked]
 
 
@@ -190,7 +199,13 @@ def test_test_visits_are_computed_from_the_policy(wide, known):
 
 
 def test_a_cell_says_what_the_snapshot_says_of_it(wide, known):
-    wanted = ((SUPPORTERS, (3, 4, 5)), (BUTTON, (1, 2, 5)), (EXPERTS, (2, 4)), (COUNTING, (1, 2)))
+    wanted = (
+        (SUPPORTERS, (3, 4, 5)),
+        (BUTTON, (1, 2, 5)),
+        (EXPERTS, (2, 4)),
+        (COUNTING, (1, 2)),
+        (HALVED, (1, 3)),
+    )
     said, starred = Counter(), Counter()
     for which, snapshots in wanted:
         root = wide.explorer(which)
@@ -221,7 +236,8 @@ def test_a_cell_says_what_the_snapshot_says_of_it(wide, known):
 KINDS = (
     "Episodes begin here.", "Episodes begin here, with chance 0.5.", "comes here by",
     "and others", " once an episode", "avoids this cell", "it is in none of the cells",
-    "there are ways in from where it goes", "by at least", "But never with monitor",
+    "there are ways in from where it goes", "by at least", "no reward was ever shown",
+    "But never with monitor",
 )  # fmt: skip
 """what is said of some cell of some run"""
 
@@ -286,7 +302,7 @@ def test_the_robot_is_in_the_panel_of_the_monitors_state(wide, known, kind):
 
 def test_the_marker_stands_at_the_step_and_above_the_thumb(wide, known):
     root, steps = wide.explorer(COUNTING), known[COUNTING].steps
-    assert steps == [100, 150, 700]
+    assert steps == [100, 440, 700]
     slider = wide.one("[data-test=slider]", root)
     left, right = wide.js(
         "((box) => [box.left, box.right])(it[0].getBoundingClientRect())",
