@@ -178,7 +178,8 @@ class Snapshot:
         reasons.pop("", None)
         if not reasons:
             return None
-        return f"* not learnt, it stands at its optimistic start: {', or '.join(reasons)}"
+        start = "* with some monitor action not learnt yet, at its optimistic start"
+        return f"{start}: {', or '.join(reasons)}"
 
     def unseen(self):
         """What the agent takes a reward for that was never shown."""
@@ -304,7 +305,9 @@ class Snapshot:
         value, best = self.value(se, sm, ae), self.best_action(se, sm)
         words += f"; {self.title} {short(value)}"
         if self.pinned(se, sm, ae):
-            words += f" (optimistic: {self.pinned(se, sm, ae)})"
+            words += (
+                f" (with some monitor action at its optimistic start: {self.pinned(se, sm, ae)})"
+            )
         gap = self.value(se, sm, best) - value
         if gap < 1e-9:
             return f"{words}, the best there"

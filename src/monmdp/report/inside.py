@@ -231,8 +231,8 @@ def _explanations(config: AgentConfig, monmdp: MonMDP) -> dict[str, str]:
         unseen = f"r_min = {monmdp.mdp.r_min:g}".replace("-", "−")
     tried = "known to be unobservable" if known else "tried with every monitor action, never shown"
     planned = (
-        " As planned when the running episode began. Hatched: not learnt yet, it stands at its "
-        "optimistic start."
+        " As planned when the running episode began. Hatched: with some monitor action not learnt "
+        "yet, at its optimistic start."
     )
     return {
         "tested": "How often an episode of the test policy takes each action on average, computed.",

@@ -95,8 +95,8 @@ const mountExplorer = (() => {
       return most;
     }
 
-    // Whether a value is not learnt and stands at its optimistic start: 1 since a joint action was
-    // untried, 2 although all were tried by now; else 0.
+    // Whether with some monitor action a value is not learnt, at its optimistic start: 1 since the
+    // joint action was untried, 2 although all were tried by now; else 0.
     pinned(i, se, sm, a) {
       return this.perAction ? this.at("pinned", i, se, sm, a) || 0 : 0;
     }
@@ -635,7 +635,7 @@ const mountExplorer = (() => {
       const reasons = new Set(model.actions.map((_, a) => this.whyPinned(se, sm, a)));
       reasons.delete("");
       if (reasons.size) {
-        const text = `* not learnt, it stands at its optimistic start: ${[...reasons].join(", or ")}`;
+        const text = `* with some monitor action not learnt yet, at its optimistic start: ${[...reasons].join(", or ")}`;
         this.root.append(html("p", { class: "ex-note", "data-test": "footnote" }, text));
       }
       if (model.layers.monitor_policy && model.monitor_actions.length > 1) {
@@ -753,7 +753,7 @@ const mountExplorer = (() => {
       else if (way.visits && way.status === 2) words += `, reward never shown, taken for ${this.unseen()}`;
       else words += ", reward never shown";
       words += `; ${title} ${number(way.value)}`;
-      if (way.pinned) words += ` (optimistic: ${way.pinned})`;
+      if (way.pinned) words += ` (with some monitor action at its optimistic start: ${way.pinned})`;
       if (way.action === way.bestAction || way.gap < 1e-9) return `${words}, the best there`;
       return `${words}, best there ${model.actions[way.bestAction]} ${number(way.best)}`;
     }
