@@ -1,9 +1,7 @@
 """Pictures of arrays: heat maps, values, policies, layouts of graphs, the palette."""
 
-import json
 import warnings
 from dataclasses import replace
-from importlib import resources
 from itertools import combinations
 
 import gymnasium
@@ -202,12 +200,6 @@ def test_other_wrong_things_are_refused():
     for curves in (["monitored-mbie-eb"], "mbie-eb", ["ab"], [("a", "b", "c")], [("a", None)]):
         with pytest.raises(MonMDPError, match="styles takes pairs of label and agent"):
             styles(curves)
-
-
-def test_numbers_have_the_colours_of_the_report():
-    script = (resources.files("monmdp.report") / "assets" / "explorer.js").read_text()
-    for name, colours in (("BLUES", BLUES), ("ORANGES", ORANGES)):
-        assert f"{name} = {json.dumps(colours)};" in script
 
 
 def test_the_centre_parts_orange_and_blue():
