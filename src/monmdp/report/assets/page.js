@@ -232,7 +232,7 @@ class Setting {
   }
 }
 
-function seeds(packed, { every, count }) {
+function seeds(packed, { every }) {
   const [n, points] = packed.at.shape;
   const x = Array.from({ length: points }, (_, i) => i * packed.every * every);
   return Array.from({ length: n }, (_, s) => ({
