@@ -311,6 +311,12 @@ def test_worlds_without_a_map_become_sheets():
     assert "<b>" not in json.dumps(ring)
 
 
+def test_states_are_drawn_where_heat_maps_have_them():
+    cliff = geometry(worlds.make("gymnasium:CliffWalking-v1"))
+    assert (cliff["rows"], cliff["columns"]) == (4, 12)
+    assert cliff["cells"][13] == [1, 1]
+
+
 # ---- the explorer's data --------------------------------------------------------------------
 
 
@@ -353,7 +359,7 @@ def test_the_explorers_data_are_those_of_the_run(agent):
     assert set(data["rollouts"]) == {"test", *(("observe",) if agent in OBSERVING else ())}
     np.testing.assert_array_equal(found["curve"]["step"], run.step)
     assert found["moves"]["reward"].tolist() == problem.mdp.mean_reward.tolist()
-    assert data == explorer(run, problem, config), "the same episodes each time"
+    assert data == explorer(run, problem), "the same episodes each time"
 
 
 def test_every_field_is_that_of_the_run_and_its_problem():

@@ -362,7 +362,7 @@ def _on_record(
     asked: Asked, out: Path, options: Mapping[str, object]
 ) -> Iterator[Callable[[Progress], None]]:
     """Show progress; however the work ends, put on record how far it came and how long it took."""
-    from monmdp.experiment.provenance import commit
+    from monmdp.experiment.provenance import commit, now
     from monmdp.experiment.seeds import cores
     from monmdp.experiment.sessions import log_session
 
@@ -379,7 +379,7 @@ def _on_record(
     finally:
         if latest is not None and latest.done:
             session = {
-                "ended": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+                "ended": now(),
                 "runs": latest.done,
                 "steps": latest.steps,
                 "wall_seconds": latest.seconds,

@@ -29,7 +29,7 @@ from monmdp.drawing.maps import (
     shortened,
     standing,
 )
-from monmdp.drawing.palette import BLUE, VERMILION
+from monmdp.drawing.palette import BLUE, GREEN, VERMILION
 from monmdp.errors import MonMDPError
 from monmdp.files import write_whole
 from monmdp.model.arrays import FloatArray, IntArray
@@ -60,8 +60,8 @@ CAPTION_LINES = 4
 LINE_PIXELS, CHARACTER_PIXELS = 19, 8.1
 MIN_BADGE = 18
 BAR_PIXELS = 12
-SHOWN_COLOUR, HIDDEN_COLOUR = (0, 158, 115), (213, 94, 0)
-"""green and vermilion of the palette"""
+SHOWN_COLOUR, HIDDEN_COLOUR = (tuple(bytes.fromhex(of[1:])) for of in (GREEN, VERMILION))
+"""red, green and blue"""
 
 
 def draw_world(

@@ -6,7 +6,6 @@ become outlines as well, so nothing that a user wrote stands in the text as it i
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -21,8 +20,6 @@ if TYPE_CHECKING:
 
 POINTS_A_CELL = 46
 """widths of lines are in points; so many are a cell, as in the pictures"""
-LONGEST_CHAIN = 30
-"""states of a chain that are drawn in one row"""
 
 
 @cache
@@ -81,9 +78,11 @@ def _short(x: float) -> str:
 def geometry(mdp: MDP, *, button: bool = True) -> dict[str, Any]:
     """Return where the states of a world are drawn and what stands there, as plain data.
 
-    A world with a map is a ``grid`` of its tiles; any other one a ``sheet`` of squares, a chain
-    in one row. `button` is whether its button does something, and is drawn.
+    A world with a map is a ``grid`` of its tiles; any other one a ``sheet`` of squares, laid out as
+    for heat maps. `button` is whether its button does something, and is drawn.
     """
+    from monmdp.drawing.sheet import sheet_of
+
     found: dict[str, Any] = {"robot": robot_svg(), "button": None}
     if button and mdp.button is not None:
         state, action = mdp.button
@@ -113,18 +112,11 @@ def geometry(mdp: MDP, *, button: bool = True) -> dict[str, Any]:
                 for tile in tiles
             ],
         }
-    n = mdp.n_states
-    columns = n if _is_chain(mdp) and n <= LONGEST_CHAIN else math.ceil(math.sqrt(n))
+    sheet = sheet_of(mdp)
     return found | {
         "kind": "sheet",
-        "rows": -(-n // columns),
-        "columns": columns,
-        "cells": [list(divmod(s, columns)) for s in range(n)],
+        "rows": sheet.height,
+        "columns": sheet.width,
+        "cells": sheet.cells.tolist(),
         "tiles": [],
     }
-
-
-def _is_chain(mdp: MDP) -> bool:
-    """Whether every outcome leads to a neighbour in the order of the states, or nowhere."""
-    state = mdp.pair_of_outcome // mdp.n_actions
-    return bool((np.abs(mdp.successor - state)[~mdp.terminates] <= 1).all())

@@ -9,6 +9,7 @@ import os
 import platform
 import subprocess
 import textwrap
+import time
 import tokenize
 from collections.abc import Callable
 from dataclasses import fields
@@ -129,6 +130,11 @@ def provenance() -> dict[str, Any]:
         except PackageNotFoundError:
             versions[name] = "?"
     return {"versions": versions, "commit": commit(), "machine": machine()}
+
+
+def now() -> str:
+    """Return the time of day, in UTC."""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 
 
 def commit() -> str | None:

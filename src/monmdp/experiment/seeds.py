@@ -17,7 +17,7 @@ from typing import Any
 
 from monmdp.agents.base import AgentConfig
 from monmdp.errors import MonMDPError
-from monmdp.experiment.provenance import provenance
+from monmdp.experiment.provenance import now, provenance
 from monmdp.experiment.sessions import log_session
 from monmdp.experiment.training import PythonAgent, Run, Task, carry_out
 from monmdp.files import write_whole
@@ -112,8 +112,7 @@ def train_seeds(
 
 def _record(folder: Path, seeds: Sequence[int], seconds: float, jobs: int) -> None:
     """Put on record what this call has done, with what and where."""
-    ended = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    session = {"ended": ended, "runs": len(seeds), "seeds": list(seeds)}
+    session = {"ended": now(), "runs": len(seeds), "seeds": list(seeds)}
     log_session(folder, session | {"wall_seconds": seconds, "jobs": jobs} | provenance())
 
 

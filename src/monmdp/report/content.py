@@ -181,7 +181,7 @@ def _filters(chapters: Iterable[ChapterView]) -> dict[str, list[Value]]:
 
 def _explorer(inside: Inside, i: int, data: dict[str, Any]) -> ExplorerView:
     name = f"explorer-{i}"
-    data["explorers"][name] = explorer(inside.run, inside.problem)
+    data["explorers"][name] = explorer(inside.run, inside.problem, solution=inside.solution)
     settings = inside.run.settings
     given = settings["problem_parameters"]
     marks = {

@@ -61,7 +61,6 @@ _SCALES = {
 def explorer(
     run: Run,
     monmdp: MonMDP,
-    config: AgentConfig | None = None,
     *,
     solution: Solution | None = None,
 ) -> dict[str, Any]:
@@ -70,7 +69,6 @@ def explorer(
     Args:
         run: a run that kept snapshots.
         monmdp: its problem.
-        config: the agent; by default made anew from the settings of the run.
         solution: of the problem with the discount of the run, if it is at hand.
     """
     if not len(run.snapshot_steps) or not run.snapshots:
@@ -79,7 +77,7 @@ def explorer(
         raise MonMDPError(
             f"the run is of another problem than {monmdp.mdp.name} / {monmdp.monitor.name}"
         )
-    config = config_of(run.settings) if config is None else config
+    config = config_of(run.settings)
     gamma = float(run.settings["gamma"])
     solution = solve(monmdp, gamma) if solution is None else solution
     data = _about(run, monmdp, config, solution)

@@ -12,6 +12,7 @@ import json
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from monmdp.experiment.provenance import kernel_hash, provenance
 from monmdp.experiment.seeds import PROBLEM
 from monmdp.experiment.sessions import SESSIONS, read_sessions
 from monmdp.model import MonMDP
-from monmdp.planning import solve
+from monmdp.planning import Solution, solve
 from monmdp.report.curves import PackedCurves, packed_curves
 from monmdp.report.inside import config_of
 from monmdp.results.claims import FEWEST, Claim, check_claims
@@ -76,6 +77,11 @@ class Inside:
     path: Path
     run: Run
     problem: MonMDP
+
+    @property
+    def solution(self) -> Solution:
+        """Return the problem, solved."""
+        return _solution(self.problem, self.run.settings["gamma"])
 
 
 @dataclass
@@ -307,6 +313,12 @@ def _remade(settings: Mapping[str, Any]) -> MonMDP | None:
     return made if fingerprint(made) == settings["problem"] else None
 
 
+@lru_cache(maxsize=64)
+def _solution(problem: MonMDP, gamma: float) -> Solution:
+    """The table of a setting and its explorer ask for the same."""
+    return solve(problem, gamma)
+
+
 # ---- runs without a suite -------------------------------------------------------------------
 
 
@@ -345,7 +357,7 @@ def _of_groups(
         if group.problem is None:
             remarks.append(f"{group.place}: its problem is unknown, and so is the minimax return")
         else:
-            minimax = solve(group.problem, group.settings["gamma"]).episode_return
+            minimax = _solution(group.problem, group.settings["gamma"]).episode_return
         of = aggregate(group.name, group.settings, group.shards, minimax, kernel=group.kernel)
         aggregates[group.name] = of
         curves[group.name] = packed_curves(group.shards, of.smoothed)

@@ -21,7 +21,7 @@ from typing import Any
 
 from monmdp.agents.base import AgentConfig
 from monmdp.errors import MonMDPError
-from monmdp.experiment.provenance import provenance
+from monmdp.experiment.provenance import now, provenance
 from monmdp.experiment.seeds import cores, jobs_that_fit
 from monmdp.experiment.training import Task, carry_out, train
 from monmdp.results.store import (
@@ -226,7 +226,7 @@ def work(key: Key, configuration: Configuration, parent: int | None = None) -> F
         "process": os.getpid(),
         "wall_seconds": wall,
         "cpu_seconds": cpu,
-        "written": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "written": now(),
     }
     return Finished(key, Shard(resolved.settings, seed, made, run.step, run.curve))
 

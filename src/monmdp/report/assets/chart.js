@@ -245,13 +245,13 @@ class Chart {
       this.readout.replaceChildren(this.spec.hint ?? "");
       return;
     }
-    const x = nearest(this.curves[0].x, this.cursor);
+    const first = this.curves[0].x, x = first[nearest(first, this.cursor)];
     this.pointer.append(shape("line", {
       class: "cursor", x1: this.px(x), x2: this.px(x), y1: this.box.top, y2: this.box.bottom,
     }));
     const items = [element("span", {}, `${this.spec.xName} ${short(x)}`)];
     for (const curve of this.curves) {
-      const i = curve.x.indexOf(nearest(curve.x, x));
+      const i = nearest(curve.x, x);
       if (!Number.isFinite(curve.y[i])) continue;  // only its seeds are drawn
       const spread = curve.low && Number.isFinite(curve.low[i])
         ? ` [${short(curve.low[i])}, ${short(curve.high[i])}]` : "";
@@ -282,12 +282,12 @@ function ticks(low, high, n) {
   return Array.from({ length: last - first + 1 }, (_, i) => +((first + i) * unit).toPrecision(12));
 }
 
-/** The entry of a rising array that is nearest to a number. */
+/** The index of the entry of a rising array that is nearest to a number. */
 function nearest(values, wanted) {
   let low = 0, high = values.length - 1;
   while (high - low > 1) {
     const middle = (low + high) >> 1;
     if (values[middle] < wanted) low = middle; else high = middle;
   }
-  return wanted - values[low] <= values[high] - wanted ? values[low] : values[high];
+  return wanted - values[low] <= values[high] - wanted ? low : high;
 }

@@ -73,7 +73,7 @@ for (const button of document.querySelectorAll("button[data-csv]")) {
   button.addEventListener("click", () => {
     const name = button.dataset.csv, { file, columns, rows } = DATA.tables[name];
     const table = document.querySelector(`table[data-table="${CSS.escape(name)}"]`);
-    const shown = rows.filter((_, i) => !table?.tBodies[0].rows[i].hidden);
+    const shown = rows.filter((_, i) => !table.tBodies[0].rows[i].hidden);
     download(file, csv(columns, shown));
   });
 }
@@ -171,7 +171,7 @@ class Setting {
       const levels = score === "episode_return" && this.on("minimax") && this.data.minimax !== null
         ? [{ label: "minimax-optimal", y: this.data.minimax }] : [];
       const view = home(curves, levels, this.data.steps);
-      if (score !== "episode_return") view[2] = Math.min(0, ...curves.map((curve) => Math.min(...curve.y)));
+      if (score !== "episode_return") view[2] = 0;  // visits are counted from there
       chart.show(curves, levels, view);
     }
     this.note();
@@ -270,12 +270,12 @@ function home(curves, levels, steps) {
   return [0, steps, low - margin, high + margin];
 }
 
-const mounted = new Map();
+const mounted = new Set();
 
 async function mountSetting(section) {
   if (mounted.has(section)) return;
+  mounted.add(section);
   const setting = new Setting(section);
-  mounted.set(section, setting);
   await setting.mount();
   section.querySelector("button[data-curves]").addEventListener("click", () => {
     download(DATA.tables[`${section.id}-table`].file.replace(/\.csv$/, "-curves.csv"), setting.csv());
