@@ -575,6 +575,7 @@ def test_sessions_are_listed_with_whatever_they_say(results):
     text = read(results).source
     table = text.partition("session ended")[2].partition("</table>")[0]
     rows = [re.findall(r"<td[^>]*>([^<]*)</td>", row) for row in table.split("<tr>")[1:]]
+    assert read(results).data["tables"]["c0-sessions"]["rows"][0][:3] == ["2030-01-02", 40, 1234.56]
     assert rows == [
         ["2030-01-02", "40", "1,234.6", "2", "abc"],
         ["2030-01-03", "?", "?", "shard 1/2, scheduler slurm 7", ""],
@@ -951,6 +952,25 @@ def test_verdicts_wear_their_colours(finished, monkeypatch):
     assert len(badges) == 9
     assert all(tone == by_verdict[verdict] for tone, verdict in badges)
     assert {verdict for _, verdict in badges} == set(by_verdict)
+
+
+def test_every_table_can_be_downloaded(finished, monkeypatch):
+    check = Check("here", "so much", Interval(0.5, 0.25, 0.75), Verdict.HOLDS)
+    claim = Claim("C1", (), "a claim", (Part("it holds", (check,), 1, also="also so"),))
+    monkeypatch.setattr(sources, "check_claims", lambda _: [claim])
+    page = read(finished)
+    tables = [given.get("data-table") for tag, given in page.tags if tag == "table"]
+    buttons = [given["data-csv"] for tag, given in page.tags if "data-csv" in given]
+    assert len(tables) == len(set(tables))
+    assert set(tables) == set(buttons)
+    assert None not in tables
+    assert {"c0-verdicts", "c0-claims", "c0-problems"} <= set(tables)
+    for name in tables:
+        assert len(page.data["tables"][name]["rows"]) == len([r for r in page.tables[name] if r])
+    assert page.data["tables"]["c0-verdicts"]["rows"] == [
+        ["C1", "holds", "a claim", "", ""],
+        ["C1", "holds", "it holds", "so much", "also so"],
+    ]
 
 
 def test_one_test_is_no_curve(command):

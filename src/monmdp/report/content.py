@@ -30,6 +30,8 @@ from monmdp.report.tables import (
     agents_table,
     claims_table,
     problem_row,
+    sessions_table,
+    verdicts_table,
 )
 from monmdp.report.thumbnails import Thumbnail, thumbnail
 from monmdp.results.claims import Claim
@@ -103,6 +105,8 @@ class ChapterView:
     asked: int
     remarks: Sequence[str]
     claims: Sequence[ClaimView]
+    verdicts: Table
+    """the same as a table, row by row"""
     checks: Table
     figures: Sequence[FigureView]
     agents: Sequence[AgentsView]
@@ -110,8 +114,7 @@ class ChapterView:
     settings: Sequence[SettingView]
     facts: Sequence[tuple[str, str]]
     """where the runs come from"""
-    sessions: Sequence[Sequence[str]]
-    """when each ended, runs done, wall seconds, jobs, commit"""
+    sessions: Table
 
 
 @dataclass(frozen=True)
@@ -312,13 +315,16 @@ class _Chapter:
             asked=chapter.asked,
             remarks=chapter.remarks,
             claims=claims,
+            verdicts=self._keep(verdicts_table(f"{name}-verdicts", chapter.claims, chapter.title)),
             checks=self._keep(claims_table(f"{name}-claims", chapter.claims)),
             figures=[self._figure(figure) for figure in self.evidence.figures],
             agents=tables,
             problems=self._keep(self._problems()),
             settings=[self._setting(section) for section in self.shown],
             facts=_provenance(self.evidence.aggregates.values()),
-            sessions=[_session(one) for one in chapter.sessions],
+            sessions=self._keep(
+                sessions_table(f"{name}-sessions", chapter.sessions, chapter.title)
+            ),
         )
 
     def _keep(self, table: Table) -> Table:
@@ -516,17 +522,3 @@ def _provenance(runs: Iterable[Aggregate]) -> list[tuple[str, str]]:
         if known:
             facts.append((f"kernel hash, {agent}", ", ".join(known)))
     return facts
-
-
-def _session(session: Mapping[str, Any]) -> list[str]:
-    """When it ended, runs done, wall seconds, jobs, commit; whatever of it was written down."""
-    seconds = session.get("wall_seconds")
-    where = [session.get("jobs"), session.get("shard"), session.get("scheduler")]
-    words = ("", "shard ", "scheduler ")
-    return [
-        str(session.get("ended", "?")),
-        str(session.get("runs", "?")),
-        f"{seconds:,.1f}" if isinstance(seconds, int | float) else "?",
-        ", ".join(f"{word}{of}" for word, of in zip(words, where, strict=True) if of is not None),
-        str(session.get("commit") or ""),
-    ]

@@ -110,6 +110,20 @@ def interval_cell(interval: Interval | None, form: str = "", *, bar: bool = Fals
 TONES = {"holds": "good", "does not hold": "bad", "inconclusive": "open"}
 
 
+def verdicts_table(name: str, claims: Sequence[Claim], about: str) -> Table:
+    """Return a row for each claim, and one for each of its parts below it."""
+    names = ("claim", "verdict", "what_it_says", "measured", "also")
+    rows = []
+    for claim in claims:
+        lines = [(claim.verdict, claim.text, "", "")]
+        lines += [(part.verdict, part.text, part.measured, part.also) for part in claim.parts]
+        for verdict, *words in lines:
+            texts = (claim.name, verdict.value, *words)
+            rows.append(Row(tuple(text_cell(text) for text in texts)))
+    columns = tuple(Column(key, (key,), is_number=False) for key in names)
+    return Table(name, "Claims of the paper", columns, tuple(rows), about=about)
+
+
 def claims_table(name: str, claims: Sequence[Claim]) -> Table:
     """Return one row for each check of each part of each claim: what the CSV file holds."""
     rows = []
@@ -188,6 +202,41 @@ def _mean_steps(steps: float, budget: int) -> Cell:
     """Return a cell that says where all runs fill the budget: they may take any number of steps."""
     cell = number_cell(steps, ",.0f")
     return Cell(f"≥ {cell.text}", cell.values) if steps >= budget else cell
+
+
+# ---- sessions -------------------------------------------------------------------------------
+
+SESSIONS = (
+    Column("session ended", ("ended",), is_number=False),
+    Column("runs done", ("runs",)),
+    Column("wall seconds", ("wall_seconds",)),
+    Column("jobs", ("jobs",), is_number=False),
+    Column("commit", ("commit",), is_number=False),
+)
+
+
+def sessions_table(name: str, sessions: Sequence[Mapping[str, Any]], about: str) -> Table:
+    """Return who worked on it, and how long; whatever of that was written down."""
+    return Table(name, "Sessions", SESSIONS, tuple(map(_session, sessions)), about=about)
+
+
+def _session(session: Mapping[str, Any]) -> Row:
+    runs, seconds = (
+        value if isinstance(value, int | float) else None
+        for value in (session.get("runs"), session.get("wall_seconds"))
+    )
+    where = [session.get("jobs"), session.get("shard"), session.get("scheduler")]
+    words = ("", "shard ", "scheduler ")
+    jobs = [f"{word}{of}" for word, of in zip(words, where, strict=True) if of is not None]
+    return Row(
+        (
+            text_cell(str(session.get("ended", "?"))),
+            number_cell(runs, ",.0f", "?"),
+            number_cell(seconds, ",.1f", "?"),
+            text_cell(", ".join(jobs)),
+            text_cell(str(session.get("commit") or "")),
+        )
+    )
 
 
 # ---- every problem --------------------------------------------------------------------------
