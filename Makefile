@@ -63,8 +63,8 @@ results: $(READY)
 
 # The report that the README shows, and pictures of it.
 sample: $(READY) browser
+	rm -rf sample
 	$(BIN)/monmdp reproduce figure-4 --out sample
-	rm -rf sample/inside
 	$(BIN)/monmdp train bottleneck button rho=0.05 --seeds 1 --snapshots 40 --out sample/inside
 	$(BIN)/monmdp report sample -o docs/report/sample.html
 	$(BIN)/python benchmarks/screenshots.py docs/report/sample.html docs/report
