@@ -8,6 +8,7 @@ from monmdp.agents.ablations import MBIEEB, PessimisticMBIEEB
 from monmdp.agents.base import AgentConfig
 from monmdp.agents.baselines import UCB, Baseline, EpsilonGreedy, Intrinsic, Optimistic, QCount
 from monmdp.agents.directed_e2 import DirectedE2
+from monmdp.agents.factored_mbie_eb import FactoredMBIEEB
 from monmdp.agents.known_monitor import KnownMonitor
 from monmdp.agents.monitored_mbie_eb import MonitoredMBIEEB
 from monmdp.agents.observe_or_optimize import ObserveOrOptimize
@@ -37,7 +38,7 @@ FIGURES: dict[int, tuple[tuple[str, ...], tuple[tuple[str, str], ...]]] = {
 KINDS: dict[str, type[AgentConfig]] = {
     kind.name: kind
     for kind in (
-        MonitoredMBIEEB, KnownMonitor, MBIEEB, PessimisticMBIEEB, DirectedE2, EpsilonGreedy,
+        FactoredMBIEEB, MonitoredMBIEEB, KnownMonitor, MBIEEB, PessimisticMBIEEB, DirectedE2, EpsilonGreedy,
         Optimistic, UCB, Intrinsic, QCount,
     )
 }  # fmt: skip
