@@ -50,6 +50,7 @@ class FactoredMBIEEB(AgentConfig):
     give_up: float = 4.0
     caution: float = 1.64
     rho_cap: float = 0.5
+    precision: float = 0.1
     prior: float = 1.0
     evidence: float = 3.0
     beta_kl: float = 0.05
@@ -69,7 +70,7 @@ class FactoredMBIEEB(AgentConfig):
                 factored=self.factored, endings=self.endings, aims=self.aims,
                 novelty=self.novelty, aside=self.aside, unseen_cost=self.unseen_cost,
                 path=self.path, gamma_obs=self.gamma_obs, give_up=self.give_up, patience=self.patience, caution=self.caution,
-                rho_cap=self.rho_cap, prior=self.prior, evidence=self.evidence,
+                rho_cap=self.rho_cap, precision=self.precision, prior=self.prior, evidence=self.evidence,
                 beta_kl=self.beta_kl, beta_obs=self.beta_obs, net=self.net, replan=self.replan,
                 sweeps=self.sweeps,
             ),
@@ -79,8 +80,14 @@ class FactoredMBIEEB(AgentConfig):
             n_start=np.zeros(joint[0], dtype=np.int64),
             n_env=np.zeros(env, dtype=np.int64),
             n_seen=np.zeros(env, dtype=np.int64),
-            env_sum=np.zeros(env),
             env=no_successors(of_env),
+            sights=np.zeros(int(np.sum(of_env)), dtype=np.int64),
+            sight_sum=np.zeros(int(np.sum(of_env))),
+            noise=np.zeros(2),
+            votes=np.zeros((n_sm, n_am, n_sm)),
+            n_pool=np.zeros(mon, dtype=np.int64),
+            unresolved=np.zeros(env, dtype=np.bool_),
+            seen_reward=np.full(env, r_min),
             n_mon=np.zeros(mon, dtype=np.int64),
             mon_sum=np.zeros(mon),
             mon=no_successors(np.full(n_sm * n_am, n_sm)),
@@ -108,15 +115,24 @@ class FactoredMBIEEB(AgentConfig):
             q_obs=np.zeros(joint),
             q_net=np.full(joint, 1 / (1 - self.gamma)),
             tried=np.zeros(joint, dtype=np.bool_),
+            untried=np.ones(joint, dtype=np.bool_),
         )
 
     def with_room(self, state: State, s: int, a: int, next_s: int) -> State:
         """Return a state with room for one more successor."""
         n_sm, n_am = state.n_mon.shape
         pair = (s // n_sm) * state.n_env.shape[1] + a // n_am
+        before, used = int(state.env.first[pair]), int(state.env.used[pair])
         env = with_room(state.env, pair, next_s // n_sm)
+        after, room = int(env.first[pair]), len(env.state) - len(state.sights)
+        sights = np.append(state.sights, np.zeros(room, dtype=np.int64))
+        sight_sum = np.append(state.sight_sum, np.zeros(room))
+        if after != before:
+            for column in (sights, sight_sum):
+                column[after : after + used] = column[before : before + used]
+                column[before : before + used] = 0
         joint = with_room(state.joint, s * state.n.shape[1] + a, next_s)
-        return state._replace(env=env, joint=joint)
+        return state._replace(env=env, joint=joint, sights=sights, sight_sum=sight_sum)
 
 
 class Parameters(NamedTuple):
@@ -136,6 +152,7 @@ class Parameters(NamedTuple):
     patience: float
     caution: float
     rho_cap: float
+    precision: float
     prior: float
     evidence: float
     beta_kl: float
@@ -154,8 +171,14 @@ class State(NamedTuple):
     n_start: IntArray
     n_env: IntArray
     n_seen: IntArray
-    env_sum: FloatArray
     env: Successors
+    sights: IntArray
+    sight_sum: FloatArray
+    noise: FloatArray
+    votes: FloatArray
+    n_pool: IntArray
+    unresolved: BoolArray
+    seen_reward: FloatArray
     n_mon: IntArray
     mon_sum: FloatArray
     mon: Successors
@@ -183,6 +206,7 @@ class State(NamedTuple):
     q_obs: FloatArray
     q_net: FloatArray
     tried: BoolArray
+    untried: BoolArray
 
 
 K, NET, SINCE, NEWS, FIRST, STAGE = 0, 1, 2, 3, 4, 5
@@ -234,11 +258,20 @@ def update(
         of_env = 1.0  # an outcome that is new says nothing of how the factors go together
         if not is_new:
             of_env = agent.env.visits[find_slot(agent.env, x, next_se)] / agent.n_env[se, ae]
-        slot = find_slot(agent.mon, y, next_sm)
-        n_slot = 0
+        total, here, n_others = 0.0, 0, agent.n_pool[sm, am]
+        for m in range(n_sm):
+            total += agent.votes[sm, am, m]
+        of_mon = (agent.votes[sm, am, next_sm] + 0.5 / n_sm) / (total + 0.5)
+        for j in range(agent.joint.first[c], agent.joint.first[c] + agent.joint.used[c]):
+            if agent.joint.state[j] % n_sm == next_sm:
+                here += agent.joint.visits[j]
+        slot, others = find_slot(agent.mon, y, next_sm), 0
         if slot < agent.mon.first[y] + agent.mon.used[y]:
-            n_slot = agent.mon.visits[slot]
-        of_mon = (n_slot + 0.5 / n_sm) / (agent.n_mon[sm, am] + 0.5)
+            others = agent.mon.visits[slot]
+        if not agent.own[s, a]:
+            others -= here
+            n_others -= agent.n[s, a]
+        of_mon = max(of_mon, (others + 0.5 / n_sm) / (n_others + 0.5))
         product = of_env * of_mon
         base = 0.5 * product + 0.5 * of_env / n_sm
         slot = find_slot(agent.joint, c, next_s)
@@ -246,8 +279,10 @@ def update(
         if slot < agent.joint.first[c] + agent.joint.used[c]:
             n_slot = agent.joint.visits[slot]
         ratio = math.log((n_slot + p.prior * base) / ((agent.n[s, a] + p.prior) * product))
-        agent.evidence[s, a] += ratio
-        agent.evidence_env[se, ae] += ratio
+        agent.evidence[s, a] = max(-3.0, agent.evidence[s, a] + ratio)
+        agent.evidence_env[se, ae] = max(-3.0, agent.evidence_env[se, ae] + ratio)
+    if agent.n[s, a] < 2:
+        agent.votes[sm, am, next_sm] += 1.0
     # Chance of something new.
     if agent.n_env[se, ae] > 0:
         b = _bin(agent.n_env[se, ae])
@@ -255,25 +290,37 @@ def update(
         if is_new:
             agent.novel[b] += 1
             news = True
-    if agent.n_seen[se, ae] > 0:
-        agent.tries[sm, am] += 1
-        agent.hits[sm, am] += shown
     agent.n[s, a] += 1
     agent.n_state[s] += 1
     agent.n_env[se, ae] += 1
     agent.n_mon[sm, am] += 1
     agent.mon_sum[sm, am] += monitor_reward
-    if shown:
-        news = news or agent.n_seen[se, ae] == 0
-        agent.n_seen[se, ae] += 1
-        agent.env_sum[se, ae] += reward
-        agent.shown[sm, am] += 1
     count_successor(agent.env, x, agent.n_env[se, ae], next_se, terminated, p.gamma)
-    count_successor(agent.mon, y, agent.n_mon[sm, am], next_sm, False, 1.0)
     count_successor(agent.joint, c, agent.n[s, a], next_s, terminated, p.gamma)
-    slot = find_slot(agent.mon, y, sm)
-    if slot < agent.mon.first[y] + agent.mon.used[y]:
-        agent.stay[sm, am] = agent.mon.land[slot]
+    j = find_slot(agent.env, x, next_se)
+    if agent.sights[j] > 0:
+        agent.tries[sm, am] += 1
+        agent.hits[sm, am] += shown
+    if shown:
+        k = agent.sights[j]
+        if k > 0:
+            d = reward - agent.sight_sum[j] / k
+            agent.noise[0] += d * d * k / (k + 1)
+            agent.noise[1] += 1
+        news = news or k == 0
+        agent.sights[j] += 1
+        agent.sight_sum[j] += reward
+        agent.n_seen[se, ae] += 1
+        agent.shown[sm, am] += 1
+    n_known, total = 0, 0.0
+    for i in range(agent.env.first[x], agent.env.first[x] + agent.env.used[x]):
+        if agent.sights[i] > 0:
+            n_known += agent.env.visits[i]
+            total += agent.env.visits[i] * agent.sight_sum[i] / agent.sights[i]
+    if n_known > 0:
+        agent.seen_reward[se, ae] = total / n_known
+    if not agent.own[s, a]:
+        _pool(agent, y, next_sm, 1)
     alone = not p.factored or agent.evidence_env[se, ae] > p.evidence
     own = alone or agent.evidence[s, a] > p.evidence
     if alone != agent.alone[se, ae] or own != agent.own[s, a]:
@@ -281,7 +328,13 @@ def update(
         for m in range(n_sm):
             for b in range(n_am):
                 t, d = se * n_sm + m, ae * n_am + b
-                agent.own[t, d] = alone or agent.evidence[t, d] > p.evidence
+                own = alone or agent.evidence[t, d] > p.evidence
+                if own != agent.own[t, d]:
+                    agent.own[t, d] = own
+                    c = t * agent.n.shape[1] + d
+                    for j in range(agent.joint.first[c], agent.joint.first[c] + agent.joint.used[c]):
+                        n = agent.joint.visits[j]
+                        _pool(agent, m * n_am + b, agent.joint.state[j] % n_sm, -n if own else n)
         news = True
     clock[SINCE] += 1
     if news:
@@ -293,6 +346,26 @@ def update(
         and (clock[NEWS] or clock[SINCE] >= p.replan)
     ):
         _plan(agent)
+
+
+@compilable
+def _pool(agent: Any, y: int, next_sm: int, n: int) -> None:
+    """Count n moves of the monitor, or take them back."""
+    mon = agent.mon
+    n_am = agent.n_mon.shape[1]
+    sm, am = y // n_am, y % n_am
+    slot = find_slot(mon, y, next_sm)
+    if slot == mon.first[y] + mon.used[y]:
+        mon.state[slot] = next_sm
+        mon.used[y] += 1
+    mon.visits[slot] += n
+    agent.n_pool[sm, am] += n
+    agent.stay[sm, am] = 0.0
+    if agent.n_pool[sm, am] > 0:
+        for j in range(mon.first[y], mon.first[y] + mon.used[y]):
+            mon.land[j] = mon.visits[j] / agent.n_pool[sm, am]
+            if mon.state[j] == sm:
+                agent.stay[sm, am] = mon.land[j]
 
 
 @compilable
@@ -318,6 +391,7 @@ def _beliefs(agent: Any) -> None:
         for am in range(n_am):
             low = _rho_low(agent.hits[sm, am], agent.tries[sm, am], p.caution)
             weight[sm, am] = -math.log(1.0 - min(low, p.rho_cap))
+    need = _needed(agent)
     omega = np.zeros(BINS)
     if p.novelty:
         for b in range(BINS):
@@ -325,21 +399,40 @@ def _beliefs(agent: Any) -> None:
     for se in range(n_se):
         for ae in range(n_ae):
             n = agent.n_env[se, ae]
+            alone = n == 0 or agent.alone[se, ae]
+            for sm in range(n_sm):
+                for am in range(n_am):
+                    s, a = se * n_sm + sm, ae * n_am + am
+                    agent.untried[s, a] = agent.n[s, a] == 0 and (
+                        alone or agent.n_pool[sm, am] == 0
+                    )
             agent.fruitless[se, ae] = 0.0
             agent.omega[se, ae] = 0.0
             if n > 0:
                 agent.omega[se, ae] = omega[_bin(n)] / (n / 2.0 ** _bin(n))
-                if agent.n_seen[se, ae] == 0:
+                x, open_ = se * n_ae + ae, False
+                for j in range(agent.env.first[x], agent.env.first[x] + agent.env.used[x]):
+                    open_ = open_ or agent.sights[j] < need
+                if open_:
                     e = 0.0
                     for sm in range(n_sm):
                         for am in range(n_am):
                             e += agent.n[se * n_sm + sm, ae * n_am + am] * weight[sm, am]
-                    agent.fruitless[se, ae] = e
+                    agent.fruitless[se, ae] = e / n
+                    open_ = False
+                    for j in range(agent.env.first[x], agent.env.first[x] + agent.env.used[x]):
+                        if agent.sights[j] < need and (agent.sights[j] > 0 or e / n * agent.env.visits[j] <= p.give_up):
+                            open_ = True
+                agent.unresolved[se, ae] = open_
 
 
 @compilable
-def _given_up(agent: Any, se: int, ae: int) -> bool:
-    return agent.fruitless[se, ae] > agent.parameters.give_up
+def _needed(agent: Any) -> int:
+    """Sights that an outcome's reward needs to be known."""
+    if agent.noise[0] <= 1e-12:
+        return 1
+    variance = agent.noise[0] / agent.noise[1]
+    return 1 + math.ceil(math.log(agent.clock[K] + 2.0) * variance / agent.parameters.precision**2)
 
 
 @compilable
@@ -350,30 +443,29 @@ def _hopeful(agent: Any, stage: int) -> float:
     pin = p.r_max if stage == 1 else p.r_max / (1.0 - p.gamma)
     for se in range(n_se):
         for ae in range(n_ae):
-            n, of_env = agent.n_env[se, ae], 0.0
-            if agent.n_seen[se, ae] > 0:
-                of_env = agent.env_sum[se, ae] / agent.n_seen[se, ae]
-            elif n > 0:
-                if _given_up(agent, se, ae):
-                    of_env = p.r_min
-                elif stage == 2:
-                    of_env = p.r_max
-                else:
-                    x, ended = se * n_ae + ae, 0
-                    for j in range(agent.env.first[x], agent.env.first[x] + agent.env.used[x]):
-                        ended += agent.env.ended[j]
-                    cost = p.unseen_cost * (1.0 + math.exp(agent.fruitless[se, ae] - p.patience))
-                    share = ended / n
-                    if not p.endings:
-                        share = 0.0
-                    of_env = share * p.r_max + (1 - share) * p.typical - cost
+            n, of_env, x = agent.n_env[se, ae], 0.0, se * n_ae + ae
+            if n > 0:
+                known = agent.seen_reward[se, ae]
+                for j in range(agent.env.first[x], agent.env.first[x] + agent.env.used[x]):
+                    m = agent.env.visits[j]
+                    if agent.sights[j] > 0:
+                        of_env += m * agent.sight_sum[j] / agent.sights[j]
+                    elif agent.fruitless[se, ae] * m > p.give_up:
+                        of_env += m * known
+                    elif stage == 2:
+                        of_env += m * p.r_max
+                    else:
+                        ended = agent.env.ended[j] if p.endings else 0
+                        e = agent.fruitless[se, ae] * m
+                        cost = p.unseen_cost * (1.0 + math.exp(e - p.patience))
+                        of_env += ended * p.r_max + (m - ended) * p.typical - m * cost
+                of_env /= n
             for sm in range(n_sm):
                 for am in range(n_am):
                     s, a, m = se * n_sm + sm, ae * n_am + am, agent.n_mon[sm, am]
-                    if n == 0 or (agent.alone[se, ae] and agent.n[s, a] == 0):
-                        agent.reward[s, a] = pin
-                    elif m == 0:
-                        agent.reward[s, a] = LOW if stage == 1 else pin
+                    if agent.untried[s, a]:
+                        hopeless = stage == 1 and n > 0 and not agent.alone[se, ae]
+                        agent.reward[s, a] = LOW if hopeless else pin
                     else:
                         agent.reward[s, a] = of_env + agent.mon_sum[sm, am] / m
     return pin
@@ -386,13 +478,12 @@ def _pessimistic(agent: Any, reward: FloatArray) -> None:
     pin = p.r_min / (1.0 - p.gamma)
     for se in range(n_se):
         for ae in range(n_ae):
-            n, of_env = agent.n_env[se, ae], p.r_min
-            if agent.n_seen[se, ae] > 0:
-                of_env = agent.env_sum[se, ae] / agent.n_seen[se, ae]
+            n = agent.n_env[se, ae]
+            of_env = agent.seen_reward[se, ae]
             for sm in range(n_sm):
                 for am in range(n_am):
                     s, a, m = se * n_sm + sm, ae * n_am + am, agent.n_mon[sm, am]
-                    if n == 0 or m == 0 or (agent.alone[se, ae] and agent.n[s, a] == 0):
+                    if agent.untried[s, a]:
                         reward[s, a] = pin - 1.0
                     else:
                         reward[s, a] = of_env + agent.mon_sum[sm, am] / m
@@ -413,19 +504,19 @@ def _lure(agent: Any) -> None:
                 if n == 0 or agent.env.may_end[x] or agent.clock[STAGE] == 2:
                     w = 1.0
             hope = 0.0
-            if agent.n_seen[se, ae] == 0 and n > 0 and not _given_up(agent, se, ae):
+            if n > 0 and agent.unresolved[se, ae]:
                 hope = w
                 if not agent.aim_env[se, ae]:
-                    hope /= 1.0 + math.exp(agent.fruitless[se, ae] - p.patience)
+                    hope /= 1.0 + math.exp(agent.fruitless[se, ae] * n - p.patience)
             for sm in range(n_sm):
                 for am in range(n_am):
                     s, a, m = se * n_sm + sm, ae * n_am + am, agent.n_mon[sm, am]
                     rho = (agent.shown[sm, am] + 1.0) / (m + 2.0)
-                    if n == 0 or (agent.alone[se, ae] and agent.n[s, a] == 0):
-                        agent.reward[s, a] = pin + rho
-                    elif m == 0:
-                        v = 1.0 if agent.aim_mon[sm, am] or not p.aims else p.aside
-                        agent.reward[s, a] = pin * v
+                    if agent.untried[s, a]:
+                        v = 1.0
+                        if n > 0 and not agent.alone[se, ae] and p.aims and not agent.aim_mon[sm, am]:
+                            v = p.aside
+                        agent.reward[s, a] = pin * v + rho
                     else:
                         agent.reward[s, a] = hope * rho + p.aside * agent.omega[se, ae]
 
@@ -503,7 +594,7 @@ def _solve(
                     s = se * n_sm + sm
                     for am in range(n_am):
                         a, y = ae * n_am + am, sm * n_am + am
-                        if agent.n_mon[sm, am] == 0 or (agent.alone[se, ae] and agent.n[s, a] == 0):
+                        if agent.untried[s, a]:
                             best[sm] = max(best[sm], reward[s, a])
                             if write:
                                 q[s, a] = reward[s, a]
@@ -560,15 +651,12 @@ def _take_aim(agent: Any) -> bool:
             if agent.q_hope[s, b] > agent.q_hope[s, a] + 1e-10:
                 a = b
         se, sm, ae, am = s // n_sm, s % n_sm, a // n_am, a % n_am
-        if agent.n_env[se, ae] == 0 or (agent.alone[se, ae] and agent.n[s, a] == 0):
+        if agent.untried[s, a]:
             agent.aim_env[se, ae] = True
-            found = True
-            continue
-        if agent.n_mon[sm, am] == 0:
             agent.aim_mon[sm, am] = True
             found = True
             continue
-        if agent.n_seen[se, ae] == 0 and not _given_up(agent, se, ae):
+        if agent.unresolved[se, ae]:
             agent.aim_env[se, ae] = True
             found = True
         if agent.own[s, a] and agent.n[s, a] > 0:
@@ -595,19 +683,20 @@ def _take_aim(agent: Any) -> bool:
 @compilable
 def _plan(agent: Any) -> None:
     p, clock = agent.parameters, agent.clock
+    cold = p.r_min / (1.0 - p.gamma) if clock[NEWS] else 1.0
     clock[SINCE], clock[NEWS] = 0, 0
     _beliefs(agent)
     stage = 1
     if p.endings:
         pin = _hopeful(agent, 1)
-        _solve(agent, agent.reward, pin, False, p.r_min / (1.0 - p.gamma), agent.v_likely, agent.q_hope, p.sweeps, 1e-4)
+        _solve(agent, agent.reward, pin, False, cold, agent.v_likely, agent.q_hope, p.sweeps, 1e-4)
         if not _take_aim(agent):
             stage = 2
     else:
         stage = 2
     if stage == 2:
         pin = _hopeful(agent, 2)
-        _solve(agent, agent.reward, pin, False, p.r_min / (1.0 - p.gamma), agent.v_possible, agent.q_hope, p.sweeps, 1e-4)
+        _solve(agent, agent.reward, pin, False, cold, agent.v_possible, agent.q_hope, p.sweeps, 1e-4)
         if not _take_aim(agent):
             stage = 3
     clock[STAGE] = stage
@@ -635,6 +724,7 @@ def _plan_net(agent: Any) -> None:
 
 
 def test_policy(agent: State, policy: FloatArray) -> None:
+    _beliefs(agent)
     reward = np.empty(agent.n.shape)
     q = np.empty(agent.n.shape)
     _pessimistic(agent, reward)
