@@ -12,7 +12,9 @@ from monmdp.agents.factored_mbie_eb import FactoredMBIEEB
 from monmdp.agents.known_monitor import KnownMonitor
 from monmdp.agents.monitored_mbie_eb import MonitoredMBIEEB
 from monmdp.agents.observe_or_optimize import ObserveOrOptimize
+from monmdp.agents.posterior_sampling import PosteriorSampling
 from monmdp.agents.q_learning import QLearning
+from monmdp.agents.r_max import RMax
 from monmdp.errors import MonMDPError, nearest
 
 _EIGHT = (
@@ -38,8 +40,8 @@ FIGURES: dict[int, tuple[tuple[str, ...], tuple[tuple[str, str], ...]]] = {
 KINDS: dict[str, type[AgentConfig]] = {
     kind.name: kind
     for kind in (
-        FactoredMBIEEB, MonitoredMBIEEB, KnownMonitor, MBIEEB, PessimisticMBIEEB, DirectedE2, EpsilonGreedy,
-        Optimistic, UCB, Intrinsic, QCount,
+        FactoredMBIEEB, MonitoredMBIEEB, KnownMonitor, MBIEEB, PessimisticMBIEEB, DirectedE2,
+        EpsilonGreedy, Optimistic, UCB, Intrinsic, QCount, PosteriorSampling, RMax,
     )
 }  # fmt: skip
 """the agents of this package by name"""
