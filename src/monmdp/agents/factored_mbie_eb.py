@@ -56,6 +56,8 @@ class FactoredMBIEEB(AgentConfig):
     beta_kl: float = 0.05
     beta_obs: float = 5e-4
     net: float = 0.35
+    net_after: float = 0.75
+    bored: int = 8
     replan: int = 10
     sweeps: int = 20
 
@@ -71,7 +73,7 @@ class FactoredMBIEEB(AgentConfig):
                 novelty=self.novelty, aside=self.aside, unseen_cost=self.unseen_cost,
                 path=self.path, gamma_obs=self.gamma_obs, give_up=self.give_up, patience=self.patience, caution=self.caution,
                 rho_cap=self.rho_cap, precision=self.precision, prior=self.prior, evidence=self.evidence,
-                beta_kl=self.beta_kl, beta_obs=self.beta_obs, net=self.net, replan=self.replan,
+                beta_kl=self.beta_kl, beta_obs=self.beta_obs, net=self.net, net_after=self.net_after, bored=self.bored, replan=self.replan,
                 sweeps=self.sweeps,
             ),
             clock=np.zeros(8, dtype=np.int64),
@@ -158,6 +160,8 @@ class Parameters(NamedTuple):
     beta_kl: float
     beta_obs: float
     net: float
+    net_after: float
+    bored: int
     replan: int
     sweeps: int
 
@@ -209,7 +213,7 @@ class State(NamedTuple):
     untried: BoolArray
 
 
-K, NET, SINCE, NEWS, FIRST, STAGE = 0, 1, 2, 3, 4, 5
+K, NET, SINCE, NEWS, FIRST, STAGE, IDLE, DONE = 0, 1, 2, 3, 4, 5, 6, 7
 
 
 def begin_episode(agent: State, rng: np.random.Generator) -> bool:
@@ -217,11 +221,18 @@ def begin_episode(agent: State, rng: np.random.Generator) -> bool:
     clock[K] += 1
     clock[FIRST] = 1
     k = clock[K]
-    clock[NET] = p.net > 0 and math.floor(k**p.net) > math.floor((k - 1) ** p.net)
+    _plan(agent)
+    net = p.net > 0 and math.floor(k**p.net) > math.floor((k - 1) ** p.net)
+    clock[IDLE] += 1
+    if clock[STAGE] == 3:
+        clock[DONE] += 1
+        j = clock[DONE]
+        net = net or math.floor(j**p.net_after) > math.floor((j - 1) ** p.net_after)
+    elif clock[IDLE] > p.bored:
+        net = net or clock[IDLE] % 2 == 0
+    clock[NET] = net and p.net > 0
     if clock[NET]:
         _plan_net(agent)
-    else:
-        _plan(agent)
     return clock[NET] > 0 or clock[STAGE] < 3
 
 
@@ -339,6 +350,7 @@ def update(
     clock[SINCE] += 1
     if news:
         clock[NEWS] = 1
+        clock[IDLE] = 0
     if (
         not terminated
         and not clock[NET]
