@@ -28,8 +28,8 @@ def test_list(monmdp):
     assert "rho=1.0" in out
     assert "one_way=push|block" in out
     data = json.loads(monmdp("list", "--json")[1])
-    assert len(data["worlds"]) == 10
-    assert len(data["monitors"]) == 11
+    assert len(data["worlds"]) == 11
+    assert len(data["monitors"]) == 16
     assert len(data["agents"]) == 10
 
 

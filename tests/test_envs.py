@@ -12,7 +12,7 @@ from gymnasium.envs.registration import EnvSpec
 from gymnasium.utils.env_checker import check_env
 
 import monmdp
-from conftest import MONITORS, WORLDS
+from conftest import LARGE, MONITORS, WORLDS
 from monmdp import MonMDPError, envs, make
 from monmdp.model.dynamics import reset, step
 
@@ -33,7 +33,7 @@ def run(env, seed, n=60):
 
 
 def test_every_world_is_registered():
-    assert list(envs.IDS) == WORLDS
+    assert list(envs.IDS) == WORLDS + LARGE
     for env_id in envs.IDS.values():
         assert gymnasium.spec(env_id).entry_point == "monmdp.envs:MonMDPEnv"
 

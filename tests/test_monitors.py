@@ -19,12 +19,14 @@ def test_the_monitors():
     assert MONITORS == [
         "full", "semi-random", "full-random", "ask", "button",
         "n-supporters", "n-experts", "level-up", "limited-time", "battery", "switch",
+        "patchy", "cameras", "zones", "shy", "decoy",
     ]  # fmt: skip
     sizes = {name: (m.n_states, m.n_actions) for name in MONITORS for m in [monitors.make(name)]}
     assert sizes == {
         "full": (1, 1), "semi-random": (1, 1), "full-random": (1, 1), "ask": (1, 2),
         "button": (2, 1), "n-supporters": (4, 4), "n-experts": (4, 5), "level-up": (3, 4),
         "limited-time": (2, 1), "battery": (11, 2), "switch": (2, 3),
+        "patchy": (1, 2), "cameras": (1, 3), "zones": (2, 1), "shy": (1, 2), "decoy": (2, 2),
     }  # fmt: skip
 
 
@@ -159,6 +161,12 @@ def test_a_switch_shows_while_on_and_may_turn_itself_off():
         ("limited-time", {"stop": 1.2}, "stop is a probability"),
         ("battery", {"n": 0}, "at least 1"),
         ("switch", {"reset": -1}, "reset is a probability"),
+        ("patchy", {"dim": 1.1}, "dim is a probability"),
+        ("cameras", {"n": 0}, "n must be a whole number of at least 1"),
+        ("cameras", {"block": 0}, "block must be a whole number of at least 1"),
+        ("zones", {"chance": -0.2}, "chance is a probability"),
+        ("shy", {"hide": 2}, "hide is a probability"),
+        ("decoy", {"chance": "often"}, "chance must be a number"),
         ("ask", {"roh": 0.5}, "has no parameter 'roh'; did you mean 'rho'"),
         ("asc", {}, "unknown monitor 'asc'; did you mean 'ask'"),
     ],

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import gymnasium
 import numpy as np
 import pytest
 import scipy.sparse
 
-from conftest import WORLDS, dense_optimal_values
+from conftest import LARGE, WORLDS, dense_optimal_values
 from monmdp import MonMDPError, make, planning, worlds
 from monmdp.experiment.streams import fingerprint
 from monmdp.worlds.gridmap import grid_world
@@ -36,6 +37,7 @@ def test_the_ten_worlds_are_as_specified():
         "empty", "hazard", "bottleneck", "loop", "river-swim", "one-way", "corridor",
         "two-room-3x5", "two-room-2x11", "treasure-hunter",
     ]  # fmt: skip
+    assert list(worlds.registry) == WORLDS + LARGE
     pictures = {
         "empty": "......\n......\n......\n......\n......\ng....$",
         "hazard": ".gS$\n.S..\n.og.\n....",
@@ -118,6 +120,39 @@ def test_walls_are_no_states():
     assert mdp.state_labels == ("0,0", "0,2", "1,0", "1,1", "1,2")
     assert outcomes(mdp, "0,0", RIGHT) == {("0,0", 0.0, False, False): 1}
     assert outcomes(mdp, "1,1", UP) == {("1,1", 0.0, False, False): 1}
+
+
+def test_nine_rooms():
+    mdp = worlds.make("rooms-20x20")
+    rows = mdp.picture
+    assert (len(rows), {len(row) for row in rows}) == (20, {20})
+    assert mdp.n_states == 400 - sum(row.count("#") for row in rows) == 336
+    assert {tile: "".join(rows).count(tile) for tile in "$gS?"} == {"$": 1, "g": 1, "S": 8, "?": 5}
+    assert mdp.state_labels[mdp.start.argmax()] == "0,0"
+    assert (mdp.time_limit, mdp.r_min, mdp.button) == (200, -10, (mdp.find_state("5,0"), LEFT))
+    assert planning.observability(make(mdp, "ask")).reachable.all()
+    # Through the doors at 3,6 1,13 6,17 9,13 13,9 and 18,13, and to the chest at 19,19.
+    doors = [(0, 0), (3, 6), (1, 13), (6, 17), (9, 13), (13, 9), (18, 13), (19, 19)]
+    steps = sum(abs(r - q) + abs(c - d) for (r, c), (q, d) in pairwise(doors))
+    assert steps == 58
+    solution = planning.solve(make(mdp, "ask"))
+    assert solution.value == pytest.approx(0.99**58)
+    assert solution.episode_return == pytest.approx(0.99**58)
+    assert solution.value > 5 * 0.1 * 0.99**8  # the gold bars
+
+
+def test_a_long_river_is_worth_swimming_with_time():
+    # Right is optimal everywhere, but how soon it pays depends on the discount and the limit.
+    returns = {}
+    for gamma, limit in ((0.99, 200), (0.99, 1000), (0.995, 1000)):
+        m = make("river-swim", "full", length=100, time_limit=limit)
+        solution = planning.solve(m, gamma)
+        assert solution.minimax.policy[:, 1].all()
+        left = planning.evaluate(m, np.tile([1.0, 0.0], (100, 1)), gamma, horizon=limit)
+        returns[gamma, limit] = round(solution.episode_return, 3), round(left.value, 3)
+    assert returns == {
+        (0.99, 200): (0.0, 0.851), (0.99, 1000): (1.059, 0.985), (0.995, 1000): (10.005, 1.972),
+    }  # fmt: skip
 
 
 def test_slips_follow_the_executed_move():

@@ -15,6 +15,7 @@ IDS = {
     "two-room-3x5": "monmdp/TwoRoom3x5-v0",
     "two-room-2x11": "monmdp/TwoRoom2x11-v0",
     "treasure-hunter": "monmdp/TreasureHunter-v0",
+    "rooms-20x20": "monmdp/Rooms20x20-v0",
 }
 """world name -> environment id"""
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from monmdp.errors import MonMDPError
 from monmdp.model.monitor import Monitor
-from monmdp.monitors import earlier, paper
+from monmdp.monitors import adversarial, earlier, paper
 from monmdp.naming import Registry, call
 
 __all__ = ["factory", "make", "registry"]
@@ -30,6 +30,11 @@ registry.register("level-up", paper.level_up)
 registry.register("limited-time", earlier.limited_time)
 registry.register("battery", earlier.battery)
 registry.register("switch", earlier.switch)
+registry.register("patchy", adversarial.patchy)
+registry.register("cameras", adversarial.cameras)
+registry.register("zones", adversarial.zones)
+registry.register("shy", adversarial.shy)
+registry.register("decoy", adversarial.decoy)
 
 
 def factory(name: str) -> Callable[..., Monitor]:

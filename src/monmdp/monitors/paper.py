@@ -36,10 +36,6 @@ def semi_random(*, rho: float = 1.0, hide: float = 0.5) -> Monitor:
     Where a pair's reward is random this shows a biased sample of it.
     """
     rho, hide = probability(rho, "rho"), probability(hide, "hide")
-
-    def bottom_zero_or_other(outcomes: Outcomes) -> NDArray[np.int64]:
-        return np.where(outcomes.hidden, 0, np.where(outcomes.reward == 0, 1, 2))
-
     return _always_on([[[0.0]], [[rho]], [[rho * (1 - hide)]]], bottom_zero_or_other)
 
 
@@ -162,6 +158,11 @@ def level_up(
     )
 
 
+def bottom_zero_or_other(outcomes: Outcomes) -> NDArray[np.int64]:
+    """Class 0: a ⊥ outcome. Class 1: a reward of zero. Class 2: any other."""
+    return np.where(outcomes.hidden, 0, np.where(outcomes.reward == 0, 1, 2))
+
+
 def _always_on(show: ArrayLike, outcome_class: OutcomeClass | None = None) -> Monitor:
     """A monitor with one state, nothing to do, and nothing to pay."""
     return Monitor(
@@ -188,9 +189,14 @@ def _button_pair(mdp: MDP, button: str | tuple[Any, Any] | None) -> tuple[int, i
                 "button='row,column:ACTION' or 'state:ACTION'"
             )
         return mdp.button
+    return given_pair(mdp, button, "button")
+
+
+def given_pair(mdp: MDP, pair: str | tuple[Any, Any], what: str) -> tuple[int, int]:
+    """Return the indices of a pair that the user gave, as text or as (state, action)."""
     try:
-        if isinstance(button, str):
-            return mdp.parse_pair(button, "button")
-        return mdp.find_pair(button, "button")
+        if isinstance(pair, str):
+            return mdp.parse_pair(pair, what)
+        return mdp.find_pair(pair, what)
     except MonMDPError as error:
-        raise MonMDPError(f"button of world {mdp.name!r}: {error}") from None
+        raise MonMDPError(f"{what} of world {mdp.name!r}: {error}") from None

@@ -35,6 +35,7 @@ registry.register("river-swim", river_swim)
 for _name in ("one-way", "corridor", "two-room-3x5", "two-room-2x11"):
     registry.register(_name, partial(load_map, _MAPS / f"{_name}.txt"))
 registry.register("treasure-hunter", treasure_hunter)
+registry.register("rooms-20x20", partial(load_map, _MAPS / "rooms-20x20.txt"))
 
 
 def factory(name: str) -> Callable[..., MDP]:

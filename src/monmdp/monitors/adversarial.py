@@ -1,0 +1,176 @@
+"""Five monitors that are hard on an agent which learns about the monitor at some pairs for others.
+
+Such an agent takes it that
+
+1. pᵐ(· | sᵐ, aᵐ, sᵉ, aᵉ) is one distribution pᵐ(· | sᵐ, aᵐ) at all pairs but a few,
+2. P(shown | s, a) = o(sᵉ, aᵉ) · ρ(sᵐ, aᵐ) with o in {0, 1},
+3. whether a reward is shown does not depend on its value.
+
+Patchy and Cameras break 2, Zones breaks 1, Shy breaks 3 and with it 2. Decoy keeps to the letter of
+all three: its one exception to 1 is the only thing that ever shows a reward. Every reward that is
+not ⊥ can be seen with every one of them, as long as episodes last; where no action is followed by
+another, Decoy shows nothing. They take ``rho`` and hide ⊥ outcomes, as the paper's monitors do.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from monmdp.model.mdp import MDP, Outcomes, number, probability, whole_number
+from monmdp.model.monitor import Monitor
+from monmdp.monitors.paper import COST, bottom_zero_or_other, given_pair
+
+EVERY = 3
+"""Patchy: one pair in so many is dim"""
+
+
+def patchy(*, rho: float = 1.0, cost: float = COST, dim: float = 0.1) -> Monitor:
+    """Show the reward of the steps on which the agent asks, at every third pair only rarely.
+
+    Asking costs. It shows with chance `rho`, and with `rho` · `dim` where sᵉ + aᵉ (their numbers)
+    is a multiple of three. What most pairs say of ρ makes a dim one look like ⊥.
+    """
+    rho, dim = probability(rho, "rho"), probability(dim, "dim")
+
+    def bottom_bright_or_dim(outcomes: Outcomes) -> NDArray[np.int64]:
+        is_dim = (outcomes.state + outcomes.action) % EVERY == 0
+        return np.where(outcomes.hidden, 0, np.where(is_dim, 2, 1))
+
+    return Monitor(
+        states=("ON",),
+        actions=("NO-OP", "ASK"),
+        start=[1.0],
+        transition=[[[1.0], [1.0]]],
+        reward=[[0.0, number(cost, "cost")]],
+        show=[[[0.0, 0.0]], [[0.0, rho]], [[0.0, rho * dim]]],
+        outcome_class=bottom_bright_or_dim,
+    )
+
+
+def cameras(*, n: int = 2, rho: float = 1.0, cost: float = COST, block: int = 3) -> Monitor:
+    """Show the reward through the one of N cameras that covers the state; looking costs.
+
+    Camera ⌊sᵉ / block⌋ mod N covers state sᵉ (its number). Looking through any other shows nothing,
+    and says nothing of whether the reward can be seen.
+    """
+    n, block = whole_number(n, "n", at_least=1), whole_number(block, "block", at_least=1)
+    no_op = n
+    reward = np.full((1, n + 1), number(cost, "cost"))
+    reward[0, no_op] = 0.0
+    show = np.zeros((n + 1, 1, n + 1))  # class 0: ⊥; class i + 1: camera i
+    camera = np.arange(n)
+    show[camera + 1, 0, camera] = probability(rho, "rho")
+
+    def bottom_or_camera(outcomes: Outcomes) -> NDArray[np.int64]:
+        return np.where(outcomes.hidden, 0, outcomes.state // block % n + 1)
+
+    return Monitor(
+        states=("ON",),
+        actions=[*(f"LOOK-{i}" for i in camera), "NO-OP"],
+        start=[1.0],
+        transition=np.ones((1, n + 1, 1)),
+        reward=reward,
+        show=show,
+        outcome_class=bottom_or_camera,
+    )
+
+
+def zones(*, rho: float = 1.0, cost: float = COST, chance: float = 0.2) -> Monitor:
+    """Show rewards while ON, which costs every step; where the agent is turns it ON and OFF.
+
+    Acting in a state of the first half turns it OFF with `chance`, in one of the second half ON. It
+    starts as either. With a chance of 1 it is never ON deep in the first half.
+    """
+    chance = probability(chance, "chance")
+    stay, off, on = np.eye(2), [1.0, 0.0], [0.0, 1.0]
+
+    def second_half(mdp: MDP) -> NDArray[np.bool_]:
+        upper = 2 * np.arange(mdp.n_states) + 1 >= mdp.n_states  # of an odd number the middle, too
+        return np.broadcast_to(upper[:, None], (mdp.n_states, mdp.n_actions))
+
+    turned = [(1.0 - chance) * stay + chance * np.array([to, to]) for to in (off, on)]
+    return Monitor(
+        states=("OFF", "ON"),
+        actions=("NO-OP",),
+        start=[0.5, 0.5],
+        transition=np.stack(turned)[:, :, None, :],
+        reward=[[0.0], [number(cost, "cost")]],
+        show=[[0.0], [probability(rho, "rho")]],
+        pair_class=second_half,
+    )
+
+
+def shy(*, rho: float = 1.0, cost: float = COST, hide: float = 0.9) -> Monitor:
+    """Show zero rewards to whoever asks; hide any other with chance `hide`. Asking costs.
+
+    What counts looks like ⊥ among so many zeros, and where a pair's reward is random this shows a
+    biased sample of it.
+    """
+    rho, hide = probability(rho, "rho"), probability(hide, "hide")
+    return Monitor(
+        states=("ON",),
+        actions=("NO-OP", "ASK"),
+        start=[1.0],
+        transition=[[[1.0], [1.0]]],
+        reward=[[0.0, number(cost, "cost")]],
+        show=[[[0.0, 0.0]], [[0.0, rho]], [[0.0, rho * (1 - hide)]]],
+        outcome_class=bottom_zero_or_other,
+    )
+
+
+def decoy(
+    *,
+    rho: float = 1.0,
+    cost: float = COST,
+    chance: float = 0.5,
+    pair: str | tuple[Any, Any] | None = None,
+) -> Monitor:
+    """Show rewards once ON, for the rest of the episode; PRESS costs and works at one pair only.
+
+    There it turns the monitor ON with `chance`. The pair is written ``"row,column:ACTION"`` or
+    ``"state:ACTION"`` (in Python also ``(state, action)``). By default it is the last action that
+    need not end the episode in the state farthest from the start.
+    """
+    chance = probability(chance, "chance")
+    press, off = 1, 0
+    nothing = np.stack([np.eye(2)] * 2, axis=1)  # [sᵐ, aᵐ, s′ᵐ]
+    works = nothing.copy()
+    works[off, press] = [1.0 - chance, chance]
+    reward = np.zeros((2, 2))
+    reward[:, press] = number(cost, "cost")
+
+    def where_it_works(mdp: MDP) -> NDArray[np.bool_]:
+        pairs = np.zeros((mdp.n_states, mdp.n_actions), dtype=bool)
+        pairs[_far_pair(mdp) if pair is None else given_pair(mdp, pair, "pair")] = True
+        return pairs
+
+    return Monitor(
+        states=("OFF", "ON"),
+        actions=("NO-OP", "PRESS"),
+        start=[1.0, 0.0],
+        transition=np.stack([nothing, works]),
+        reward=reward,
+        show=[[0.0, 0.0], [probability(rho, "rho")] * 2],
+        pair_class=where_it_works,
+    )
+
+
+def _far_pair(mdp: MDP) -> tuple[int, int]:
+    """The last action that may go on, in the last state of a breadth-first search."""
+    queue = deque(np.flatnonzero(mdp.start > 0).tolist())
+    met = mdp.start > 0
+    state = queue[0]
+    while queue:
+        state = queue.popleft()
+        here = slice(mdp.first[state * mdp.n_actions], mdp.first[(state + 1) * mdp.n_actions])
+        for successor in mdp.successor[here][~mdp.terminates[here]].tolist():
+            if not met[successor]:
+                met[successor] = True
+                queue.append(successor)
+    ends = np.logical_and.reduceat(mdp.terminates, mdp.first[:-1])
+    actions = ends[state * mdp.n_actions : (state + 1) * mdp.n_actions]
+    return state, mdp.n_actions - 1 - int(np.argmin(actions[::-1]))
