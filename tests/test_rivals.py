@@ -49,7 +49,8 @@ TREATMENTS = [
 
 
 def test_every_agent_has_an_oracle_of_its_own():
-    assert set(agents.registry) == {*ORACLES, "monitored-mbie-eb", "known-monitor"}
+    elsewhere = {"monitored-mbie-eb", "known-monitor", "posterior-sampling", "r-max"}
+    assert set(agents.registry) == {*ORACLES, *elsewhere}
 
 
 def follow(problem, config, steps, seed=0):

@@ -12,6 +12,8 @@ from monmdp.agents.baselines import UCB, EpsilonGreedy, Intrinsic, Optimistic, Q
 from monmdp.agents.directed_e2 import DirectedE2
 from monmdp.agents.known_monitor import KnownMonitor
 from monmdp.agents.monitored_mbie_eb import MonitoredMBIEEB
+from monmdp.agents.posterior_sampling import PosteriorSampling
+from monmdp.agents.r_max import RMax
 from monmdp.agents.settings import KINDS, PRESETS, paper_config, preset
 from monmdp.agents.stepwise import Agent, model_and_shape
 from monmdp.errors import MonMDPError
@@ -32,7 +34,9 @@ __all__ = [
     "MonitoredMBIEEB",
     "Optimistic",
     "PessimisticMBIEEB",
+    "PosteriorSampling",
     "QCount",
+    "RMax",
     "Transition",
     "config",
     "make",

@@ -65,6 +65,8 @@ class AgentConfig:
     """what of its state a snapshot keeps: counts and action values"""
     slow_verbs: ClassVar[tuple[str, ...]] = ()
     """what of it takes so long that it is compiled for stepwise agents, too"""
+    explains: ClassVar[Mapping[str, str]] = {}
+    """layer -> a sentence that says what it shows, where the usual one would be wrong"""
 
     gamma: float = 0.99
     """γ, the discount"""

@@ -11,7 +11,9 @@ from monmdp.agents.directed_e2 import DirectedE2
 from monmdp.agents.known_monitor import KnownMonitor
 from monmdp.agents.monitored_mbie_eb import MonitoredMBIEEB
 from monmdp.agents.observe_or_optimize import ObserveOrOptimize
+from monmdp.agents.posterior_sampling import PosteriorSampling
 from monmdp.agents.q_learning import QLearning
+from monmdp.agents.r_max import RMax
 from monmdp.errors import MonMDPError, nearest
 
 _EIGHT = (
@@ -38,7 +40,7 @@ KINDS: dict[str, type[AgentConfig]] = {
     kind.name: kind
     for kind in (
         MonitoredMBIEEB, KnownMonitor, MBIEEB, PessimisticMBIEEB, DirectedE2, EpsilonGreedy,
-        Optimistic, UCB, Intrinsic, QCount,
+        Optimistic, UCB, Intrinsic, QCount, PosteriorSampling, RMax,
     )
 }  # fmt: skip
 """the agents of this package by name"""

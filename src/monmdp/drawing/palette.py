@@ -1,7 +1,8 @@
 """One colour for each agent and one scale for numbers, the same in every picture.
 
 The colours can be told apart by colour-blind people and read on white and on nearly black paper.
-Ten of them cannot differ enough by hue alone, so the Q-learning baselines are dash-dotted.
+So many cannot differ enough by hue alone: the Q-learning baselines and the classical explorers
+are dash-dotted.
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ AGENTS = {
     "ucb": "#a8a000",
     "intrinsic": "#7f7f7f",
     "q-count": "#8a5a44",
+    "posterior-sampling": "#5544ee",
+    "r-max": "#aa11aa",
 }
 """green, purple and orange are those of the paper"""
 OTHERS = ("#ef6f9f", "#8f9fdf", "#806050")
@@ -46,7 +49,9 @@ ORANGES = ("#fdf2e6", "#fbc890", "#ee8d3c", "#c75d0b", "#7d3604")
 Line = Literal["-", ":", "-."]
 LINES: tuple[Line, ...] = ("-", ":", "-.")
 """of an agent and its variants; dashed is the minimax return"""
-DASH_DOTTED = frozenset({"epsilon-greedy", "optimistic", "ucb", "intrinsic", "q-count"})
+DASH_DOTTED = frozenset(
+    {"epsilon-greedy", "optimistic", "ucb", "intrinsic", "q-count", "posterior-sampling", "r-max"}
+)
 """agents whose lines are taken from the end of LINES"""
 DASHES = {"-": "none", ":": "1.5 3", "-.": "7 3 1.5 3"}
 """the same for SVG, where lines are about 2 wide"""

@@ -250,7 +250,7 @@ def _explanations(config: AgentConfig, monmdp: MonMDP) -> dict[str, str]:
         "may be drawn when the first episode begins.",
         "bonus": "What is added for exploring, with the monitor action for which it is largest. "
         "Hatched: none, because some joint action is untried or the value is not learnt.",
-    }
+    } | dict(config.explains)
 
 
 # ---- the experimenter's view ----------------------------------------------------------------
