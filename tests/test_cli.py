@@ -30,7 +30,8 @@ def test_list(monmdp):
     data = json.loads(monmdp("list", "--json")[1])
     assert len(data["worlds"]) == 11
     assert len(data["monitors"]) == 16
-    assert len(data["agents"]) == 10
+    assert len(data["agents"]) == 12
+    assert {"beyond", "beyond-grid"} < set(data["suites"])
 
 
 def test_show(monmdp, tmp_path):

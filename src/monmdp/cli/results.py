@@ -79,7 +79,13 @@ def reproduce(
 
 @app.command()
 def run(
-    file: Annotated[Path, typer.Argument(help="A suite, in TOML.", show_default=False)],
+    suite: Annotated[
+        str,
+        typer.Argument(
+            help="A TOML file, or a suite that comes with the package: see monmdp list.",
+            show_default=False,
+        ),
+    ],
     seeds: SeedCount = None,
     quick: Quick = False,
     preset: Preset = "paper",
@@ -93,13 +99,13 @@ def run(
     dry_run: DryRun = False,
     stale: Stale = False,
 ) -> None:
-    """Run a suite of your own: worlds x monitors x ρ x agents x seeds, from a TOML file."""
+    """Run a suite, bundled or your own: worlds x monitors x ρ x agents x seeds, from TOML."""
     from monmdp import suites
     from monmdp.results.request import ask_suite
 
-    asked = ask_suite(suites.load(file), seeds=_seeds(seeds), quick=quick, preset=preset)
+    asked = ask_suite(suites.find(suite), seeds=_seeds(seeds), quick=quick, preset=preset)
     folder = Path("results") if out is None else out
-    again = _again(["run", str(file)], seeds, quick, preset, folder)
+    again = _again(["run", suite], seeds, quick, preset, folder)
     _carry_out(asked, folder, jobs, shard, scheduler, dry_run, stale, again)
 
 
