@@ -515,7 +515,7 @@ def _print_report(report: Report) -> None:
         lines += [(name, f"{seconds:,.1f}") for name, seconds in report.cpu.items() if seconds]
         lines.append(("all, shared runs once", f"{report.cpu_total:,.1f}"))
         print_table(lines, right=(1,))
-    for claim in report.claims:
+    for claim in (*report.claims, *report.targets):
         print(f"\n{claim.name}  {claim.verdict.value.upper()}  {claim.text}")
         for part in claim.parts:
             text = f"{part.verdict.value}: {part.text}: {part.measured}"
@@ -526,5 +526,8 @@ def _print_report(report: Report) -> None:
         print(f"picture: {path}")
     if report.claims:
         print(f"claims: {report.folder / 'claims.md'}")
+    if report.targets:
+        print(f"targets: {report.folder / 'targets.md'}")
     if report.cpu_total:
         print(f"statistics: {report.folder / 'statistics.md'}")
+        print(f"steps: {report.folder / 'steps.md'}")

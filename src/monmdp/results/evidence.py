@@ -397,6 +397,7 @@ def _figure(data: Mapping[str, Any]) -> Figure:
         maps=maps,
         graphs=graphs,
         smooth=data["smooth"],
+        reference=data["reference"],
     )
 
 

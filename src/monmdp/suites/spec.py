@@ -319,6 +319,8 @@ class Suite(_Frozen):
     gamma: Discount | None = None
     seeds: Seeds = 30
     quick: Quick | None = None
+    reference: str | None = None
+    """label or name of the agent that steps.md compares the others with"""
     experiment: tuple[Block, ...] = ()
     draw: tuple[Annotated[WorldChoice, BeforeValidator(_named)], ...] = ()
     """worlds to draw as maps"""
@@ -345,6 +347,10 @@ class Suite(_Frozen):
             raise ValueError("[[experiment]], draw and draw_dynamics are figures of their own")
         if len(self.draw_dynamics) > 1:
             raise ValueError("draw_dynamics: one world a figure")
+        labels = {agent.shown_as for block in self.experiment for agent in block.agents}
+        if self.reference is not None and self.reference not in labels:
+            known = nearest(self.reference, labels)
+            raise ValueError(f"reference: no agent is called {self.reference!r}{known}")
         return self
 
     def adapted(self, *, seeds: int | None = None, quick: bool = False) -> Suite:
