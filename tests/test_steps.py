@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import math
 from pathlib import Path
@@ -363,3 +364,23 @@ def test_targets_need_enough_seeds_and_the_agent(beyond):
     absent = Names(ours="nobody")
     with pytest.raises(MonMDPError, match="no agent is called 'nobody'"):
         check_targets(known, absent)
+
+
+# ---- what planning costs --------------------------------------------------------------------
+
+
+def test_the_benchmark_of_planning(monkeypatch, capsys):
+    path = Path(__file__).parent.parent / "benchmarks" / "planning_cost.py"
+    spec = importlib.util.spec_from_file_location("planning_cost", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    words = ["mbie-eb sweeps=1", "--only", "river", "--steps", "400", "--repeats", "2"]
+    for limit, status, said in (("1e9", 0, "holds"), ("0", 1, "does not hold")):
+        more = ["--seeds", "1", "--budget", "400", "--limit", limit]
+        monkeypatch.setattr("sys.argv", ["planning_cost.py", *words, *more])
+        with pytest.raises(SystemExit) as ended:
+            module.main()
+        assert ended.value.code == status
+        out = capsys.readouterr().out
+        assert "| river-swim full | " in out
+        assert out.rstrip().endswith(f"times: {said}")

@@ -486,6 +486,11 @@ def test_a_grid_is_the_product_of_its_axes(bundled):
         together.add((given["log_base"], betas.pop(), given["beta_kl"], given["growth"]))
     assert len(together) == 72
     assert "monitored-mbie-eb log_base=1.005 beta=5e-05 beta_kl=0.005 growth=paper" in labels
+    for curve in plan.figure.curves():
+        if curve.label == plan.figure.reference:
+            found = resolve(plan.configurations[curve.configuration]).settings
+            paper = agents.paper_config("monitored-mbie-eb", "bottleneck", found["monitor"])
+            assert found["parameters"] == paper.hyper_parameters()
 
 
 def test_a_grid_by_hand_and_its_way_through_a_request(tmp_path):
@@ -549,6 +554,12 @@ def test_blocks_share_the_agents_of_the_suite():
         suite(block, agens=both)
     with pytest.raises(MonMDPError, match="must be lists"):
         suite(block, agents="mbie-eb")
+
+
+def test_a_reference_is_one_of_the_agents():
+    assert expand(suite(reference="monitored-mbie-eb")).figure.reference == "monitored-mbie-eb"
+    with pytest.raises(MonMDPError, match=r"reference: .*did you mean 'monitored-mbie-eb'"):
+        suite(reference="monitored-mbie")
 
 
 def test_the_first_of_listed_seeds_are_taken():
