@@ -556,6 +556,27 @@ def test_blocks_share_the_agents_of_the_suite():
         suite(block, agents="mbie-eb")
 
 
+def test_quick_may_leave_a_block_out():
+    long = BLOCK | {"steps": 300, "quick": {"worlds": []}}
+    assert len(suite(BLOCK, long).adapted(quick=True).experiment) == 1
+    assert len(suite(BLOCK, long).adapted(seeds=1).experiment) == 2
+
+
+def test_an_agent_is_not_run_with_monitors_it_names():
+    known = {"name": "known-monitor", "not_with": ["semi-random"]}
+    mine = suite(BLOCK | {"monitors": ["ask", "semi-random"], "agents": ["mbie-eb", known]})
+    panels = expand(mine).figure.panels()
+    assert [[curve.agent for curve in panel.curves] for panel in panels] == [
+        ["mbie-eb", "known-monitor"],
+        ["mbie-eb"],
+    ]
+    assert [agent.shown_as for agent in mine.experiment[0].agents] == ["mbie-eb", "known-monitor"]
+    with pytest.raises(MonMDPError, match=r"semi-randm.*did you mean 'semi-random'"):
+        suite(BLOCK | {"agents": [known | {"not_with": ["semi-randm"]}]})
+    with pytest.raises(MonMDPError, match="known-monitor"):
+        expand(suite(BLOCK | {"monitors": ["semi-random"], "agents": ["known-monitor"]}))
+
+
 def test_a_reference_is_one_of_the_agents():
     assert expand(suite(reference="monitored-mbie-eb")).figure.reference == "monitored-mbie-eb"
     with pytest.raises(MonMDPError, match=r"reference: .*did you mean 'monitored-mbie-eb'"):

@@ -299,6 +299,8 @@ class _Expansion:
         problem |= {} if rho is None else {"monitor.rho": float(rho)}
         curves = []
         for agent in block.agents:
+            if monitor.name in agent.not_with:
+                continue
             try:
                 made = self._configuration(block, world, monitor, agent, problem, override)
                 found = resolve(made)

@@ -186,8 +186,13 @@ class MonitorChoice(Choice):
 class AgentChoice(Choice):
     """An agent: a registered name or module:object."""
 
+    not_with: tuple[str, ...] = ()
+    """names of monitors that it is not run with"""
+
     @model_validator(mode="after")
     def _check(self) -> AgentChoice:
+        for name in self.not_with:
+            monitors.factory(name)
         _, scope, _ = factory_of(self.name)
         _checked(self, scope)
         return self
@@ -221,7 +226,7 @@ Override = Annotated[dict[str, Any], BeforeValidator(_flat)]
 
 
 class QuickBlock(_Frozen):
-    """What ``--quick`` keeps of a block."""
+    """What ``--quick`` keeps of a block; of an empty list, nothing at all."""
 
     worlds: tuple[str, ...] | None = None
     monitors: tuple[str, ...] | None = None
@@ -360,7 +365,8 @@ class Suite(_Frozen):
         """
         suite = self
         if quick:
-            blocks = tuple(block.shortened() for block in self.experiment)
+            shorter = (block.shortened() for block in self.experiment)
+            blocks = tuple(block for block in shorter if block.worlds and block.monitors)
             suite = self.model_copy(update={"experiment": blocks, "quick": None})
             suite = suite._with_seeds(self.quick.seeds if self.quick else 10, "")
         return suite if seeds is None else suite._with_seeds(seeds, f"--seeds {seeds}")
