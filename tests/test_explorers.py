@@ -178,6 +178,27 @@ def test_something_new_is_worth_an_untried_pair():
     np.testing.assert_allclose(rewards[:, 0, 0], 0.25 + (0.5 - weights[:, 0]) * 7.0)
 
 
+def test_planning_skips_nothing_where_something_new_is_likely():
+    """Where all values fall, a pair that is likely to meet something new falls less than others."""
+    world = monmdp.worlds.from_tables(np.full((2, 4, 2), 0.5), np.zeros((2, 4)), time_limit=9)
+    problem = monmdp.make(world, "full")
+    config = PosteriorSampling(alpha=3.0, sigma=0.5, q_init=10.0, r_max=5.0)
+    for seed in range(20):
+        agent = agents.make(config, problem, seed=seed, r_min=-5.0)
+        oracle = PosteriorSamplingOracle(problem.shape, -5.0, **config.hyper_parameters())
+        rng = np.random.default_rng(seed)
+        for pair in range(8):  # all pairs are tried: none is pinned
+            s, a, reward = pair // 4, pair % 4, float(rng.normal())
+            for _ in range(int(rng.integers(1, 40))):
+                next_s = int(rng.integers(2))
+                told(agent, s, a, reward, next_s, 1)
+                oracle.update(s, 0, a, 0, reward, 0.0, next_s, 0, False)
+        for _ in range(3):
+            oracle.begin_episode(copy.deepcopy(agent.rng))
+            agent.begin_episode()
+            np.testing.assert_allclose(agent.state.q, oracle.q, rtol=0, atol=1e-10)
+
+
 def test_without_noise_the_model_drawn_is_nearly_the_mean():
     problem = monmdp.make("empty", "full")
     config = PosteriorSampling(alpha=0.0, sigma=0.0)

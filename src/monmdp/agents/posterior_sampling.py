@@ -135,7 +135,9 @@ def begin_episode(agent: State, rng: np.random.Generator) -> bool:
     p, slots = agent.parameters, agent.successors
     reward = np.empty(agent.n.shape)
     go_on = np.zeros(len(slots.go_on))
-    may_end = np.ones(len(slots.may_end), dtype=np.bool_)  # something new ends what was met so far
+    # Something new is like an ending to value iteration: its worth is in the reward already, and
+    # what goes on from a pair sums to less than γ.
+    may_end = np.ones(len(slots.may_end), dtype=np.bool_)
     _draw(agent, rng, reward, go_on)
     drawn = Successors(
         slots.first, slots.capacity, slots.used, may_end, slots.end, slots.state, slots.visits,

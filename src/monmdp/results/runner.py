@@ -51,8 +51,8 @@ MICROSECONDS: dict[str, tuple[float, float]] = {
     "mbie-eb": (1.6, 0.0020),
     "pessimistic-mbie-eb": (1.5, 0.0028),
     "directed-e2": (0.5, 0.0055),
-    "posterior-sampling": (0.5, 0.0170),
-    "r-max": (1.0, 0.0015),
+    "posterior-sampling": (1.0, 0.0280),
+    "r-max": (1.0, 0.0060),
 }
 """agent -> CPU microseconds a step: so many, and so many more for each joint pair"""
 OTHERS = (3.0, 0.0)
