@@ -356,6 +356,15 @@ def test_each_target_fails_when_it_should(beyond, change, failing):
         assert (part.verdict is Verdict.NOT) == (i in failing), part.text
 
 
+def test_few_seeds_do_not_show_that_nothing_is_worse(beyond):
+    def change(label, _, steps):
+        return [1000, 30_000, 2000, 1000, 40_000] if label == "known-monitor" else steps
+
+    part = check_targets(evidence_of(beyond, told(change)), NAMES)[0].parts[3]
+    assert all(check.interval.contains(0) for check in part.checks)
+    assert part.verdict is Verdict.OPEN
+
+
 def test_targets_need_enough_seeds_and_the_agent(beyond):
     known = evidence_of(beyond, lambda a, p: told()(a, p)[:4])
     said = verdicts(check_targets(known, NAMES))
