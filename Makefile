@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: help demo test browser test-browser lint types check bench results sample witness format lock clean
+.PHONY: help demo test browser test-browser lint types check bench results beyond sample witness format lock clean
 
 help:
 	@echo "make demo    figure 4 of the paper, with its claims checked (pictures in demo/)"
@@ -12,6 +12,7 @@ help:
 	@echo "make lint    ruff and codespell        make types   mypy, strict"
 	@echo "make check   test + lint + types       make bench   how fast planning and training are"
 	@echo "make results the whole paper, 30 seeds, and docs/results.md (20 min)"
+	@echo "make beyond  suites that go beyond the paper (2 h)"
 	@echo "make sample  the report that the README shows (a minute)"
 	@echo "make witness which settings converge, and witnesses of the paper (20 min)"
 	@echo "make format  let ruff rewrite          make lock    renew the development lock"
@@ -60,6 +61,13 @@ results: $(READY)
 	$(BIN)/monmdp reproduce figure-4 figure-6 figure-9 figure-10 --preset released --out results
 	$(BIN)/monmdp run benchmarks/findings.toml --out results
 	$(BIN)/python benchmarks/results.py results
+
+# Beyond the paper: the best single setting, then all agents on all problems (4 core-hours).
+beyond: $(READY)
+	$(BIN)/monmdp run beyond-grid --out results
+	$(BIN)/monmdp run beyond --out results
+	$(BIN)/monmdp run beyond-ablations --out results
+	$(BIN)/python benchmarks/planning_cost.py
 
 # The report that the README shows, and pictures of it.
 sample: $(READY) browser

@@ -60,8 +60,8 @@ def uncompiled_seconds_a_step(task, steps: int) -> float:
     rngs = [np.random.default_rng(s) for s in experiment.streams(problem, 0)]
     begin = time.perf_counter()
     loop.run(
-        task.tables, state, clock, steps, problem.mdp.time_limit, 10**9, policies, counters, seen,
-        *rngs[:2],
+        task.tables, state, clock, steps, problem.mdp.time_limit, 10**9, policies, counters,
+        loop.open_ledger(0.99, 0.0, 0.0), np.zeros((1, len(loop.LEDGER))), seen, *rngs[:2],
     )  # fmt: skip
     return (time.perf_counter() - begin) / steps
 

@@ -463,6 +463,11 @@ def check_by_hand(of, configuration, shards, smoothed):
         assert of.end[score] == pytest.approx([np.mean(curve[-10:]) for curve in raw[score]])
         assert list(of.first[score]) == [curve[0] for curve in raw[score]]
 
+    finished, gained = raw["finished_episodes"][:, -1], raw["training_return"][:, -1]
+    assert of.regret == pytest.approx([n * v - g for n, g in zip(finished, gained, strict=True)])
+    assert list(of.worst_steps) == [curve[-1] for curve in raw["worst_steps"]]
+    assert list(of.cpu_of_seed) == [shard.provenance["cpu_seconds"] for shard in shards]
+
     assert of.smoothed is smoothed
     assert list(of.mean) == list(of.half) == ["episode_return"]
     assert of.mean["episode_return"] == pytest.approx(drawn.mean(axis=0), rel=1e-6, abs=1e-6)
@@ -520,7 +525,7 @@ def test_resamples_are_paired_within_a_problem():
         block={"worlds": ["loop", "hazard"], "monitors": ["ask"], "agents": both},
     ).plans  # fmt: skip
     folder = Path("here")
-    made_up(folder, plan, np.random.default_rng(1))
+    made_up(folder, plan, np.random.default_rng(6))
     found = gather(folder, [plan], {}).aggregates
     for panel in plan.figure.panels():
         for curve in panel.curves:

@@ -19,6 +19,7 @@ import monmdp
 from conftest import WORLDS, dense_policy_values, random_monmdp, seeds, worst_by_hand
 from monmdp import MonMDPError, agents, compiling, experiment
 from monmdp.compiling import compiled
+from monmdp.envs import MonMDPEnv
 from monmdp.experiment import Policy, Run, loop, train, training
 from monmdp.experiment.evaluation import SCORES, chances, evaluate, own_tables
 from monmdp.experiment.policy import checked_evaluation
@@ -85,15 +86,18 @@ def test_the_loop_does_the_same_compiled_and_as_plain_python(name):
         policies = np.zeros((8, problem.n_states, problem.n_actions))
         counters = np.zeros((8, len(loop.COUNTERS)), dtype=np.int64)
         seen = np.zeros(problem.mdp.n_pairs, dtype=bool)
+        ledger = loop.open_ledger(0.99, problem.mdp.r_min, problem.mdp.r_max)
+        entries = np.zeros((8, len(loop.LEDGER)))
         rngs = [np.random.default_rng(i) for i in range(2)]
         for begin, stop in ((0, 123), (3, 400)):
             go(
                 own_tables(problem), state, clock, stop, 50, 50, policies[begin:],
-                counters[begin:], seen, *rngs,
+                counters[begin:], ledger, entries[begin:], seen, *rngs,
             )  # fmt: skip
         drawn = [rng.bit_generator.state["state"]["state"] for rng in rngs]
         learnt = [array for array in arrays(state) if array.dtype.kind in "fi"]
-        results.append((*learnt, clock, policies, counters, seen, drawn))
+        kept = clock, policies, counters, *ledger, entries, seen
+        results.append((*learnt, *kept, drawn))
     for a, b in zip(*results, strict=True):
         np.testing.assert_array_equal(a, b)
 
@@ -247,7 +251,7 @@ def test_names_and_classes_stand_for_the_papers_settings():
 def test_checkpoints_and_columns():
     run = train(monmdp.make("bottleneck", "button"), "monitored-mbie-eb", 2050, 0)
     assert run.step.tolist() == list(range(0, 2050, 100))
-    assert set(run.curve) == {*SCORES, *loop.COUNTERS}
+    assert set(run.curve) == {*SCORES, *loop.COUNTERS, *loop.LEDGER}
     c = run.curve
     assert c["episodes"][0] == c["observe_episodes"][0] == 1
     assert (np.diff(c["episodes"]) >= 0).all()
@@ -261,6 +265,70 @@ def test_checkpoints_and_columns():
     first = Policy(problem.shape, uniform).evaluate(problem)
     for name in SCORES:
         assert c[name][0] == pytest.approx(first[name])
+
+
+def replayed_ledger(problem, who, steps, every, seed, gamma, worst):
+    """What training costs, added up step by step in the Gymnasium environment."""
+    roles = experiment.streams(problem, seed)
+    if isinstance(who, str):
+        config = agents.paper_config(who, problem.mdp.name, problem.monitor.name)
+        agent = agents.make(config.for_training(steps), problem, seed=roles.agent)
+    else:
+        agent = who(problem.shape, np.random.default_rng(roles.agent))
+    env = MonMDPEnv(problem, expose_env_reward=True)
+    rows, returns, rewards, bad = [], [], [], 0
+    observation, over = None, True
+    for t in range(steps):
+        if over:
+            agent.begin_episode()
+            observation, _ = env.reset(seed=roles.environment if t == 0 else None)
+            rewards = []
+        if t % every == 0:
+            rows.append((sum(returns), len(returns), bad))
+        action = agent.act(observation)
+        following, _, terminated, truncated, info = env.step(action)
+        transition = agents.Transition.from_step(observation, action, following, terminated, info)
+        agent.update(transition)
+        rewards.append(info["env_reward"] + info["monitor_reward"])
+        bad += info["env_reward"] == worst
+        observation, over = following, terminated or truncated
+        if over:
+            returns.append(sum(r * gamma**h for h, r in enumerate(rewards)))
+    return np.array(rows, dtype=float).T
+
+
+@pytest.mark.parametrize("who", ["monitored-mbie-eb", "directed-e2", "q-count", Wanderer])
+@pytest.mark.parametrize(
+    ("world", "monitor", "worst"), [("bottleneck", "button", -10.0), ("two-room-3x5", "ask", None)]
+)
+def test_the_ledger_is_what_a_replay_adds_up(world, monitor, worst, who, monkeypatch):
+    """Whatever pauses there are: snapshots, progress, a full buffer of policies."""
+    problem = monmdp.make(world, monitor, rho=0.5)
+    assert (problem.mdp.r_min < 0) is (worst is not None)
+    expected = replayed_ledger(problem, who, 1500, 70, 5, 0.9, worst)
+    for pausing in (False, True):
+        if pausing:
+            monkeypatch.setattr(training, "BUFFER", 3 * problem.n_states * problem.n_actions)
+        keep = [1, 13, 777] if pausing and isinstance(who, str) else 0
+        told = (lambda _: None) if pausing else None
+        run = train(problem, who, 1500, 5, every=70, gamma=0.9, snapshots=keep, progress=told)
+        found = [run.curve[name] for name in loop.LEDGER]
+        np.testing.assert_array_equal(found[1:], expected[1:])
+        np.testing.assert_allclose(found[0], expected[0], rtol=1e-12, atol=1e-12)
+        v = 0.3
+        lost = experiment.regret(run, v)
+        np.testing.assert_allclose(lost, v * expected[1] - expected[0], rtol=1e-9, atol=1e-9)
+    assert expected[1, -1] > 5
+    assert (expected[2, -1] > 0) == (worst is not None)
+
+
+@pytest.mark.parametrize(
+    ("r_min", "r_max", "counts"),
+    [(-10, 1, True), (-1, 0, True), (0, 1, False), (2, 3, False), (-1, -1, False), (0, 0, False)],
+)
+def test_the_worst_reward_counts_where_it_is_a_loss(r_min, r_max, counts):
+    ledger = loop.open_ledger(0.99, r_min, r_max)
+    assert (ledger.worst == r_min) is counts
 
 
 def test_nothing_observable_is_no_fraction():
@@ -778,6 +846,7 @@ def test_the_loop_hands_over_no_reward_that_was_not_shown():
         own_tables(problem), probe, clock, 2000, 50, 10**6,
         np.zeros((1, problem.n_states, problem.n_actions)),
         np.zeros((1, len(loop.COUNTERS)), dtype=np.int64),
+        loop.open_ledger(0.99, -10.0, 1.0), np.zeros((1, len(loop.LEDGER))),
         np.zeros(problem.mdp.n_pairs, dtype=bool), rng, rng,
     )  # fmt: skip
     assert {reward for shown, reward in probe.told if not shown} == {0.0}

@@ -17,6 +17,7 @@ from scipy.stats import trim_mean
 import monmdp
 from monmdp import MonMDPError, files, load_results, report
 from monmdp.drawing import CurveData, PanelData, Style
+from monmdp.experiment.loop import LEDGER
 from monmdp.report import sources
 from monmdp.report.curves import packed_curves
 from monmdp.report.packing import finite, pack, script_json, unpack
@@ -303,6 +304,7 @@ def of_shards(minimax, reaches, goal, steps=200):
         curve = np.where(at <= TESTS, 0.9, -0.2)
         scores = {"episode_return": curve, "worst_case_return": curve}
         scores |= {"goal_visits": np.full(20, visits), "bottom_visits": np.full(20, 2.0)}
+        scores |= {name: np.zeros(20) for name in LEDGER}
         shards.append(Shard({}, seed, {}, TESTS * 10, scores))
     settings = {"problem": "ab", "steps": steps, "every": 10}
     return aggregate("a", settings, shards, minimax)

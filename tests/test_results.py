@@ -904,7 +904,7 @@ def test_a_damaged_summary_is_one_error(small, command):
         assert err.count("\n") == 1
     code, _, err = command("redraw", shards(small)[0])
     assert code == 2
-    assert "'monmdp-shard-2' instead of 'monmdp-summary-3'" in err
+    assert "'monmdp-shard-3' instead of 'monmdp-summary-4'" in err
     code, _, err = command("redraw", "nowhere.parquet")
     assert (code, err) == (2, "error: nowhere.parquet: no such file\n")
 

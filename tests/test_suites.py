@@ -8,7 +8,18 @@ import pytest
 
 from monmdp import MonMDPError, agents
 from monmdp.results.request import ask_paper, ask_suite, keep, kept
-from monmdp.suites import Configuration, expand, load, paper_suite, paper_suites, parse, resolve
+from monmdp.suites import (
+    Configuration,
+    bundled_suite,
+    bundled_suites,
+    expand,
+    find,
+    load,
+    paper_suite,
+    paper_suites,
+    parse,
+    resolve,
+)
 
 BLOCK = {"worlds": ["loop"], "monitors": ["ask"], "agents": ["monitored-mbie-eb"]}
 CURVES = [4, 5, 6, 9, 10, 11, 12, 13]
@@ -405,3 +416,218 @@ def test_quick_cuts_seeds_and_settings_of_figure_6_but_no_steps(plans, n):
     few = expand(paper_suite(f"figure-{n}").adapted(quick=True, seeds=2))
     assert few.configurations.keys() == quick.configurations.keys()
     assert {seed for _, seed in few.runs()} == {0, 1}
+
+
+# ---- suites that come with the package ------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def bundled():
+    return {name: expand(bundled_suite(name)) for name in bundled_suites()}
+
+
+def test_bundled_suites_bear_the_names_of_their_files():
+    assert set(bundled_suites()) == {"beyond", "beyond-grid", "beyond-ablations"}
+    for name in bundled_suites():
+        assert bundled_suite(name).name == name
+        assert bundled_suite(name).title
+
+
+def test_tuning_and_reporting_share_no_seed(bundled):
+    def seeds_of(name):
+        return {seed for curve in bundled[name].figure.curves() for seed in curve.seeds}
+
+    assert all(seed % 2 == 1 for seed in seeds_of("beyond-grid"))
+    assert all(seed % 2 == 0 for seed in seeds_of("beyond") | seeds_of("beyond-ablations"))
+    assert seeds_of("beyond") == set(range(0, 60, 2))
+    quick = expand(bundled_suite("beyond").adapted(quick=True))
+    assert {seed for _, seed in quick.runs()} == {0, 2, 4, 6, 8}
+    three = expand(bundled_suite("beyond").adapted(seeds=3))
+    assert {seed for _, seed in three.runs()} == {0, 2, 4}
+
+
+def test_beyond_has_the_24_and_the_48_settings_with_all_the_papers_parameters(bundled):
+    panels = list(bundled["beyond"].figure.panels())
+    bottleneck = [panel for panel in panels if "monitor.rho" in panel.problem]
+    assert len({(panel.monitor, panel.rho) for panel in bottleneck}) == 24
+    paper = {
+        (panel.world, panel.monitor) for panel in expand(paper_suite("figure-6")).figure.panels()
+    }
+    grids = bundled["beyond"].figure.grids
+    ours = [
+        (panel.world, panel.monitor)
+        for grid in grids
+        if grid.title == "48 benchmarks"
+        for row in grid.rows
+        for panel in row
+    ]
+    assert sorted(ours) == sorted(paper)
+    for plan in bundled.values():
+        assert {of.evaluation for of in plan.configurations.values()} == {"exact"}
+        assert {of.every for of in plan.configurations.values()} == {100}
+    for panel in bottleneck:
+        plain = next(curve for curve in panel.curves if curve.label == "monitored-mbie-eb")
+        paper_config = agents.paper_config("monitored-mbie-eb", "bottleneck", panel.monitor)
+        settings = resolve(bundled["beyond"].configurations[plain.configuration]).settings
+        assert settings["parameters"] == paper_config.hyper_parameters()
+        assert settings["steps"] == 50_000
+
+
+def test_a_grid_is_the_product_of_its_axes(bundled):
+    plan = bundled["beyond-grid"]
+    labels = {curve.label for curve in plan.figure.curves()}
+    assert len(labels) == 4 * 3 * 3 * 2
+    assert len(plan.configurations) == 24 * 72
+    together = set()
+    for of in plan.configurations.values():
+        given = dict(of.of_agent)
+        betas = {given[key] for key in ("beta", "beta_m", "beta_e", "beta_obs")}
+        assert len(betas) == 1
+        together.add((given["log_base"], betas.pop(), given["beta_kl"], given["growth"]))
+    assert len(together) == 72
+    assert "monitored-mbie-eb log_base=1.005 beta=5e-05 beta_kl=0.005 growth=paper" in labels
+    for curve in plan.figure.curves():
+        if curve.label == plan.figure.reference:
+            found = resolve(plan.configurations[curve.configuration]).settings
+            paper = agents.paper_config("monitored-mbie-eb", "bottleneck", found["monitor"])
+            assert found["parameters"] == paper.hyper_parameters()
+
+
+def test_a_grid_by_hand_and_its_way_through_a_request(tmp_path):
+    agent = {"name": "mbie-eb", "sweeps": 5, "grid": {"beta beta_e": [0.1, 0.2], "gamma": [0.9]}}
+    mine = suite(BLOCK | {"agents": ["monitored-mbie-eb", agent | {"label": "ours"}]}, seeds=1)
+    found = [(of.label, of.parameters) for of in mine.experiment[0].agents]
+    rest = {"sweeps": 5, "gamma": 0.9}
+    assert found == [
+        (None, {}),
+        ("ours beta=0.1 gamma=0.9", rest | {"beta": 0.1, "beta_e": 0.1}),
+        ("ours beta=0.2 gamma=0.9", rest | {"beta": 0.2, "beta_e": 0.2}),
+    ]
+    asked = ask_suite(mine)
+    keep(asked, tmp_path)
+    assert kept(tmp_path)[0][0].runs().keys() == asked.runs().keys()
+
+
+@pytest.mark.parametrize(
+    ("grid", "message"),
+    [
+        ([1, 2], "grid must be a table of lists"),
+        ({}, "grid must be a table of lists"),
+        ({"beta": 0.1}, "'beta' must be a list of values"),
+        ({"beta": []}, "'beta' must be a list of values"),
+        ({"beta": [0.1, 0.1]}, "'beta' has a value twice"),
+        ({"beta": [0.1], "beta beta_e": [0.2]}, "set nowhere else"),
+        ({"sweeps": [1]}, "set nowhere else"),
+        ({"label": ["x"]}, "label"),
+        ({"bta": [0.1]}, "did you mean 'beta'"),
+        ({"beta": ["much"]}, "beta"),
+    ],
+)
+def test_a_wrong_grid_is_refused(grid, message):
+    with pytest.raises(MonMDPError, match=message):
+        suite(BLOCK | {"agents": [{"name": "mbie-eb", "sweeps": 5, "grid": grid}]})
+
+
+def test_blocks_share_the_agents_of_the_suite():
+    block = {"worlds": ["loop"], "monitors": ["ask"]}
+    both = ["mbie-eb", {"name": "monitored-mbie-eb", "label": "ours"}]
+    mine = suite(
+        block,
+        block | {"without": ["ours"]},
+        block | {"without": ["monitored-mbie-eb"]},
+        block | {"agents": ["directed-e2"]},
+        agents=both,
+    )
+    labels = [[agent.shown_as for agent in of.agents] for of in mine.experiment]
+    assert labels == [["mbie-eb", "ours"], ["mbie-eb"], ["mbie-eb"], ["directed-e2"]]
+    for wrong, message in (
+        ({"without": ["our"]}, r"experiment\[0\].without: 'our' is no agent.*did you mean 'ours'"),
+        ({"without": "ours"}, "must be lists"),
+        ({"without": ["ours"], "agents": ["mbie-eb"]}, "not its own"),
+        ({"without": ["mbie-eb", "ours"]}, "agents: must not be empty"),
+    ):
+        with pytest.raises(MonMDPError, match=message):
+            suite(block | wrong, agents=both)
+    with pytest.raises(MonMDPError, match="agents: is missing"):
+        suite(block)
+    with pytest.raises(MonMDPError, match="agens: no such key; did you mean 'agents'"):
+        suite(block, agens=both)
+    with pytest.raises(MonMDPError, match="must be lists"):
+        suite(block, agents="mbie-eb")
+
+
+def test_quick_may_leave_a_block_out():
+    long = BLOCK | {"steps": 300, "quick": {"worlds": []}}
+    assert len(suite(BLOCK, long).adapted(quick=True).experiment) == 1
+    assert len(suite(BLOCK, long).adapted(seeds=1).experiment) == 2
+
+
+def test_an_agent_is_not_run_with_monitors_it_names():
+    known = {"name": "known-monitor", "not_with": ["semi-random"]}
+    mine = suite(BLOCK | {"monitors": ["ask", "semi-random"], "agents": ["mbie-eb", known]})
+    panels = expand(mine).figure.panels()
+    assert [[curve.agent for curve in panel.curves] for panel in panels] == [
+        ["mbie-eb", "known-monitor"],
+        ["mbie-eb"],
+    ]
+    assert [agent.shown_as for agent in mine.experiment[0].agents] == ["mbie-eb", "known-monitor"]
+    with pytest.raises(MonMDPError, match=r"semi-randm.*did you mean 'semi-random'"):
+        suite(BLOCK | {"agents": [known | {"not_with": ["semi-randm"]}]})
+    with pytest.raises(MonMDPError, match="known-monitor"):
+        expand(suite(BLOCK | {"monitors": ["semi-random"], "agents": ["known-monitor"]}))
+
+
+def test_a_reference_is_one_of_the_agents():
+    assert expand(suite(reference="monitored-mbie-eb")).figure.reference == "monitored-mbie-eb"
+    with pytest.raises(MonMDPError, match=r"reference: .*did you mean 'monitored-mbie-eb'"):
+        suite(reference="monitored-mbie")
+
+
+def test_the_first_of_listed_seeds_are_taken():
+    mine = suite(
+        BLOCK, BLOCK | {"seeds": [1, 3], "steps": 300}, seeds=[5, 9, 7], quick={"seeds": 2}
+    )
+
+    def seeds_of(of):
+        return [of.seeds, *(block.seeds for block in of.experiment)]
+
+    assert seeds_of(mine.adapted(seeds=1)) == [(5,), None, (1,)]
+    assert seeds_of(mine.adapted(seeds=3)) == [(5, 9, 7), None, (1, 3)]
+    assert seeds_of(mine.adapted(quick=True)) == [(5, 9), None, (1, 3)]
+    assert seeds_of(mine.adapted(quick=True, seeds=1)) == [(5,), None, (1,)]
+    with pytest.raises(MonMDPError, match=r"--seeds 4: suite 'mine' lists its seeds, .* 3"):
+        mine.adapted(seeds=4)
+    assert suite(seeds=[1, 2]).adapted(quick=True).seeds == (1, 2)
+
+
+def test_a_suite_is_found_by_name_or_path(command):
+    assert find("beyond") == bundled_suite("beyond")
+    Path("mine").write_text('name = "mine"\ndraw = ["loop"]\n')
+    assert find("mine").name == "mine"
+    for wrong, message in (
+        ("beyon", "beyon: no such file, and no suite of this name; did you mean 'beyond'"),
+        ("beyond.toml", "beyond.toml: no such file"),
+        ("./beyond", "no such file"),
+    ):
+        code, _, err = command("run", wrong)
+        assert code == 2
+        assert message in err
+    code, out, _ = command("list")
+    assert "beyond-grid" in out
+    with pytest.raises(MonMDPError, match="unknown suite 'byond'; did you mean 'beyond'"):
+        bundled_suite("byond")
+
+
+def test_the_name_of_a_bundled_suite_is_its_own():
+    other = parse({"name": "beyond", "experiment": [BLOCK]}, "x")
+    with pytest.raises(MonMDPError, match="'beyond' is that of a bundled suite"):
+        ask_suite(other)
+    assert ask_suite(bundled_suite("beyond"), seeds=2).name == "beyond-2-seeds"
+
+
+def test_a_bundled_suite_can_be_run_in_shards(command):
+    code, out, _ = command(
+        "run", "beyond", "--quick", "--shard", "1/400", "--out", "here", "--dry-run"
+    )
+    assert code == 0
+    assert "beyond" in out

@@ -8,7 +8,8 @@ e² = Σ eᵢ², eᵢ² = wᵢ² sᵢ²/nᵢ, and e⁴ / Σ eᵢ⁴/(nᵢ-1) deg
 
 Many tasks, after Agarwal et al. (2021): interquartile mean, probability of improvement and
 performance profile, with percentile intervals from a bootstrap that draws runs anew within every
-task and leaves the tasks as they are.
+task and leaves the tasks as they are. Ratios of means are averaged over tasks by their logarithms,
+and seeds that two agents share are drawn for both together.
 
 Times. A run that has not got there within its budget is censored, not late. Kaplan and Meier:
 S(t) = Π over times u ≤ t of (1 - reached at u / still under way at u).
@@ -268,6 +269,46 @@ def performance_profile(
         found += _counts(n, rng, resamples) @ above[:, task]
     low, high = np.quantile(found / (n * tasks), BOUNDS, axis=0)
     return profile, low, high
+
+
+def geometric_mean(values: ArrayLike) -> float:
+    """Exp of the mean logarithm of values[...], all above 0."""
+    array = np.asarray(values, dtype=np.float64)
+    if array.size == 0 or not (np.isfinite(array) & (array > 0)).all():
+        raise MonMDPError("a geometric mean is of finite numbers above 0, of at least one")
+    return float(np.exp(np.log(array).mean()))
+
+
+def ratio_of_means(
+    theirs: Sequence[ArrayLike],
+    ours: Sequence[ArrayLike],
+    rng: np.random.Generator,
+    resamples: int = RESAMPLES,
+) -> Interval:
+    """Mean of theirs[task][run] over mean of ours[task][run]: geometric mean over the tasks.
+
+    All values are above 0; tasks may have different numbers of runs. Seeds are paired: within a
+    task the bootstrap draws the same seeds on both sides. The interval is the percentiles'.
+    """
+    if len(theirs) != len(ours):
+        raise MonMDPError(f"as many tasks on both sides expected: {len(theirs)} and {len(ours)}")
+    estimates, found, few = [], np.zeros(resamples), False
+    for task, (above, below) in enumerate(zip(theirs, ours, strict=True)):
+        top, bottom = _checked(above, 1), _checked(below, 1)
+        if top.shape != bottom.shape:
+            raise MonMDPError(
+                f"seeds are paired: task {task} has {len(top)} runs on one side and {len(bottom)} "
+                "on the other"
+            )
+        estimates.append(geometric_mean(top.mean()) / geometric_mean(bottom.mean()))
+        counts = _counts(len(top), rng, resamples)
+        found += np.log(counts @ top) - np.log(counts @ bottom)
+        few |= len(top) < 2
+    estimate = geometric_mean(estimates)
+    if few:
+        return Interval(estimate, np.nan, np.nan)
+    low, high = np.exp(np.quantile(found / len(estimates), BOUNDS))
+    return Interval(estimate, float(low), float(high))
 
 
 # Censored times

@@ -48,6 +48,7 @@ class FactoredMBIEEB(AgentConfig):
     unseen_cost: float = 0.003
     patience: float = 1.5
     give_up: float = 4.0
+    revive: float = 2.0
     caution: float = 1.64
     rho_cap: float = 0.5
     precision: float = 0.1
@@ -71,7 +72,7 @@ class FactoredMBIEEB(AgentConfig):
                 typical=min(max(self.typical, r_min), self.r_max),
                 factored=self.factored, endings=self.endings, aims=self.aims,
                 novelty=self.novelty, aside=self.aside, unseen_cost=self.unseen_cost,
-                path=self.path, gamma_obs=self.gamma_obs, give_up=self.give_up, patience=self.patience, caution=self.caution,
+                path=self.path, gamma_obs=self.gamma_obs, give_up=self.give_up, revive=self.revive, patience=self.patience, caution=self.caution,
                 rho_cap=self.rho_cap, precision=self.precision, prior=self.prior, evidence=self.evidence,
                 beta_kl=self.beta_kl, beta_obs=self.beta_obs, net=self.net, net_after=self.net_after, bored=self.bored, replan=self.replan,
                 sweeps=self.sweeps,
@@ -94,6 +95,7 @@ class FactoredMBIEEB(AgentConfig):
             mon_sum=np.zeros(mon),
             mon=no_successors(np.full(n_sm * n_am, n_sm)),
             stay=np.zeros(mon),
+            weight=np.zeros(mon),
             shown=np.zeros(mon, dtype=np.int64),
             tries=np.zeros(mon, dtype=np.int64),
             hits=np.zeros(mon, dtype=np.int64),
@@ -151,6 +153,7 @@ class Parameters(NamedTuple):
     path: float
     gamma_obs: float
     give_up: float
+    revive: float
     patience: float
     caution: float
     rho_cap: float
@@ -187,6 +190,7 @@ class State(NamedTuple):
     mon_sum: FloatArray
     mon: Successors
     stay: FloatArray
+    weight: FloatArray
     shown: IntArray
     tries: IntArray
     hits: IntArray
@@ -398,12 +402,12 @@ def _rho_low(k: int, m: int, z: float) -> float:
 def _beliefs(agent: Any) -> None:
     p = agent.parameters
     (n_se, n_ae), (n_sm, n_am) = agent.n_env.shape, agent.n_mon.shape
-    weight = np.empty((n_sm, n_am))
     for sm in range(n_sm):
         for am in range(n_am):
             low = _rho_low(agent.hits[sm, am], agent.tries[sm, am], p.caution)
-            weight[sm, am] = -math.log(1.0 - min(low, p.rho_cap))
+            agent.weight[sm, am] = -math.log(1.0 - min(low, p.rho_cap))
     need = _needed(agent)
+    give_up = p.give_up + p.revive * math.log(1.0 + agent.clock[DONE])
     omega = np.zeros(BINS)
     if p.novelty:
         for b in range(BINS):
@@ -429,11 +433,11 @@ def _beliefs(agent: Any) -> None:
                     e = 0.0
                     for sm in range(n_sm):
                         for am in range(n_am):
-                            e += agent.n[se * n_sm + sm, ae * n_am + am] * weight[sm, am]
+                            e += agent.n[se * n_sm + sm, ae * n_am + am] * agent.weight[sm, am]
                     agent.fruitless[se, ae] = e / n
                     open_ = False
                     for j in range(agent.env.first[x], agent.env.first[x] + agent.env.used[x]):
-                        if agent.sights[j] < need and (agent.sights[j] > 0 or e / n * agent.env.visits[j] <= p.give_up):
+                        if agent.sights[j] < need and (agent.sights[j] > 0 or e / n * agent.env.visits[j] <= give_up):
                             open_ = True
                 agent.unresolved[se, ae] = open_
 
@@ -453,6 +457,7 @@ def _hopeful(agent: Any, stage: int) -> float:
     p = agent.parameters
     (n_se, n_ae), (n_sm, n_am) = agent.n_env.shape, agent.n_mon.shape
     pin = p.r_max if stage == 1 else p.r_max / (1.0 - p.gamma)
+    give_up = p.give_up + p.revive * math.log(1.0 + agent.clock[DONE])
     for se in range(n_se):
         for ae in range(n_ae):
             n, of_env, x = agent.n_env[se, ae], 0.0, se * n_ae + ae
@@ -462,7 +467,7 @@ def _hopeful(agent: Any, stage: int) -> float:
                     m = agent.env.visits[j]
                     if agent.sights[j] > 0:
                         of_env += m * agent.sight_sum[j] / agent.sights[j]
-                    elif agent.fruitless[se, ae] * m > p.give_up:
+                    elif agent.fruitless[se, ae] * m > give_up:
                         of_env += m * known
                     elif stage == 2:
                         of_env += m * p.r_max
@@ -530,7 +535,8 @@ def _lure(agent: Any) -> None:
                             v = p.aside
                         agent.reward[s, a] = pin * v + rho
                     else:
-                        agent.reward[s, a] = hope * rho + p.aside * agent.omega[se, ae]
+                        stale = agent.n[s, a] * agent.weight[sm, am]
+                        agent.reward[s, a] = hope * rho / (1.0 + stale) + p.aside * agent.omega[se, ae]
 
 
 @compilable

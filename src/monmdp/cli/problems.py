@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 @app.command("list")
 def list_names(as_json: AsJson = False) -> None:
-    """List worlds, monitors and agents with their parameters and defaults."""
-    from monmdp import agents, monitors, worlds
+    """List worlds, monitors and agents with their parameters and defaults, and suites."""
+    from monmdp import agents, monitors, suites, worlds
     from monmdp.naming import Registry, scope_of
 
     registries: dict[str, Registry[Any]] = {
@@ -54,8 +54,11 @@ def list_names(as_json: AsJson = False) -> None:
     for name, entry in sections["worlds"].items():
         mdp = worlds.make(name)
         entry["about"] = f"{mdp.n_states} states, {mdp.n_actions} actions"
+    bundled = {
+        name: {"about": suites.bundled_suite(name).title} for name in suites.bundled_suites()
+    }
     if as_json:
-        print(json.dumps(sections, indent=2))
+        print(json.dumps(sections | {"suites": bundled}, indent=2))
         return
     for kind, entries in sections.items():
         print(f"{kind}:")
@@ -68,6 +71,10 @@ def list_names(as_json: AsJson = False) -> None:
             print(textwrap.fill(text, 100, initial_indent=indent, subsequent_indent=indent))
             before = entry["parameters"]
         print()
+    print("suites, for monmdp run:")
+    for name, of in bundled.items():
+        print(f"  {name:<20} {of['about']}")
+    print()
     print(ENDING)
 
 

@@ -79,7 +79,13 @@ def reproduce(
 
 @app.command()
 def run(
-    file: Annotated[Path, typer.Argument(help="A suite, in TOML.", show_default=False)],
+    suite: Annotated[
+        str,
+        typer.Argument(
+            help="A TOML file, or a suite that comes with the package: see monmdp list.",
+            show_default=False,
+        ),
+    ],
     seeds: SeedCount = None,
     quick: Quick = False,
     preset: Preset = "paper",
@@ -93,13 +99,13 @@ def run(
     dry_run: DryRun = False,
     stale: Stale = False,
 ) -> None:
-    """Run a suite of your own: worlds x monitors x ρ x agents x seeds, from a TOML file."""
+    """Run a suite, bundled or your own: worlds x monitors x ρ x agents x seeds, from TOML."""
     from monmdp import suites
     from monmdp.results.request import ask_suite
 
-    asked = ask_suite(suites.load(file), seeds=_seeds(seeds), quick=quick, preset=preset)
+    asked = ask_suite(suites.find(suite), seeds=_seeds(seeds), quick=quick, preset=preset)
     folder = Path("results") if out is None else out
-    again = _again(["run", str(file)], seeds, quick, preset, folder)
+    again = _again(["run", suite], seeds, quick, preset, folder)
     _carry_out(asked, folder, jobs, shard, scheduler, dry_run, stale, again)
 
 
@@ -509,7 +515,7 @@ def _print_report(report: Report) -> None:
         lines += [(name, f"{seconds:,.1f}") for name, seconds in report.cpu.items() if seconds]
         lines.append(("all, shared runs once", f"{report.cpu_total:,.1f}"))
         print_table(lines, right=(1,))
-    for claim in report.claims:
+    for claim in (*report.claims, *report.targets):
         print(f"\n{claim.name}  {claim.verdict.value.upper()}  {claim.text}")
         for part in claim.parts:
             text = f"{part.verdict.value}: {part.text}: {part.measured}"
@@ -520,5 +526,8 @@ def _print_report(report: Report) -> None:
         print(f"picture: {path}")
     if report.claims:
         print(f"claims: {report.folder / 'claims.md'}")
+    if report.targets:
+        print(f"targets: {report.folder / 'targets.md'}")
     if report.cpu_total:
         print(f"statistics: {report.folder / 'statistics.md'}")
+        print(f"steps: {report.folder / 'steps.md'}")

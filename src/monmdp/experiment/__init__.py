@@ -6,7 +6,7 @@ from monmdp.experiment.request import Request, request
 from monmdp.experiment.rollout import Rollout, observing_policy, rollout
 from monmdp.experiment.seeds import train_seeds
 from monmdp.experiment.streams import Streams, fingerprint, streams
-from monmdp.experiment.summary import Summary, draw_runs, steps_to_minimax, summarize
+from monmdp.experiment.summary import Summary, draw_runs, regret, steps_to_minimax, summarize
 from monmdp.experiment.training import PythonAgent, Run, Task, prepare, train
 
 __all__ = [
@@ -24,6 +24,7 @@ __all__ = [
     "fingerprint",
     "observing_policy",
     "prepare",
+    "regret",
     "request",
     "rollout",
     "steps_to_minimax",

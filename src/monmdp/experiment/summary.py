@@ -10,7 +10,7 @@ import numpy as np
 
 from monmdp.drawing import learning_curves, styles
 from monmdp.experiment.training import Run
-from monmdp.model.arrays import IntArray
+from monmdp.model.arrays import FloatArray, IntArray
 from monmdp.planning import Solution
 from monmdp.statistics import end, half_width, mean_interval, smooth, stays_from
 
@@ -32,6 +32,19 @@ def steps_to_minimax(run: Run, episode_return: float, tolerance: float = 0.01) -
     )
     first = int(stays_from(good))
     return int(run.step[first]) if first < len(good) else None
+
+
+def regret(run: Run, episode_return: float) -> FloatArray:
+    """Return [checkpoint] what training has lost so far against the minimax-optimal policy.
+
+    That is: for every training episode that is over, its minimax-optimal return V less the
+    discounted return that it had, with the true rewards. An episode may be lucky, and the true
+    rewards better than M_↓ has it, so it need not grow, nor be positive.
+    """
+    lost: FloatArray = (
+        run.curve["finished_episodes"] * episode_return - run.curve["training_return"]
+    )
+    return lost
 
 
 def is_smoothed(step: IntArray) -> bool:

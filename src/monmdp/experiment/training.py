@@ -28,7 +28,7 @@ from monmdp.experiment.evaluation import (
     evaluate,
     own_tables,
 )
-from monmdp.experiment.loop import CLOCK, COUNTERS, run
+from monmdp.experiment.loop import CLOCK, COUNTERS, LEDGER, open_ledger, run
 from monmdp.experiment.policy import EvaluationKind, Policy, checked_evaluation
 from monmdp.experiment.streams import fingerprint, streams
 from monmdp.files import read_archive, write_archive
@@ -41,7 +41,7 @@ from monmdp.planning.factors import checked_problem
 from monmdp.planning.observability import observability
 from monmdp.planning.policy_iteration import checked_gamma
 
-FORMAT = "monmdp-run-1"
+FORMAT = "monmdp-run-2"
 EVERY = 100
 """training steps between two checkpoints, as in the paper"""
 EPISODES = 100
@@ -356,6 +356,8 @@ def carry_out(task: Task, seed: int, progress: Progress | None = None) -> Run:
     counters = np.zeros((checkpoints, len(COUNTERS)), dtype=np.int64)
     clock = np.zeros(CLOCK, dtype=np.int64)
     clock[1] = -1
+    ledger = open_ledger(task.gamma, monmdp.mdp.r_min, monmdp.mdp.r_max)
+    entries = np.zeros((checkpoints, len(LEDGER)))
     seen = np.zeros(monmdp.mdp.n_pairs, dtype=np.bool_)
     # Policies wait for their test in a buffer that does not grow with the number of checkpoints.
     room = min(checkpoints, max(1, BUFFER // (monmdp.n_states * monmdp.n_actions)))
@@ -373,7 +375,7 @@ def carry_out(task: Task, seed: int, progress: Progress | None = None) -> Run:
         with _agent_named(task, seed):
             go(
                 task.tables, state, clock, stop, task.settings["time_limit"], task.every, policies,
-                counters[now], seen, env_rng, agent_rng,
+                counters[now], ledger, entries[now], seen, env_rng, agent_rng,
             )  # fmt: skip
         evaluate(
             task.tables, task.chances, policies[: now.stop - now.start], task.gamma,
@@ -388,6 +390,7 @@ def carry_out(task: Task, seed: int, progress: Progress | None = None) -> Run:
     test_policy(state, policy)
     columns = dict(zip(SCORES, scores.T.copy(), strict=True))
     columns |= dict(zip(COUNTERS, counters.T.astype(np.float64), strict=True))
+    columns |= dict(zip(LEDGER, entries.T.copy(), strict=True))
     columns["rewards_seen"] /= task.n_observable if task.n_observable else np.nan
     origin = {key: task.settings[key] for key in ("world", "monitor", "agent", "steps", "gamma")}
     return Run(

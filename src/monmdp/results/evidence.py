@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from monmdp.errors import MonMDPError
+from monmdp.experiment.loop import LEDGER
 from monmdp.experiment.request import request
 from monmdp.experiment.summary import is_smoothed
 from monmdp.model import MonMDP
@@ -30,7 +31,7 @@ from monmdp.results.store import Shard, read_shard, shard_path
 from monmdp.statistics import area, end, half_width, smooth, steps_to, steps_to_v_bootstrap
 from monmdp.suites import Configuration, Curve, Figure, Grid, Panel, Plan, resolve
 
-FORMAT = "monmdp-summary-3"
+FORMAT = "monmdp-summary-4"
 SCORES = ("episode_return", "goal_visits", "bottom_visits")
 """what a panel may show"""
 RESAMPLES = 1000
@@ -82,14 +83,24 @@ class Aggregate:
     """the same by the returns of the learning curve, drawn if the evaluation is Monte Carlo"""
     steps_to_v_resampled: IntArray
     """[resample] for resampled seeds, the same ones in all configurations of a problem"""
+    regret: FloatArray
+    """[seed] what training has lost by the last test, against V in every episode that was over"""
+    worst_steps: FloatArray
+    """[seed] training steps by then whose true rᵉ was the least there is, where that is a loss"""
     wall_seconds: float
-    cpu_seconds: float
+    cpu_of_seed: FloatArray
+    """[seed] CPU seconds of the run: training and its tests, without compiling and writing"""
     kernels: tuple[str, ...]
     """hashes of the code that made the runs; more than one if they were made at different times"""
     commits: tuple[str, ...]
     """the versions of the source tree, where git knew them; ``+``: changed since"""
     stale: int
     """runs made by other code than that which reads them"""
+
+    @property
+    def cpu_seconds(self) -> float:
+        """Return the CPU seconds of all runs."""
+        return float(sum(self.cpu_of_seed))
 
     @property
     def step(self) -> IntArray:
@@ -200,7 +211,7 @@ def aggregate(
     smoothed = is_smoothed(shards[0].step) if smoothing is None else smoothing
     raw = {
         name: np.array([shard.curve[name] for shard in shards])
-        for name in (*SCORES, "worst_case_return")
+        for name in (*SCORES, "worst_case_return", *LEDGER)
     }
     step = shards[0].step
     unit = max(1.0, abs(minimax))
@@ -231,8 +242,10 @@ def aggregate(
         steps_to_v_resampled=steps_to_v_bootstrap(
             step, raw["worst_case_return"], threshold, resampling, RESAMPLES
         ),
+        regret=raw["finished_episodes"][:, -1] * minimax - raw["training_return"][:, -1],
+        worst_steps=raw["worst_steps"][:, -1].copy(),
         wall_seconds=sum(float(shard.provenance.get("wall_seconds", np.nan)) for shard in shards),
-        cpu_seconds=sum(float(shard.provenance.get("cpu_seconds", np.nan)) for shard in shards),
+        cpu_of_seed=np.array([shard.provenance.get("cpu_seconds", np.nan) for shard in shards]),
         kernels=tuple(sorted(set(kernels))),
         commits=tuple(sorted({str(shard.provenance.get("commit")) for shard in shards})),
         stale=0 if kernel is None else sum(one != kernel for one in kernels),
@@ -281,8 +294,10 @@ def save(evidence: Evidence, path: str | os.PathLike[str]) -> None:
             "reaches_v": of.reaches_v,
             "steps_to_v_drawn": of.steps_to_v_drawn,
             "steps_to_v_resampled": of.steps_to_v_resampled,
+            "regret": of.regret,
+            "worst_steps": of.worst_steps,
             "wall_seconds": of.wall_seconds,
-            "cpu_seconds": of.cpu_seconds,
+            "cpu_of_seed": of.cpu_of_seed,
             "kernels": list(of.kernels),
             "commits": list(of.commits),
             "stale": of.stale,
@@ -295,6 +310,9 @@ def save(evidence: Evidence, path: str | os.PathLike[str]) -> None:
     per_seed = {
         "area",
         "late_area",
+        "regret",
+        "worst_steps",
+        "cpu_of_seed",
         *(f"{of}_{score}" for of in ("end", "first") for score in SCORES),
     }
     kinds = {
@@ -303,7 +321,7 @@ def save(evidence: Evidence, path: str | os.PathLike[str]) -> None:
         "steps_to_optimal": pa.list_(pa.int32()), "optimal": pa.list_(pa.bool_()),
         "steps_to_v": pa.int64(), "reaches_v": pa.bool_(), "steps_to_v_drawn": pa.int64(),
         "steps_to_v_resampled": pa.list_(pa.int32()), "wall_seconds": pa.float64(),
-        "cpu_seconds": pa.float64(), "kernels": pa.list_(pa.string()),
+        "kernels": pa.list_(pa.string()),
         "commits": pa.list_(pa.string()), "stale": pa.int64(),
         **{name: pa.list_(pa.float32()) for name in sorted(curves)},
         **{name: pa.list_(pa.float64()) for name in sorted(per_seed)},
@@ -351,8 +369,10 @@ def _read(row: Mapping[str, Any]) -> Aggregate:
         reaches_v=row["reaches_v"],
         steps_to_v_drawn=row["steps_to_v_drawn"],
         steps_to_v_resampled=np.array(row["steps_to_v_resampled"], dtype=np.int64),
+        regret=np.array(row["regret"]),
+        worst_steps=np.array(row["worst_steps"]),
         wall_seconds=row["wall_seconds"],
-        cpu_seconds=row["cpu_seconds"],
+        cpu_of_seed=np.array(row["cpu_of_seed"]),
         kernels=tuple(row["kernels"]),
         commits=tuple(row["commits"]),
         stale=row["stale"],
@@ -377,6 +397,7 @@ def _figure(data: Mapping[str, Any]) -> Figure:
         maps=maps,
         graphs=graphs,
         smooth=data["smooth"],
+        reference=data["reference"],
     )
 
 

@@ -15,12 +15,14 @@ from monmdp.results import evidence as evidence_file
 from monmdp.results.claims import Claim, check_claims
 from monmdp.results.evidence import Aggregate, Evidence
 from monmdp.results.figures import draw, draw_profiles, label
+from monmdp.results.steps import SIDE_BY_SIDE, StepsTable, steps_tables, steps_text
 from monmdp.results.tables import (
     THRESHOLDS,
     SuiteTable,
     cpu_seconds,
     suite_table,
 )
+from monmdp.results.targets import check_targets
 from monmdp.statistics import mean_interval, median_time
 from monmdp.suites import Figure
 
@@ -34,7 +36,10 @@ class Report:
     folder: Path
     pictures: tuple[Path, ...]
     claims: tuple[Claim, ...]
+    targets: tuple[Claim, ...]
+    """what the suite `beyond` is to show"""
     tables: tuple[SuiteTable, ...]
+    steps: tuple[StepsTable, ...]
     cpu: Mapping[str, float]
     """figure -> CPU seconds"""
     cpu_total: float
@@ -47,34 +52,46 @@ def write_report(folder: Path, evidence: Evidence) -> Report:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise MonMDPError(f"cannot write into {folder}: {error.strerror or error}") from None
-    pictures, tables = [], []
+    pictures, tables, steps = [], [], []
     for figure in evidence.figures:
+        steps += steps_tables(figure, evidence)
+        table = suite_table(figure, evidence)
+        tables += [] if table is None else [table]
+        if len({label(curve) for curve in figure.curves()}) > SIDE_BY_SIDE:
+            continue  # so many curves cannot be told apart
         drawn = draw(figure, evidence)
         for suffix in (".png", ".pdf"):
             drawing.save(drawn, folder / f"{figure.name}{suffix}")
         pictures.append(folder / f"{figure.name}.png")
-        table = suite_table(figure, evidence)
-        if table is not None:
-            tables.append(table)
-            if table.problems > 1:
-                drawn = _profiles(table)
-                for suffix in (".png", ".pdf"):
-                    drawing.save(drawn, folder / f"{figure.name}-profiles{suffix}")
-                pictures.append(folder / f"{figure.name}-profiles.png")
-    claims = tuple(check_claims(evidence))
-    cpu = cpu_seconds(evidence.figures, evidence)
-    total = sum(of.cpu_seconds for of in evidence.aggregates.values())
-    report = Report(folder, tuple(pictures), claims, tuple(tables), cpu, total)
+        if table is not None and table.problems > 1:
+            drawn = _profiles(table)
+            for suffix in (".png", ".pdf"):
+                drawing.save(drawn, folder / f"{figure.name}-profiles{suffix}")
+            pictures.append(folder / f"{figure.name}-profiles.png")
+    report = Report(
+        folder=folder,
+        pictures=tuple(pictures),
+        claims=tuple(check_claims(evidence)),
+        targets=tuple(check_targets(evidence)),
+        tables=tuple(tables),
+        steps=tuple(steps),
+        cpu=cpu_seconds(evidence.figures, evidence),
+        cpu_total=sum(of.cpu_seconds for of in evidence.aggregates.values()),
+    )
     about = _about(evidence, report)
-    if claims:
-        _write(folder / "claims.md", claims_text(claims, about))
-        _write_json(
-            folder / "claims.json",
-            {"about": about, "claims": [claim.to_dict() for claim in claims]},
-        )
+    for name, title, claims in (
+        ("claims", "Claims of the paper", report.claims),
+        ("targets", "Targets", report.targets),
+    ):
+        if claims:
+            _write(folder / f"{name}.md", claims_text(claims, about, title))
+            content = {"about": about, name: [claim.to_dict() for claim in claims]}
+            _write_json(folder / f"{name}.json", content)
     if evidence.aggregates:
         _write(folder / "statistics.md", statistics_text(evidence, tables))
         _write_json(folder / "statistics.json", [table.to_dict() for table in tables])
+        _write(folder / "steps.md", steps_text(steps))
+        _write_json(folder / "steps.json", [of.to_dict() for of in steps])
         evidence_file.save(evidence, folder / SUMMARY)
     return report
 
@@ -115,16 +132,24 @@ def _profiles(table: SuiteTable) -> Any:
 # ---- as text --------------------------------------------------------------------------------
 
 
-def claims_text(claims: Sequence[Claim], about: Mapping[str, Any]) -> str:
+INTERVALS = {
+    "Claims of the paper": "Intervals are of 95 %: Welch's for differences of areas, ±1.96 sd/√n "
+    "for ends and visits, resampled seeds for steps-to-v.",
+    "Targets": "Intervals are of 95 %: seeds drawn anew, the same ones for both, for ratios, "
+    "Student's for paired differences, ±1.96 sd/√n for steps. steps.md says what is measured.",
+}
+
+
+def claims_text(
+    claims: Sequence[Claim], about: Mapping[str, Any], title: str = "Claims of the paper"
+) -> str:
     """Return the claims as Markdown: a table, then every check."""
     seeds = " to ".join(str(n) for n in dict.fromkeys((*about["seeds"][:1], *about["seeds"][-1:])))
     each = f", {seeds} seeds each" if seeds else ""
     lines = [
-        "# Claims of the paper",
+        f"# {title}",
         "",
-        f"Checked from {about['runs']:,} runs{each}, preset {about['preset']}. "
-        "Intervals are of 95 %: Welch's for differences of areas, ±1.96 sd/√n for ends and visits, "
-        "resampled seeds for steps-to-v.",
+        f"Checked from {about['runs']:,} runs{each}, preset {about['preset']}. {INTERVALS[title]}",
         "",
         *claims_table(claims),
         "",

@@ -10,7 +10,17 @@ from pathlib import Path
 
 from monmdp.errors import MonMDPError
 from monmdp.files import write_whole
-from monmdp.suites import Configuration, Plan, Suite, expand, paper_suite, paper_suites, parse
+from monmdp.suites import (
+    Configuration,
+    Plan,
+    Suite,
+    bundled_suite,
+    bundled_suites,
+    expand,
+    paper_suite,
+    paper_suites,
+    parse,
+)
 
 FORMAT = "monmdp-request-1"
 FILE = "request.json"
@@ -55,9 +65,13 @@ def ask_paper(
 def ask_suite(
     suite: Suite, *, seeds: int | None = None, quick: bool = False, preset: str = "paper"
 ) -> Asked:
-    """Ask for one suite; the names of the paper's own are theirs."""
+    """Ask for one suite; the names of the paper's own and of the bundled ones are theirs."""
     if suite.name == "all" or suite.name in paper_suites():
         raise MonMDPError(f"the name {suite.name!r} is the paper's; give the suite another one")
+    if suite.name in bundled_suites() and suite != bundled_suite(suite.name):
+        raise MonMDPError(
+            f"the name {suite.name!r} is that of a bundled suite; give yours another one"
+        )
     return Asked(
         _name(suite.name, seeds, quick, preset),
         (suite.adapted(seeds=seeds, quick=quick),),

@@ -26,7 +26,7 @@ import numpy as np
 from monmdp import monitors, worlds
 from monmdp.errors import MonMDPError
 from monmdp.experiment.evaluation import SCORES
-from monmdp.experiment.loop import COUNTERS
+from monmdp.experiment.loop import COUNTERS, LEDGER
 from monmdp.model.arrays import FloatArray, IntArray
 from monmdp.naming import scope_of
 from monmdp.results.sealed import DamagedError, read_sealed, write_sealed
@@ -36,8 +36,8 @@ from monmdp.suites.plan import digest
 if TYPE_CHECKING:
     import pandas as pd
 
-FORMAT = "monmdp-shard-2"
-COLUMNS = ("step", *SCORES, *COUNTERS)
+FORMAT = "monmdp-shard-3"
+COLUMNS = ("step", *SCORES, *COUNTERS, *LEDGER)
 SUFFIX = ".parquet"
 PATIENCE = 1.0
 """seconds to wait for a lock: shards that start together hold it alone for a moment"""

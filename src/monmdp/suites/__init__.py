@@ -11,7 +11,17 @@ from monmdp.suites.plan import (
     expand,
     resolve,
 )
-from monmdp.suites.spec import Block, Suite, load, paper_suite, paper_suites, parse
+from monmdp.suites.spec import (
+    Block,
+    Suite,
+    bundled_suite,
+    bundled_suites,
+    find,
+    load,
+    paper_suite,
+    paper_suites,
+    parse,
+)
 
 __all__ = [
     "Block",
@@ -23,7 +33,10 @@ __all__ = [
     "Plan",
     "Resolved",
     "Suite",
+    "bundled_suite",
+    "bundled_suites",
     "expand",
+    "find",
     "load",
     "paper_suite",
     "paper_suites",

@@ -205,6 +205,8 @@ class Figure:
     """worlds to draw as graphs of their states"""
     smooth: bool | None = None
     """whether curves are drawn smoothed; None: those of 100 tests or more"""
+    reference: str | None = None
+    """label of the agent that others are compared with; None: the first"""
 
     def panels(self) -> Iterator[Panel]:
         """Yield all panels."""
@@ -258,7 +260,9 @@ def expand(suite: Suite, preset: str = "paper") -> Plan:
                     f"suite {suite.name!r}: blocks that share runs have different seeds "
                     f"({curve.configuration})"
                 )
-    figure = Figure(suite.name, suite.title, preset, grids, maps, graphs, suite.smooth)
+    figure = Figure(
+        suite.name, suite.title, preset, grids, maps, graphs, suite.smooth, suite.reference
+    )
     return Plan(suite, figure, expansion.configurations)
 
 
@@ -295,6 +299,8 @@ class _Expansion:
         problem |= {} if rho is None else {"monitor.rho": float(rho)}
         curves = []
         for agent in block.agents:
+            if monitor.name in agent.not_with:
+                continue
             try:
                 made = self._configuration(block, world, monitor, agent, problem, override)
                 found = resolve(made)

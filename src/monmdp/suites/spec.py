@@ -2,7 +2,8 @@
 
 A suite is a list of blocks. A block is a product, worlds x monitors x ρ x overrides x agents x
 seeds, and is drawn as one panel or as a grid of panels: a row for each world, ρ and override, a
-column for each monitor. The figures of the paper are suites in `paper/`, in the same shape.
+column for each monitor. The figures of the paper are suites in `paper/`, those that go beyond it in
+`beyond/`, in the same shape.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from monmdp.experiment.request import factory_of
 from monmdp.naming import Scope, assign, scope_of
 
 PAPER = Path(__file__).parent / "paper"
+BEYOND = Path(__file__).parent / "beyond"
 MOST_SEEDS = 100_000
 
 
@@ -116,6 +118,41 @@ def _errors_of(parameters: Mapping[str, Any], scopes: Mapping[str, Scope]) -> li
     return wrong
 
 
+def _spread(agents: Any) -> Any:
+    """Replace an agent that has a grid by one agent for each combination of its axes."""
+    if not isinstance(agents, list | tuple):
+        return agents
+    result: list[Any] = []
+    for agent in agents:
+        if isinstance(agent, dict) and "grid" in agent:
+            result += _grid(agent)
+        else:
+            result.append(agent)
+    return result
+
+
+def _grid(agent: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the agents of a grid: axis -> values; keys with spaces between are set together."""
+    axes, rest = agent["grid"], {key: value for key, value in agent.items() if key != "grid"}
+    if not isinstance(axes, dict) or not axes:
+        raise ValueError(f"grid must be a table of lists, {{ beta = [0.1, 1.0] }}, got {axes!r}")
+    keys = {axis: axis.split() for axis in axes}
+    all_keys = [key for together in keys.values() for key in together]
+    for axis, values in axes.items():
+        if not isinstance(values, list | tuple) or not values:
+            raise ValueError(f"grid: {axis!r} must be a list of values, got {values!r}")
+        if len(set(map(repr, values))) < len(values):
+            raise ValueError(f"grid: {axis!r} has a value twice, got {list(values)}")
+        twice = [key for key in keys[axis] if all_keys.count(key) > 1 or key in (*rest, "label")]
+        if not keys[axis] or twice:
+            raise ValueError(f"grid: {axis!r} must name parameters that are set nowhere else")
+    for values in product(*axes.values()):
+        chosen = dict(zip(axes, values, strict=True))
+        told = in_words({keys[axis][0]: value for axis, value in chosen.items()})
+        label = " ".join([str(rest.get("label") or rest.get("name")), *told])
+        yield rest | {key: v for axis, v in chosen.items() for key in keys[axis]} | {"label": label}
+
+
 class WorldChoice(Choice):
     """A world: a registered name, a map file (beside the suite's file, too), module:object."""
 
@@ -149,8 +186,13 @@ class MonitorChoice(Choice):
 class AgentChoice(Choice):
     """An agent: a registered name or module:object."""
 
+    not_with: tuple[str, ...] = ()
+    """names of monitors that it is not run with"""
+
     @model_validator(mode="after")
     def _check(self) -> AgentChoice:
+        for name in self.not_with:
+            monitors.factory(name)
         _, scope, _ = factory_of(self.name)
         _checked(self, scope)
         return self
@@ -160,7 +202,11 @@ Worlds = Annotated[tuple[Annotated[WorldChoice, BeforeValidator(_named)], ...], 
 Monitors = Annotated[
     tuple[Annotated[MonitorChoice, BeforeValidator(_named)], ...], Field(min_length=1)
 ]
-Agents = Annotated[tuple[Annotated[AgentChoice, BeforeValidator(_named)], ...], Field(min_length=1)]
+Agents = Annotated[
+    tuple[Annotated[AgentChoice, BeforeValidator(_named)], ...],
+    Field(min_length=1),
+    BeforeValidator(_spread),
+]
 
 
 def _flat(value: Any) -> Any:
@@ -180,7 +226,7 @@ Override = Annotated[dict[str, Any], BeforeValidator(_flat)]
 
 
 class QuickBlock(_Frozen):
-    """What ``--quick`` keeps of a block."""
+    """What ``--quick`` keeps of a block; of an empty list, nothing at all."""
 
     worlds: tuple[str, ...] | None = None
     monitors: tuple[str, ...] | None = None
@@ -278,11 +324,24 @@ class Suite(_Frozen):
     gamma: Discount | None = None
     seeds: Seeds = 30
     quick: Quick | None = None
+    reference: str | None = None
+    """label or name of the agent that steps.md compares the others with"""
     experiment: tuple[Block, ...] = ()
     draw: tuple[Annotated[WorldChoice, BeforeValidator(_named)], ...] = ()
     """worlds to draw as maps"""
     draw_dynamics: tuple[Annotated[WorldChoice, BeforeValidator(_named)], ...] = ()
     """worlds to draw as graphs of their states"""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _share_agents(cls, content: Any) -> Any:
+        """Give the suite's agents to all blocks that name none, less those they go without."""
+        if not isinstance(content, dict) or not isinstance(content.get("experiment"), list | tuple):
+            return content
+        rest = {key: value for key, value in content.items() if key != "agents"}
+        shared = content.get("agents")
+        blocks = [_with_agents(b, shared, i) for i, b in enumerate(content["experiment"])]
+        return rest | {"experiment": blocks}
 
     @model_validator(mode="after")
     def _check(self) -> Suite:
@@ -293,21 +352,60 @@ class Suite(_Frozen):
             raise ValueError("[[experiment]], draw and draw_dynamics are figures of their own")
         if len(self.draw_dynamics) > 1:
             raise ValueError("draw_dynamics: one world a figure")
+        labels = {agent.shown_as for block in self.experiment for agent in block.agents}
+        if self.reference is not None and self.reference not in labels:
+            known = nearest(self.reference, labels)
+            raise ValueError(f"reference: no agent is called {self.reference!r}{known}")
         return self
 
     def adapted(self, *, seeds: int | None = None, quick: bool = False) -> Suite:
-        """Return it with another number of seeds, or as its quick version."""
+        """Return it with another number of seeds, or as its quick version.
+
+        Where seeds are listed, the first of them are taken: a list says which seeds may be used.
+        """
         suite = self
         if quick:
-            fewer = self.quick.seeds if self.quick else 10
-            blocks = tuple(
-                block.shortened().model_copy(update={"seeds": None}) for block in self.experiment
+            shorter = (block.shortened() for block in self.experiment)
+            blocks = tuple(block for block in shorter if block.worlds and block.monitors)
+            suite = self.model_copy(update={"experiment": blocks, "quick": None})
+            suite = suite._with_seeds(self.quick.seeds if self.quick else 10, "")
+        return suite if seeds is None else suite._with_seeds(seeds, f"--seeds {seeds}")
+
+    def _with_seeds(self, n: int, asked: str) -> Suite:
+        if isinstance(self.seeds, tuple) and asked and n > len(self.seeds):
+            raise MonMDPError(
+                f"{asked}: suite {self.name!r} lists its seeds, and there are {len(self.seeds)}"
             )
-            suite = self.model_copy(update={"seeds": fewer, "experiment": blocks, "quick": None})
-        if seeds is not None:
-            blocks = tuple(b.model_copy(update={"seeds": None}) for b in suite.experiment)
-            suite = suite.model_copy(update={"seeds": seeds, "experiment": blocks})
-        return suite
+
+        def first(seeds: int | tuple[int, ...] | None) -> tuple[int, ...] | None:
+            return seeds[:n] if isinstance(seeds, tuple) else None
+
+        blocks = tuple(b.model_copy(update={"seeds": first(b.seeds)}) for b in self.experiment)
+        return self.model_copy(update={"seeds": first(self.seeds) or n, "experiment": blocks})
+
+
+def _with_agents(block: Any, shared: Any, i: int) -> Any:
+    """Return a block with the suite's agents if it has none of its own."""
+    if not isinstance(block, dict) or (shared is None and "without" not in block):
+        return block
+    if "agents" in block:
+        if "without" in block:
+            raise ValueError(f"experiment[{i}]: without goes with the suite's agents, not its own")
+        return block
+    without = block.get("without", [])
+    if not isinstance(shared, list | tuple) or not isinstance(without, list | tuple):
+        raise ValueError(f"experiment[{i}]: agents and without must be lists, in brackets")
+    names = [
+        {agent.get("name"), agent.get("label")} if isinstance(agent, dict) else {agent}
+        for agent in shared
+    ]
+    for name in without:
+        if not any(name in of for of in names):
+            known = nearest(str(name), {str(n) for of in names for n in of if n})
+            raise ValueError(f"experiment[{i}].without: {name!r} is no agent of the suite{known}")
+    kept = [a for a, of in zip(shared, names, strict=True) if not of.intersection(without)]
+    rest = {key: value for key, value in block.items() if key != "without"}
+    return rest | {"agents": kept}
 
 
 def parse(content: Mapping[str, Any], where: str, folder: Path | None = None) -> Suite:
@@ -358,6 +456,29 @@ def paper_suite(name: str) -> Suite:
     return load(PAPER / f"{name}.toml")
 
 
+def bundled_suites() -> list[str]:
+    """Return the names of the suites that come with the package, the paper's figures apart."""
+    return sorted(path.stem for path in BEYOND.glob("*.toml"))
+
+
+def bundled_suite(name: str) -> Suite:
+    """Return a suite that comes with the package: ``beyond``."""
+    known = bundled_suites()
+    if name not in known:
+        raise MonMDPError(f"unknown suite {name!r}{nearest(name, known)}")
+    return load(BEYOND / f"{name}.toml")
+
+
+def find(name: str) -> Suite:
+    """Return the suite of a bundled name, or else read a TOML file."""
+    if name in bundled_suites():
+        return bundled_suite(name)
+    if Path(name).exists() or os.sep in name or name.endswith(".toml"):
+        return load(name)
+    known = nearest(name, bundled_suites())
+    raise MonMDPError(f"{name}: no such file, and no suite of this name{known}")
+
+
 def _described(problem: Any) -> str:
     """One mistake: where it is, what it is, and which key may have been meant."""
     path, keys = "", [str(part) for part in problem["loc"]]
@@ -370,7 +491,8 @@ def _described(problem: Any) -> str:
     if problem["type"] == "extra_forbidden":
         # Which table the key is in: the suite's, a block's, or what --quick makes of either.
         block, suite = (QuickBlock, Quick) if "quick" in keys[:-1] else (Block, Suite)
-        known = (block if keys[0] == "experiment" and len(keys) > 1 else suite).model_fields
+        known: set[str] = {*(block if "experiment" in keys[:-1] else suite).model_fields}
+        known |= {"agents"} if "quick" not in keys[:-1] else set()
         message = f"no such key{nearest(keys[-1], known)}"
     elif problem["type"] in PLAIN:
         message = PLAIN[problem["type"]].format(got=repr(problem["input"]))

@@ -1,0 +1,345 @@
+"""Steps to the minimax-optimal policy: agents against one of them, setting by setting.
+
+*Steps to 1 %* of a run: the first test from which on the test policy's exact return in M_↓ stays
+≥ v - 0.01·max(1, |v|). A run that never gets there counts with its budget, and is counted as such:
+its mean is then a lower bound.
+
+Per setting: the mean over seeds ± 1.96 sd/√n. Over settings: the geometric mean of these means, so
+that every setting counts alike, however long it takes. A *ratio* divides an agent's mean by that of
+the reference, setting by setting, and averages by logarithms; above 1, the reference needs fewer
+steps. Its interval draws seeds anew, the same ones for both, within every setting. There a run that
+is optimal from the start counts as one spacing of tests.
+
+The reference is *worse* than an agent in a setting where the paired difference of their steps, the
+same seeds on both sides, lies above 0 with its whole 95 % interval (Student's).
+
+What it costs: *regret*, what training has lost by the last test against v in every episode that was
+over; *worst steps*, training steps whose true reward was the least there is, where that is a loss;
+and CPU seconds of a run, its tests included and compiling not. Those until a run has converged take
+its steps to be alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from monmdp.errors import MonMDPError, nearest
+from monmdp.model.arrays import FloatArray
+from monmdp.results.evidence import Aggregate, Evidence
+from monmdp.results.figures import label
+from monmdp.statistics import Interval, contrast, geometric_mean, mean_interval, ratio_of_means
+from monmdp.suites import Figure, Panel
+
+SIDE_BY_SIDE = 12
+"""agents that a table has room for side by side; of more the best are shown"""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One problem, and the runs of all agents on it."""
+
+    name: str
+    runs: Mapping[str, Aggregate]
+    """agent -> its runs"""
+    panel: Panel
+
+
+@dataclass(frozen=True)
+class AgentSteps:
+    """One agent over the settings of a group."""
+
+    agent: str
+    settings: int
+    steps: float
+    """geometric mean over its settings of the mean steps to 1 %"""
+    ratio: Interval | None
+    """its steps in units of the reference's, on the settings that both have; None for itself"""
+    worse: tuple[str, ...]
+    """settings where the reference needs more steps than this agent, beyond chance"""
+    never: int
+    """runs that never get there"""
+    runs: int
+    regret: float
+    """mean over settings"""
+    worst_steps: float
+    """mean over settings"""
+    microseconds: float
+    """CPU, a training step"""
+    seconds: float
+    """CPU, until a run has converged, or its budget is spent: mean over settings"""
+
+
+@dataclass(frozen=True)
+class StepsTable:
+    """Agents over a group of settings: the blocks of one title."""
+
+    figure: str
+    group: str
+    reference: str
+    agents: tuple[AgentSteps, ...]
+    settings: tuple[Setting, ...]
+
+    def best(self) -> AgentSteps:
+        """Return the agent with the fewest steps, of those that are in all settings."""
+        return ranking(self)[0]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain Python objects, for JSON."""
+        return {
+            "figure": self.figure,
+            "group": self.group,
+            "reference": self.reference,
+            "agents": [
+                {
+                    "agent": of.agent,
+                    "settings": of.settings,
+                    "geometric_mean_steps_to_1pct": of.steps,
+                    "ratio": None if of.ratio is None else _plain(of.ratio),
+                    "reference_worse_on": list(of.worse),
+                    "never": of.never,
+                    "runs": of.runs,
+                    "regret": of.regret,
+                    "worst_steps": of.worst_steps,
+                    "cpu_microseconds_a_step": _known(of.microseconds),
+                    "cpu_seconds_until_converged": _known(of.seconds),
+                }
+                for of in self.agents
+            ],
+            "settings": [
+                {
+                    "setting": setting.name,
+                    "agents": {
+                        name: {
+                            "minimax": of.minimax,
+                            "seeds": list(of.seeds),
+                            "steps_to_1pct": [
+                                int(t) if there else None
+                                for t, there in zip(of.steps_to_optimal, of.optimal, strict=True)
+                            ],
+                            "budget": of.settings["steps"],
+                            "regret": of.regret.tolist(),
+                            "worst_steps": of.worst_steps.tolist(),
+                        }
+                        for name, of in setting.runs.items()
+                    },
+                }
+                for setting in self.settings
+            ],
+        }
+
+
+def _known(value: float) -> float | None:
+    return None if np.isnan(value) else value
+
+
+def _plain(interval: Interval) -> list[float | None]:
+    return [_known(float(x)) for x in interval]
+
+
+def steps_tables(
+    figure: Figure, evidence: Evidence, reference: str | None = None
+) -> list[StepsTable]:
+    """Return a table for each group of settings of which something was run.
+
+    Args:
+        figure: of a suite.
+        evidence: what is known of its runs.
+        reference: label of the agent that others are compared with; by default the suite's, or else
+            the first agent.
+    """
+    labels = list(dict.fromkeys(label(curve) for curve in figure.curves()))
+    reference = figure.reference if reference is None else reference
+    if reference is not None:
+        # A suite's file has the agent's name or label, a table has it as a legend does.
+        written = {curve.label: label(curve) for curve in figure.curves()}
+        reference = written.get(reference, reference)
+    if reference is not None and reference not in labels:
+        raise MonMDPError(f"no agent is called {reference!r}{nearest(reference, labels)}")
+    tables = []
+    for title, settings in _groups(figure, evidence).items():
+        there = [name for name in labels if any(name in setting.runs for setting in settings)]
+        chosen = reference if reference in there else there[0]
+        rows = tuple(_agent_steps(name, chosen, settings) for name in there)
+        tables.append(StepsTable(figure.name, title, chosen, rows, tuple(settings)))
+    return tables
+
+
+def _groups(figure: Figure, evidence: Evidence) -> dict[str, list[Setting]]:
+    """Title of blocks -> their settings; panels of one problem are one, unless agents differ."""
+    groups: dict[str, list[Setting]] = {}
+    for grid in figure.grids:
+        for panel in (panel for row in grid.rows for panel in row):
+            known = {label(curve): evidence.of(curve) for curve in panel.curves}
+            runs = {
+                name: of
+                for name, of in known.items()
+                if of is not None and not np.isnan(of.minimax)
+            }
+            if not runs:
+                continue
+            settings = groups.setdefault(grid.title or "", [])
+            for i, other in enumerate(settings):
+                if _is_same(runs, other.runs):
+                    settings[i] = replace(other, runs={**other.runs, **runs})
+                    break
+            else:
+                settings.append(Setting(f"{panel.row} / {panel.column}", runs, panel))
+    return groups
+
+
+def _is_same(runs: Mapping[str, Aggregate], others: Mapping[str, Aggregate]) -> bool:
+    """Return whether two panels show one problem, learnt by agents that do not differ."""
+    keys = ("problem", "steps", "every", "gamma", "evaluation", "episodes")
+    one, other = (next(iter(of.values())).settings for of in (runs, others))
+    return all(one[key] == other[key] for key in keys) and all(
+        others[name].configuration == of.configuration
+        for name, of in runs.items()
+        if name in others
+    )
+
+
+def _agent_steps(name: str, reference: str, settings: Sequence[Setting]) -> AgentSteps:
+    own = [setting for setting in settings if name in setting.runs]
+    runs = [setting.runs[name] for setting in own]
+    ratio: Interval | None = None
+    worse: tuple[str, ...] = ()
+    both = [setting for setting in own if reference in setting.runs and name != reference]
+    pairs = [(s.name, *paired(s.runs[name], s.runs[reference])) for s in both]
+    pairs = [pair for pair in pairs if len(pair[1])]
+    if pairs:
+        ratio = ratio_of_means([p[1] for p in pairs], [p[2] for p in pairs], _rng())
+        worse = tuple(of for of, theirs, ours in pairs if difference(ours, theirs).low > 0)
+    return AgentSteps(
+        agent=name,
+        settings=len(own),
+        steps=geometric_mean([counted(of).mean() for of in runs]),
+        ratio=ratio,
+        worse=worse,
+        never=sum(int((~of.optimal).sum()) for of in runs),
+        runs=sum(len(of.seeds) for of in runs),
+        regret=float(np.mean([of.regret.mean() for of in runs])),
+        worst_steps=float(np.mean([of.worst_steps.mean() for of in runs])),
+        microseconds=1e6
+        * sum(of.cpu_seconds for of in runs)
+        / sum(of.settings["steps"] * len(of.seeds) for of in runs),
+        seconds=float(np.mean([seconds_until_converged(of).mean() for of in runs])),
+    )
+
+
+def _rng() -> np.random.Generator:
+    return np.random.default_rng(0)
+
+
+def counted(of: Aggregate) -> FloatArray:
+    """Return [seed] steps to 1 %, at least one spacing of tests, at most the budget."""
+    least: FloatArray = np.maximum(of.steps_to_optimal, of.settings["every"]).astype(np.float64)
+    return least
+
+
+def paired(one: Aggregate, other: Aggregate) -> tuple[FloatArray, FloatArray]:
+    """Return the steps of both for the seeds that both have, in the same order."""
+    shared = sorted({*one.seeds} & {*other.seeds})
+    first, second = (counted(of)[[of.seeds.index(seed) for seed in shared]] for of in (one, other))
+    return first, second
+
+
+def difference(ours: FloatArray, theirs: FloatArray) -> Interval:
+    """Return how many steps more the first of two paired samples needs."""
+    return contrast([(1.0, ours - theirs)])
+
+
+def seconds_until_converged(of: Aggregate) -> FloatArray:
+    """Return [seed] CPU seconds until a run is optimal for good, or until its budget is spent."""
+    seconds: FloatArray = of.cpu_of_seed * of.steps_to_optimal / of.settings["steps"]
+    return seconds
+
+
+def ranking(table: StepsTable) -> list[AgentSteps]:
+    """Return the agents that are in all settings, those with the fewest steps first."""
+    everywhere = [of for of in table.agents if of.settings == len(table.settings)]
+    if not everywhere:
+        raise MonMDPError(f"{table.figure}: no agent is in all settings, so none is the best")
+    return sorted(everywhere, key=lambda of: of.steps)
+
+
+# ---- as text --------------------------------------------------------------------------------
+
+TERMS = (
+    "# Steps to the minimax-optimal policy",
+    "",
+    "*Steps to 1 %*: the first test from which on the exact return of a run's test policy in M_↓ "
+    "stays within 1 % of v, the minimax-optimal return of an episode (of max(1, |v|)). Runs that "
+    "never get there count with their budget, and their number stands beside. Every setting: mean "
+    "over seeds, 95 % interval (±1.96 sd/√n). Over settings: geometric mean of these means. "
+    "*Ratio*: steps of an agent in units of the reference's, geometric mean over the settings that "
+    "both have; interval from seeds drawn anew, the same ones for both. *Worse*: settings where "
+    "the reference needs more steps than the agent, the 95 % interval of the paired difference "
+    "above 0. *Regret*: what training lost by the last test against v in every episode that was "
+    "over, with the true rewards. *Worst steps*: training steps with the least reward that the "
+    "world has, where that is a loss. *CPU*: of whole runs, tests included, compiling not; until "
+    "converged: as if all steps of a run took alike.",
+    "",
+)
+
+
+def steps_text(tables: Sequence[StepsTable]) -> str:
+    """Return the tables as Markdown."""
+    return "\n".join([*TERMS, *(line for table in tables for line in _lines(table))])
+
+
+def _lines(table: StepsTable) -> list[str]:
+    many = len(table.agents) > SIDE_BY_SIDE
+    agents = sorted(table.agents, key=lambda of: of.steps) if many else list(table.agents)
+    title = f"{table.figure}: {table.group}" if table.group else table.figure
+    n = len(table.settings)
+    lines = [
+        f"## {title}, {n} setting{'' if n == 1 else 's'}",
+        "",
+        f"Reference: {table.reference}."
+        + (" Agents with the fewest steps come first." if many else ""),
+        "",
+        "| agent | settings | steps to 1 % | ratio | reference worse on | never | regret "
+        "| worst steps | CPU µs a step | CPU s until converged |",
+        "|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    for of in agents:
+        ratio = "" if of.ratio is None else of.ratio.in_words(".3g")
+        worse = "" if of.ratio is None else str(len(of.worse))
+        lines.append(
+            f"| {of.agent} | {of.settings} | {of.steps:,.0f} | {ratio} | {worse} "
+            f"| {of.never}/{of.runs} | {of.regret:,.1f} | {of.worst_steps:,.0f} "
+            f"| {_number(of.microseconds)} | {_number(of.seconds)} |"
+        )
+    for of in agents:
+        if of.worse:
+            lines += ["", f"Worse than {of.agent}: {', '.join(of.worse)}."]
+    shown = [of.agent for of in agents[:SIDE_BY_SIDE]]
+    for what, cell in (("Steps to 1 %", _steps), ("Regret", _regret), ("Worst steps", _worst)):
+        lines += ["", f"### {what}, {title}", "", f"| setting | {' | '.join(shown)} |"]
+        lines.append("|---" * (len(shown) + 1) + "|")
+        for setting in table.settings:
+            cells = [cell(setting.runs[a]) if a in setting.runs else "-" for a in shown]
+            lines.append(f"| {setting.name} | {' | '.join(cells)} |")
+    return [*lines, ""]
+
+
+def _number(value: float) -> str:
+    return "-" if np.isnan(value) else f"{value:.3g}"
+
+
+def _steps(of: Aggregate) -> str:
+    never = int((~of.optimal).sum())
+    words = mean_interval(of.steps_to_optimal).in_words(",.0f")
+    return f"{words}, {never} never" if never else words
+
+
+def _regret(of: Aggregate) -> str:
+    return mean_interval(of.regret).in_words(",.1f")
+
+
+def _worst(of: Aggregate) -> str:
+    return mean_interval(of.worst_steps).in_words(",.0f")
