@@ -1,4 +1,34 @@
-"""Factored MBIE-EB (prototype)."""
+"""Factored MBIE-EB: learn the factors, hope for what is likely first, observe what could matter.
+
+The algorithm is derived in docs/algorithms/factored-mbie-eb.md; this page is its summary. Let
+x = (sᵉ,aᵉ) be an environment pair, y = (sᵐ,aᵐ) a monitor pair, and a *cell* c = (x,y) a joint one.
+
+What is learnt:
+
+    P̄ᵉ(s′ᵉ | x)      pooled over all that the monitor did
+    P̄ᵐ(s′ᵐ | y)      pooled over all x but *exceptions*, which have a P̄(s′ | c) of their own: those
+                     whose data the pooled factors explain too badly (a Bayes factor)
+    r̄ᵉ(x, s′ᵉ)       mean of the rewards shown; R̄ᵉ(x) weighs the outcomes seen by P̄ᵉ
+    ρ̂(y), ρ_low(y)   how likely y shows a reward: on all visits, and a lower bound from outcomes
+                     that were seen before
+    e(x)             Σ n(c)·(-ln(1 - ρ_low(y))), how often x was tried in vain, effectively
+    ω(n)             how likely the next try of a pair tried n times has an outcome never met, from
+                     how often that happened with all pairs (Good and Turing)
+
+What is planned, by sweeps over the factored model:
+
+    low        unseen rewards are r_min, what was never tried is the worst: the test policy
+    likely     an unseen reward is r_max where it ended the episode, else what is typical
+    possible   every unseen reward is r_max, and r_max/(1 - γ) is waiting where nothing was tried
+    observe    1 for seeing, times the chance to see, of what is *aimed* at; little for all else
+
+Aimed at is what is not known on the way of the best likely policy; if all of it is known, of the
+best possible policy; if all of that is known, too, the agent stops observing and follows it. So it
+observes only what could change the policy, and what likely does first. It replans within episodes.
+
+None of this is trusted blindly. Now and then, more often when learning stalls or exceptions abound,
+an episode is one of Monitored MBIE-EB that observes, on counts of joint pairs alone: the *net*.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +39,10 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from monmdp.agents.base import AgentConfig, tried_with
+from monmdp.agents import layers
+from monmdp.agents.base import AgentConfig, at_least_zero, tried_with
 from monmdp.agents.greedy import greedy_action, greedy_policy
+from monmdp.agents.known_monitor import KnownMonitor
 from monmdp.agents.planner import growth_of
 from monmdp.agents.successors import (
     Successors,
@@ -21,233 +53,466 @@ from monmdp.agents.successors import (
 )
 from monmdp.agents.value_iteration import LOW, value_iteration
 from monmdp.compiling import compilable, implement
+from monmdp.errors import MonMDPError
 from monmdp.model import MonMDP
 from monmdp.model.arrays import BoolArray, FloatArray, IntArray
+from monmdp.model.mdp import probability, whole_number
 from monmdp.model.monmdp import Shape
+from monmdp.planning.factors import factors
 
+LIKELY, POSSIBLE, OPTIMIZE = 1, 2, 3
+"""phases: what is observed for, and that nothing is any more"""
+K, NET, SINCE, NEWS, FIRST, PHASE, IDLE, DONE, LEARNT = range(9)
+"""entries of `clock`: episodes, whether this one is of the net, steps since the last plan, whether
+there was news since, whether no action was taken yet, the phase, episodes since the last news,
+episodes that optimized, whether there was news since the last test"""
 BINS = 24
+"""ω(n) is learnt for n = 1, 2-3, 4-7, …"""
+SMOOTH = 0.5
+"""visits that stand for not knowing where the monitor moves"""
+VOTES = 2
+"""visits of a cell that count when all pairs vote on how the monitor moves"""
+WORST_EVIDENCE = -3.0
+"""how far evidence against an exception may add up; so a change of mind is never far"""
+ASSUMED = 0.05
+"""ρ, if it is not learnt"""
+HEADSTART = 3
+"""steps after news at which plans are made anew"""
 
 
 @dataclass(frozen=True, kw_only=True)
 class FactoredMBIEEB(AgentConfig):
-    """Factored MBIE-EB."""
+    """Factored MBIE-EB and its hyper-parameters, one set for all problems."""
 
     name: ClassVar[str] = "factored-mbie-eb"
     slow_verbs: ClassVar[tuple[str, ...]] = ("begin_episode", "update")
-    snapshot_fields: ClassVar[tuple[str, ...]] = ("n",)
+    snapshot_fields: ClassVar[tuple[str, ...]] = (
+        "n", "n_env", "n_seen", "untried", "fruitless", "q_low", "q_hope", "q_obs",
+    )  # fmt: skip
 
+    knows_monitor: bool = False
+    """the monitor is given: pᵐ, rᵐ and the chance to see a reward"""
     r_max: float = 1.0
+    """the largest environment reward there can be"""
     typical: float = 0.0
+    """what a reward that was not seen yet is likely to be, where the episode went on"""
     factored: bool = True
-    endings: bool = True
-    aims: bool = True
+    """pool pᵉ over the monitor and pᵐ over the environment; else each joint pair is on its own"""
+    pool_sights: bool = True
+    """learn how likely the monitor shows a reward from all pairs; else it is taken for 0.05"""
+    likely_first: bool = True
+    """hope for what is likely before all that is possible"""
+    aim: bool = True
+    """observe what could change the policy; else everything alike"""
+    stop: bool = True
+    """optimize once nothing is left that could; else go on observing"""
     novelty: bool = True
-    aside: float = 0.01
-    path: float = 0.5
-    gamma_obs: float = 0.97
-    unseen_cost: float = 0.003
-    patience: float = 1.5
-    give_up: float = 4.0
-    revive: float = 2.0
-    caution: float = 1.64
-    rho_cap: float = 0.5
-    precision: float = 0.1
-    prior: float = 1.0
-    evidence: float = 3.0
-    beta_kl: float = 0.05
-    beta_obs: float = 5e-4
-    net: float = 0.35
-    net_after: float = 0.75
-    bored: int = 8
+    """learn how likely a pair still has outcomes never met, and hope for them"""
+    pessimistic_test: bool = True
+    """test the pessimistic policy; else the one that hopes for all that is possible"""
     replan: int = 10
+    """steps after which it plans again within an episode; 0: never"""
     sweeps: int = 20
+    """sweeps of a plan, at most"""
+    gamma_obs: float = 0.97
+    """discount of observing"""
+    path: float = 0.5
+    """worth of observing what is aimed at and did not end an episode; of what did, 1"""
+    aside: float = 0.01
+    """worth of observing what is not aimed at"""
+    unseen_cost: float = 0.003
+    """what the likely plan pays for a pair not seen yet: it prefers ways that are known"""
+    trust: float = 1.5
+    """log odds that a pair can be seen at all, before it was ever tried"""
+    give_up: float = 4.0
+    """effective tries in vain after which a reward counts as never shown"""
+    revive: float = 1.5
+    """by how much more, times the root of the episodes that optimized"""
+    caution: float = 1.64
+    """standard errors that ρ_low lies below the frequency of seeing"""
+    rho_cap: float = 0.5
+    """the largest ρ_low: a single try in vain never counts for more than one at this ρ"""
+    precision: float = 0.1
+    """standard error up to which a reward that is random needs to be known"""
+    evidence: float = 3.0
+    """log Bayes factor from which on a pair or a cell is an exception"""
+    net: float = 0.35
+    """of k episodes, about k to this power are of the net; 0: none ever"""
+    net_after: float = 0.75
+    """the same for those that would optimize"""
+    bored: int = 8
+    """episodes without news after which every other one is of the net"""
+    beta_kl: float = 0.05
+    """β_KL of the net"""
+    beta_obs: float = 5e-4
+    """β_obs of the net"""
+
+    @property
+    def takes_unseen_for(self) -> str:
+        """What a reward that was tried and never shown counts as, in words."""
+        return "r_min"
+
+    @property
+    def needs_model(self) -> bool:  # type: ignore[override]
+        """Whether it is given the monitor."""
+        return self.knows_monitor
+
+    def check(self) -> None:
+        """Refuse what is out of range."""
+        at_least_zero(
+            self, "path", "aside", "unseen_cost", "give_up", "revive", "caution", "beta_kl",
+            "beta_obs", "net", "net_after",
+        )  # fmt: skip
+        for name in ("rho_cap", "net", "net_after", "gamma_obs"):
+            probability(getattr(self, name), name)
+        for name in ("rho_cap", "gamma_obs"):
+            if getattr(self, name) == 1:
+                raise MonMDPError(f"{name} must be below 1")
+        if self.precision <= 0:
+            raise MonMDPError(f"precision must be positive, got {self.precision:g}")
+        whole_number(self.replan, "replan", at_least=0)
+        whole_number(self.sweeps, "sweeps", at_least=1)
+        whole_number(self.bored, "bored", at_least=1)
+
+    def check_model(self, model: MonMDP | None) -> None:
+        """Demand the monitor if it is to be known, and one that does not give the reward away."""
+        if self.knows_monitor:
+            KnownMonitor().check_model(model)
 
     def state(self, shape: Shape, r_min: float, model: MonMDP | None = None) -> State:
+        """Return the state of an agent that has seen nothing yet."""
+        self.check_model(model)
+        if r_min > self.r_max:
+            raise MonMDPError(f"r_max is {self.r_max:g}, below the world's r_min, {r_min:g}")
         n_se, n_sm, n_ae, n_am = shape
         joint, env, mon = (n_se * n_sm, n_ae * n_am), (n_se, n_ae), (n_sm, n_am)
         of_env, of_joint = tried_with(shape, model)
-        return State(
+        worst, best = r_min / (1 - self.gamma), self.r_max / (1 - self.gamma)
+        state = State(
             parameters=Parameters(
-                gamma=self.gamma, r_min=r_min, r_max=self.r_max,
+                gamma=self.gamma,
+                r_min=r_min,
+                r_max=self.r_max,
                 typical=min(max(self.typical, r_min), self.r_max),
-                factored=self.factored, endings=self.endings, aims=self.aims,
-                novelty=self.novelty, aside=self.aside, unseen_cost=self.unseen_cost,
-                path=self.path, gamma_obs=self.gamma_obs, give_up=self.give_up, revive=self.revive, patience=self.patience, caution=self.caution,
-                rho_cap=self.rho_cap, precision=self.precision, prior=self.prior, evidence=self.evidence,
-                beta_kl=self.beta_kl, beta_obs=self.beta_obs, net=self.net, net_after=self.net_after, bored=self.bored, replan=self.replan,
+                knows_monitor=self.knows_monitor,
+                factored=self.factored,
+                pool_sights=self.pool_sights,
+                likely_first=self.likely_first,
+                aim=self.aim,
+                stop=self.stop,
+                novelty=self.novelty,
+                pessimistic_test=self.pessimistic_test,
+                replan=self.replan,
                 sweeps=self.sweeps,
+                gamma_obs=self.gamma_obs,
+                path=self.path,
+                aside=self.aside,
+                unseen_cost=self.unseen_cost,
+                trust=self.trust,
+                give_up=self.give_up,
+                revive=self.revive,
+                caution=self.caution,
+                rho_cap=self.rho_cap,
+                precision=self.precision,
+                evidence=self.evidence,
+                net=self.net,
+                net_after=self.net_after,
+                bored=self.bored,
+                beta_kl=self.beta_kl,
+                beta_obs=self.beta_obs,
             ),
-            clock=np.zeros(8, dtype=np.int64),
+            clock=np.zeros(9, dtype=np.int64),
             n=np.zeros(joint, dtype=np.int64),
             n_state=np.zeros(joint[0], dtype=np.int64),
             n_start=np.zeros(joint[0], dtype=np.int64),
+            joint=no_successors(of_joint),
             n_env=np.zeros(env, dtype=np.int64),
-            n_seen=np.zeros(env, dtype=np.int64),
             env=no_successors(of_env),
             sights=np.zeros(int(np.sum(of_env)), dtype=np.int64),
             sight_sum=np.zeros(int(np.sum(of_env))),
             noise=np.zeros(2),
-            votes=np.zeros((n_sm, n_am, n_sm)),
-            n_pool=np.zeros(mon, dtype=np.int64),
-            unresolved=np.zeros(env, dtype=np.bool_),
+            n_seen=np.zeros(env, dtype=np.int64),
             seen_reward=np.full(env, r_min),
+            pair_class=np.zeros(env, dtype=np.int64),
             n_mon=np.zeros(mon, dtype=np.int64),
             mon_sum=np.zeros(mon),
+            n_pool=np.zeros((1, *mon), dtype=np.int64),
             mon=no_successors(np.full(n_sm * n_am, n_sm)),
-            stay=np.zeros(mon),
-            weight=np.zeros(mon),
+            stay=np.zeros((1, *mon)),
+            votes=np.zeros((n_sm, n_am, n_sm), dtype=np.int64),
+            evidence=np.zeros(joint),
+            evidence_env=np.zeros(env),
+            own=np.full(joint, not self.factored),
+            alone=np.full(env, not self.factored),
             shown=np.zeros(mon, dtype=np.int64),
             tries=np.zeros(mon, dtype=np.int64),
             hits=np.zeros(mon, dtype=np.int64),
-            joint=no_successors(of_joint),
-            evidence_env=np.zeros(env),
-            evidence=np.zeros(joint),
-            own=np.zeros(joint, dtype=np.bool_),
-            alone=np.full(env, not self.factored),
+            chance=np.zeros(joint),
+            weight=np.zeros(joint),
             novel=np.zeros(BINS, dtype=np.int64),
             looked=np.zeros(BINS, dtype=np.int64),
-            fruitless=np.zeros(env),
             omega=np.zeros(env),
+            fruitless=np.zeros(env),
+            unresolved=np.zeros(env, dtype=np.bool_),
+            untried=np.ones(joint, dtype=np.bool_),
             aim_env=np.zeros(env, dtype=np.bool_),
             aim_mon=np.zeros(mon, dtype=np.bool_),
             reward=np.zeros(joint),
-            v_likely=np.full(joint[0], self.r_max),
-            v_possible=np.full(joint[0], self.r_max / (1 - self.gamma)),
+            v_low=np.full(joint[0], worst),
+            v_likely=np.full(joint[0], worst),
+            v_possible=np.full(joint[0], worst),
             v_obs=np.zeros(joint[0]),
-            v_low=np.full(joint[0], r_min / (1 - self.gamma)),
-            q_hope=np.full(joint, self.r_max),
+            q_low=np.full(joint, worst),
+            q_hope=np.full(joint, best),
             q_obs=np.zeros(joint),
-            q_net=np.full(joint, 1 / (1 - self.gamma)),
             tried=np.zeros(joint, dtype=np.bool_),
-            untried=np.ones(joint, dtype=np.bool_),
+            q_net=np.full(joint, 1 / (1 - self.gamma)),
+        )
+        return self._told(state, model) if self.knows_monitor and model is not None else state
+
+    def _told(self, state: State, model: MonMDP) -> State:
+        """Return the state of an agent that was told what the monitor does."""
+        given = factors(model)
+        n_classes, n_sm, n_am = given.row_of.shape
+        rows = np.array(given.row)[np.array(given.row_of)]  # [class, sᵐ, aᵐ, s′ᵐ]
+        mon = no_successors(np.full(rows[..., 0].size, n_sm))
+        for u, row in enumerate(rows.reshape(-1, n_sm)):
+            to = np.flatnonzero(row)
+            here = slice(mon.first[u], mon.first[u] + len(to))
+            mon.state[here], mon.land[here], mon.used[u] = to, row[to], len(to)
+        of_state = np.arange(n_sm)
+        return state._replace(
+            pair_class=np.array(model.pair_class, dtype=np.int64).reshape(state.pair_class.shape),
+            n_mon=np.ones((n_sm, n_am), dtype=np.int64),
+            mon_sum=np.array(model.monitor.reward, dtype=np.float64),
+            n_pool=np.ones((n_classes, n_sm, n_am), dtype=np.int64),
+            mon=mon,
+            stay=np.ascontiguousarray(rows[:, of_state, :, of_state].transpose(1, 0, 2)),
+            chance=model.observability(),
         )
 
     def with_room(self, state: State, s: int, a: int, next_s: int) -> State:
         """Return a state with room for one more successor."""
         n_sm, n_am = state.n_mon.shape
         pair = (s // n_sm) * state.n_env.shape[1] + a // n_am
-        before, used = int(state.env.first[pair]), int(state.env.used[pair])
+        was, used = int(state.env.first[pair]), int(state.env.used[pair])
         env = with_room(state.env, pair, next_s // n_sm)
-        after, room = int(env.first[pair]), len(env.state) - len(state.sights)
+        now, room = int(env.first[pair]), len(env.state) - len(state.sights)
         sights = np.append(state.sights, np.zeros(room, dtype=np.int64))
         sight_sum = np.append(state.sight_sum, np.zeros(room))
-        if after != before:
+        if now != was:  # the slots have moved, and what was seen there moves with them
             for column in (sights, sight_sum):
-                column[after : after + used] = column[before : before + used]
-                column[before : before + used] = 0
+                column[now : now + used] = column[was : was + used]
+                column[was : was + used] = 0
         joint = with_room(state.joint, s * state.n.shape[1] + a, next_s)
         return state._replace(env=env, joint=joint, sights=sights, sight_sum=sight_sum)
 
+    def snapshot(self, state: State) -> dict[str, Any]:
+        """Return copies of counts and action values, the test policy, and the episodes."""
+        policy = np.zeros(state.n.shape)
+        test_policy(state, policy)
+        k, done = int(state.clock[K]), int(state.clock[DONE])
+        episodes = np.array([k, k - done, state.clock[PHASE] < OPTIMIZE])
+        return super().snapshot(state) | {"policy": policy, "episodes": episodes}
+
+    def layers(self, snapshot: Mapping[str, Any], monmdp: MonMDP) -> layers.Layers:
+        """Return what one snapshot says of the cells of a map; hope is what is left of trust."""
+        shape = monmdp.shape
+        n = layers.by_parts(snapshot["n"], shape)
+        seen = layers.everywhere(snapshot["n_seen"], shape)
+        tries = layers.everywhere(snapshot["fruitless"] * snapshot["n_env"], shape)
+        hope = np.where(seen > 0, 0.0, 1.0 / (1.0 + np.exp(tries - self.trust)))
+        untried = layers.by_parts(snapshot["untried"], shape) > 0
+        values = {"q": snapshot["q_low"], "q_opt": snapshot["q_hope"], "q_obs": snapshot["q_obs"]}
+        return (
+            layers.counted(n, seen)
+            | layers.best(values, ("q", "q_opt", "q_obs"), shape)
+            | {"hope": hope, "pinned": layers.pinned(~untried, n > 0)}
+            | layers.followed(snapshot, shape)
+        )
+
 
 class Parameters(NamedTuple):
+    """The hyper-parameters as compiled code reads them."""
+
     gamma: float
     r_min: float
     r_max: float
     typical: float
+    knows_monitor: bool
     factored: bool
-    endings: bool
-    aims: bool
+    pool_sights: bool
+    likely_first: bool
+    aim: bool
+    stop: bool
     novelty: bool
+    pessimistic_test: bool
+    replan: int
+    sweeps: int
+    gamma_obs: float
+    path: float
     aside: float
     unseen_cost: float
-    path: float
-    gamma_obs: float
+    trust: float
     give_up: float
     revive: float
-    patience: float
     caution: float
     rho_cap: float
     precision: float
-    prior: float
     evidence: float
-    beta_kl: float
-    beta_obs: float
     net: float
     net_after: float
     bored: int
-    replan: int
-    sweeps: int
+    beta_kl: float
+    beta_obs: float
 
 
 class State(NamedTuple):
+    """All that the agent knows."""
+
     parameters: Parameters
     clock: IntArray
-    """k, net?, steps since plan, news, first act, stage"""
+    """see K, NET, … above"""
     n: IntArray
+    """[s, a] n(c), visits of joint pairs"""
     n_state: IntArray
+    """[s] N(s)"""
     n_start: IntArray
-    n_env: IntArray
-    n_seen: IntArray
-    env: Successors
-    sights: IntArray
-    sight_sum: FloatArray
-    noise: FloatArray
-    votes: FloatArray
-    n_pool: IntArray
-    unresolved: BoolArray
-    seen_reward: FloatArray
-    n_mon: IntArray
-    mon_sum: FloatArray
-    mon: Successors
-    stay: FloatArray
-    weight: FloatArray
-    shown: IntArray
-    tries: IntArray
-    hits: IntArray
+    """[s] episodes that began there"""
     joint: Successors
-    evidence_env: FloatArray
+    """of joint pairs: P̄"""
+    n_env: IntArray
+    """[sᵉ, aᵉ] n(x), visits"""
+    env: Successors
+    """of environment pairs: P̄ᵉ; a slot is an outcome"""
+    sights: IntArray
+    """[slot of env] how often the outcome's reward was shown"""
+    sight_sum: FloatArray
+    """[slot of env] sum of the rewards shown"""
+    noise: FloatArray
+    """[2] squared deviations of rewards from the mean of their outcome, and how many"""
+    n_seen: IntArray
+    """[sᵉ, aᵉ] N(sᵉ,aᵉ), visits whose reward was shown"""
+    seen_reward: FloatArray
+    """[sᵉ, aᵉ] R̄ᵉ over the outcomes that were seen, r_min if there is none"""
+    pair_class: IntArray
+    """[sᵉ, aᵉ] which pᵐ holds there; all 0 if it has to be learnt"""
+    n_mon: IntArray
+    """[sᵐ, aᵐ] n(y), visits"""
+    mon_sum: FloatArray
+    """[sᵐ, aᵐ] sum of the monitor's rewards"""
+    n_pool: IntArray
+    """[class, sᵐ, aᵐ] visits that P̄ᵐ is learnt from; exceptions are left out"""
+    mon: Successors
+    """of monitor pairs, class by class: P̄ᵐ is its `land`"""
+    stay: FloatArray
+    """[class, sᵐ, aᵐ] P̄ᵐ(sᵐ | y)"""
+    votes: IntArray
+    """[sᵐ, aᵐ, s′ᵐ] moves of the monitor, a few of each cell"""
     evidence: FloatArray
+    """[s, a] log Bayes factor of a cell's own dynamics against the factors"""
+    evidence_env: FloatArray
+    """[sᵉ, aᵉ] the same for all cells of a pair together"""
     own: BoolArray
+    """[s, a] whether the cell is an exception"""
     alone: BoolArray
+    """[sᵉ, aᵉ] whether all of its cells are: the factors say nothing of those never tried"""
+    shown: IntArray
+    """[sᵐ, aᵐ] rewards shown"""
+    tries: IntArray
+    """[sᵐ, aᵐ] visits of outcomes whose reward had been seen before"""
+    hits: IntArray
+    """[sᵐ, aᵐ] those among them that showed it again"""
+    chance: FloatArray
+    """[s, a] how likely a reward is shown: ρ̂(y), or what was given"""
+    weight: FloatArray
+    """[s, a] how much a try in vain counts: -ln(1 - ρ_low(y))"""
     novel: IntArray
+    """[bin] tries of pairs tried so often before that had an outcome never met"""
     looked: IntArray
-    fruitless: FloatArray
+    """[bin] all tries of such pairs"""
     omega: FloatArray
-    aim_env: BoolArray
-    aim_mon: BoolArray
-    reward: FloatArray
-    v_likely: FloatArray
-    v_possible: FloatArray
-    v_obs: FloatArray
-    v_low: FloatArray
-    q_hope: FloatArray
-    q_obs: FloatArray
-    q_net: FloatArray
-    tried: BoolArray
+    """[sᵉ, aᵉ] ω(n(x))"""
+    fruitless: FloatArray
+    """[sᵉ, aᵉ] e(x)/n(x)"""
+    unresolved: BoolArray
+    """[sᵉ, aᵉ] whether an outcome's reward is not known and not given up"""
     untried: BoolArray
-
-
-K, NET, SINCE, NEWS, FIRST, STAGE, IDLE, DONE = 0, 1, 2, 3, 4, 5, 6, 7
+    """[s, a] whether nothing is known of where the cell leads"""
+    aim_env: BoolArray
+    """[sᵉ, aᵉ] what is aimed at"""
+    aim_mon: BoolArray
+    """[sᵐ, aᵐ] what is aimed at, of monitor pairs never tried"""
+    reward: FloatArray
+    """[s, a] the rewards of the plan in progress"""
+    v_low: FloatArray
+    """[s]"""
+    v_likely: FloatArray
+    """[s]"""
+    v_possible: FloatArray
+    """[s]"""
+    v_obs: FloatArray
+    """[s]"""
+    q_low: FloatArray
+    """[s, a]"""
+    q_hope: FloatArray
+    """[s, a] of the likely or the possible plan, whichever came last"""
+    q_obs: FloatArray
+    """[s, a]"""
+    tried: BoolArray
+    """[s, a] for the net, whether n(c) > 0 when it was last planned"""
+    q_net: FloatArray
+    """[s, a]"""
 
 
 def begin_episode(agent: State, rng: np.random.Generator) -> bool:
+    """Plan; return whether the episode observes."""
     p, clock = agent.parameters, agent.clock
     clock[K] += 1
     clock[FIRST] = 1
-    k = clock[K]
-    _plan(agent)
-    net = p.net > 0 and math.floor(k**p.net) > math.floor((k - 1) ** p.net)
     clock[IDLE] += 1
-    if clock[STAGE] == 3:
+    _plan(agent)
+    net = _falls_due(clock[K], p.net)
+    if clock[PHASE] == OPTIMIZE:
         clock[DONE] += 1
-        j = clock[DONE]
-        net = net or math.floor(j**p.net_after) > math.floor((j - 1) ** p.net_after)
+        if _is_doubtful(agent):
+            net = net or clock[DONE] % 2 == 0
+        else:
+            net = net or _falls_due(clock[DONE], p.net_after)
     elif clock[IDLE] > p.bored:
         net = net or clock[IDLE] % 2 == 0
     clock[NET] = net and p.net > 0
     if clock[NET]:
         _plan_net(agent)
-    return clock[NET] > 0 or clock[STAGE] < 3
+    return clock[NET] > 0 or clock[PHASE] < OPTIMIZE
+
+
+@compilable
+def _falls_due(k: int, power: float) -> bool:
+    """Return whether k to this power passes a whole number."""
+    return power > 0 and math.floor(k**power) > math.floor((k - 1) ** power)
+
+
+@compilable
+def _is_doubtful(agent: Any) -> bool:
+    """Return whether exceptions are so many that the factors explain little."""
+    n_alone, n_tried = 0, 0
+    for se in range(agent.n_env.shape[0]):
+        for ae in range(agent.n_env.shape[1]):
+            n_tried += agent.n_env[se, ae] > 0
+            n_alone += agent.alone[se, ae]
+    return n_alone > 1 + 0.1 * n_tried
 
 
 def act(agent: State, s: int, rng: np.random.Generator) -> int:
+    """Act greedily on what this episode is for, ties broken uniformly."""
     clock = agent.clock
     if clock[FIRST]:
-        agent.n_start[s] += 1
         clock[FIRST] = 0
+        agent.n_start[s] += 1
     if clock[NET]:
         return greedy_action(agent.q_net, s, rng.random())
-    q = agent.q_obs if clock[STAGE] < 3 else agent.q_hope
+    q = agent.q_hope if clock[PHASE] == OPTIMIZE and agent.parameters.stop else agent.q_obs
     return greedy_action(q, s, rng.random())
 
 
@@ -261,409 +526,358 @@ def update(
     next_s: int,
     terminated: bool,
 ) -> None:
+    """Count, weigh the evidence, and plan anew if there is news or it is time."""
     p, clock = agent.parameters, agent.clock
     n_sm, n_am = agent.n_mon.shape
+    n_ae = agent.n_env.shape[1]
     se, sm, ae, am = s // n_sm, s % n_sm, a // n_am, a % n_am
     next_se, next_sm = next_s // n_sm, next_s % n_sm
-    x, y, c = se * agent.n_env.shape[1] + ae, sm * n_am + am, s * agent.n.shape[1] + a
-    news = agent.n_env[se, ae] == 0 or agent.n_mon[sm, am] == 0
-    # Evidence that the cell has dynamics of its own.
-    is_new = find_slot(agent.env, x, next_se) == agent.env.first[x] + agent.env.used[x]
-    if agent.n_mon[sm, am] > 0:
-        of_env = 1.0  # an outcome that is new says nothing of how the factors go together
-        if not is_new:
-            of_env = agent.env.visits[find_slot(agent.env, x, next_se)] / agent.n_env[se, ae]
-        total, here, n_others = 0.0, 0, agent.n_pool[sm, am]
-        for m in range(n_sm):
-            total += agent.votes[sm, am, m]
-        of_mon = (agent.votes[sm, am, next_sm] + 0.5 / n_sm) / (total + 0.5)
-        for j in range(agent.joint.first[c], agent.joint.first[c] + agent.joint.used[c]):
-            if agent.joint.state[j] % n_sm == next_sm:
-                here += agent.joint.visits[j]
-        slot, others = find_slot(agent.mon, y, next_sm), 0
-        if slot < agent.mon.first[y] + agent.mon.used[y]:
-            others = agent.mon.visits[slot]
-        if not agent.own[s, a]:
-            others -= here
-            n_others -= agent.n[s, a]
-        of_mon = max(of_mon, (others + 0.5 / n_sm) / (n_others + 0.5))
-        product = of_env * of_mon
-        base = 0.5 * product + 0.5 * of_env / n_sm
-        slot = find_slot(agent.joint, c, next_s)
-        n_slot = 0
-        if slot < agent.joint.first[c] + agent.joint.used[c]:
-            n_slot = agent.joint.visits[slot]
-        ratio = math.log((n_slot + p.prior * base) / ((agent.n[s, a] + p.prior) * product))
-        agent.evidence[s, a] = max(-3.0, agent.evidence[s, a] + ratio)
-        agent.evidence_env[se, ae] = max(-3.0, agent.evidence_env[se, ae] + ratio)
-    if agent.n[s, a] < 2:
-        agent.votes[sm, am, next_sm] += 1.0
-    # Chance of something new.
+    x, c = se * n_ae + ae, s * agent.n.shape[1] + a
+    outcome = find_slot(agent.env, x, next_se)
+    is_new = outcome == agent.env.first[x] + agent.env.used[x]
+    news = agent.n_env[se, ae] == 0 or is_new
+
+    if p.factored and not p.knows_monitor:
+        news = _weigh(agent, s, a, next_s, is_new) or news
     if agent.n_env[se, ae] > 0:
-        b = _bin(agent.n_env[se, ae])
+        b = min(int(math.log2(agent.n_env[se, ae])), BINS - 1)
         agent.looked[b] += 1
-        if is_new:
-            agent.novel[b] += 1
-            news = True
+        agent.novel[b] += is_new
+
     agent.n[s, a] += 1
     agent.n_state[s] += 1
     agent.n_env[se, ae] += 1
-    agent.n_mon[sm, am] += 1
-    agent.mon_sum[sm, am] += monitor_reward
     count_successor(agent.env, x, agent.n_env[se, ae], next_se, terminated, p.gamma)
     count_successor(agent.joint, c, agent.n[s, a], next_s, terminated, p.gamma)
-    j = find_slot(agent.env, x, next_se)
-    if agent.sights[j] > 0:
+    if not p.knows_monitor:
+        news = news or agent.n_mon[sm, am] == 0
+        agent.n_mon[sm, am] += 1
+        agent.mon_sum[sm, am] += monitor_reward
+        if not agent.own[s, a]:
+            _pool(agent, sm, am, next_sm, 1)
+
+    n_sights = agent.sights[outcome]
+    if n_sights > 0:
         agent.tries[sm, am] += 1
         agent.hits[sm, am] += shown
     if shown:
-        k = agent.sights[j]
-        if k > 0:
-            d = reward - agent.sight_sum[j] / k
-            agent.noise[0] += d * d * k / (k + 1)
+        news = news or n_sights == 0
+        if n_sights > 0:
+            off = reward - agent.sight_sum[outcome] / n_sights
+            agent.noise[0] += off * off * n_sights / (n_sights + 1)
             agent.noise[1] += 1
-        news = news or k == 0
-        agent.sights[j] += 1
-        agent.sight_sum[j] += reward
+        agent.sights[outcome] += 1
+        agent.sight_sum[outcome] += reward
         agent.n_seen[se, ae] += 1
         agent.shown[sm, am] += 1
-    n_known, total = 0, 0.0
-    for i in range(agent.env.first[x], agent.env.first[x] + agent.env.used[x]):
-        if agent.sights[i] > 0:
-            n_known += agent.env.visits[i]
-            total += agent.env.visits[i] * agent.sight_sum[i] / agent.sights[i]
-    if n_known > 0:
-        agent.seen_reward[se, ae] = total / n_known
-    if not agent.own[s, a]:
-        _pool(agent, y, next_sm, 1)
-    alone = not p.factored or agent.evidence_env[se, ae] > p.evidence
-    own = alone or agent.evidence[s, a] > p.evidence
-    if alone != agent.alone[se, ae] or own != agent.own[s, a]:
-        agent.alone[se, ae] = alone
-        for m in range(n_sm):
-            for b in range(n_am):
-                t, d = se * n_sm + m, ae * n_am + b
-                own = alone or agent.evidence[t, d] > p.evidence
-                if own != agent.own[t, d]:
-                    agent.own[t, d] = own
-                    c = t * agent.n.shape[1] + d
-                    for j in range(agent.joint.first[c], agent.joint.first[c] + agent.joint.used[c]):
-                        n = agent.joint.visits[j]
-                        _pool(agent, m * n_am + b, agent.joint.state[j] % n_sm, -n if own else n)
-        news = True
+    if agent.n_seen[se, ae] > 0:
+        n, total = 0, 0.0
+        for j in range(agent.env.first[x], agent.env.first[x] + agent.env.used[x]):
+            if agent.sights[j] > 0:
+                n += agent.env.visits[j]
+                total += agent.env.visits[j] * agent.sight_sum[j] / agent.sights[j]
+        agent.seen_reward[se, ae] = total / n
+
     clock[SINCE] += 1
     if news:
-        clock[NEWS] = 1
-        clock[IDLE] = 0
-    if (
-        not terminated
-        and not clock[NET]
-        and p.replan > 0
-        and (clock[NEWS] or clock[SINCE] >= p.replan)
-    ):
-        _plan(agent)
+        # Until the next plan there is nothing more to be had of this pair.
+        for m in range(n_sm):
+            for b in range(n_am):
+                agent.q_obs[se * n_sm + m, ae * n_am + b] = -1.0
+        clock[NEWS], clock[LEARNT], clock[IDLE] = 1, 1, 0
+    if p.replan > 0 and not terminated and not clock[NET]:
+        if clock[SINCE] >= p.replan or (clock[NEWS] and clock[SINCE] >= HEADSTART):
+            _plan(agent)
 
 
 @compilable
-def _pool(agent: Any, y: int, next_sm: int, n: int) -> None:
-    """Count n moves of the monitor, or take them back."""
-    mon = agent.mon
-    n_am = agent.n_mon.shape[1]
-    sm, am = y // n_am, y % n_am
+def _weigh(agent: Any, s: int, a: int, next_s: int, is_new: bool) -> bool:
+    """Weigh the evidence that a pair or a cell is an exception; return whether a verdict changed.
+
+    The factors foretell the step with P̄ᵉ(s′ᵉ)·P̄ᵐ(s′ᵐ). If the cell goes its own way, so does what it
+    did before, or else, with a weight of one visit, a mixture of the factors and of any move of the
+    monitor. P̄ᵐ is here the larger of two: that of all other cells, and that of a vote with a few
+    visits of every cell, lest a pair that is visited all the time passes for the rule.
+    """
+    p = agent.parameters
+    n_sm, n_am = agent.n_mon.shape
+    n_ae = agent.n_env.shape[1]
+    se, sm, ae, am = s // n_sm, s % n_sm, a // n_am, a % n_am
+    next_se, next_sm = next_s // n_sm, next_s % n_sm
+    x, y, c = se * n_ae + ae, sm * n_am + am, s * agent.n.shape[1] + a
+    env, mon, joint = agent.env, agent.mon, agent.joint
+    if agent.n_mon[sm, am] > 0:
+        of_env = 1.0  # an outcome never met says nothing of how the factors go together
+        if not is_new:
+            of_env = env.visits[find_slot(env, x, next_se)] / agent.n_env[se, ae]
+        n_votes = 0
+        for m in range(n_sm):
+            n_votes += agent.votes[sm, am, m]
+        of_mon = (agent.votes[sm, am, next_sm] + SMOOTH / n_sm) / (n_votes + SMOOTH)
+        n_others, others = agent.n_pool[0, sm, am], 0
+        slot = find_slot(mon, y, next_sm)
+        if slot < mon.first[y] + mon.used[y]:
+            others = mon.visits[slot]
+        same, before = 0, 0  # visits of this cell: the same step, the same move of the monitor
+        for j in range(joint.first[c], joint.first[c] + joint.used[c]):
+            if joint.state[j] % n_sm == next_sm:
+                before += joint.visits[j]
+            if joint.state[j] == next_s:
+                same = joint.visits[j]
+        if not agent.own[s, a]:
+            others -= before
+            n_others -= agent.n[s, a]
+        of_mon = max(of_mon, (others + SMOOTH / n_sm) / (n_others + SMOOTH))
+        base = of_env * 0.5 * (of_mon + 1.0 / n_sm)
+        ratio = math.log((same + base) / ((agent.n[s, a] + 1) * of_env * of_mon))
+        agent.evidence[s, a] = max(WORST_EVIDENCE, agent.evidence[s, a] + ratio)
+        agent.evidence_env[se, ae] = max(WORST_EVIDENCE, agent.evidence_env[se, ae] + ratio)
+    if agent.n[s, a] < VOTES:
+        agent.votes[sm, am, next_sm] += 1
+
+    alone = agent.evidence_env[se, ae] > p.evidence
+    own = alone or agent.evidence[s, a] > p.evidence
+    if alone == agent.alone[se, ae] and own == agent.own[s, a]:
+        return False
+    agent.alone[se, ae] = alone
+    for m in range(n_sm):
+        for b in range(n_am):
+            s, a = se * n_sm + m, ae * n_am + b
+            own = alone or agent.evidence[s, a] > p.evidence
+            if own != agent.own[s, a]:
+                agent.own[s, a] = own
+                c = s * agent.n.shape[1] + a
+                for j in range(joint.first[c], joint.first[c] + joint.used[c]):
+                    n = -joint.visits[j] if own else joint.visits[j]
+                    _pool(agent, m, b, joint.state[j] % n_sm, n)
+    return True
+
+
+@compilable
+def _pool(agent: Any, sm: int, am: int, next_sm: int, n: int) -> None:
+    """Count n moves of the monitor for P̄ᵐ, or take them back if n is negative."""
+    mon, y = agent.mon, sm * agent.n_mon.shape[1] + am
     slot = find_slot(mon, y, next_sm)
     if slot == mon.first[y] + mon.used[y]:
         mon.state[slot] = next_sm
         mon.used[y] += 1
     mon.visits[slot] += n
-    agent.n_pool[sm, am] += n
-    agent.stay[sm, am] = 0.0
-    if agent.n_pool[sm, am] > 0:
+    agent.n_pool[0, sm, am] += n
+    agent.stay[0, sm, am] = 0.0
+    if agent.n_pool[0, sm, am] > 0:
         for j in range(mon.first[y], mon.first[y] + mon.used[y]):
-            mon.land[j] = mon.visits[j] / agent.n_pool[sm, am]
+            mon.land[j] = mon.visits[j] / agent.n_pool[0, sm, am]
             if mon.state[j] == sm:
-                agent.stay[sm, am] = mon.land[j]
+                agent.stay[0, sm, am] = mon.land[j]
 
 
 @compilable
-def _bin(n: int) -> int:
-    return min(int(math.log2(n)), BINS - 1)
+def _plan(agent: Any) -> None:
+    """Decide what to observe for, if anything, and plan it."""
+    p, clock, r, u = agent.parameters, agent.clock, agent.reward, agent.untried
+    _believe(agent)
+    # Values that fell short of what was hoped for would come down slowly: they start from below.
+    if clock[NEWS]:
+        for s in range(len(agent.v_likely)):
+            agent.v_likely[s] = p.r_min / (1.0 - p.gamma)
+            agent.v_possible[s] = p.r_min / (1.0 - p.gamma)
+    clock[SINCE], clock[NEWS] = 0, 0
+    clock[PHASE] = LIKELY
+    if p.likely_first:
+        _hope(agent, p.r_max)
+        _sweep(agent, r, u, p.r_max, False, p.sweeps, agent.v_likely, agent.q_hope)
+    if not p.likely_first or not _take_aim(agent):
+        clock[PHASE] = POSSIBLE
+        best = p.r_max / (1.0 - p.gamma)
+        _hope(agent, best)
+        _sweep(agent, r, u, best, False, p.sweeps, agent.v_possible, agent.q_hope)
+        if not _take_aim(agent):
+            clock[PHASE] = OPTIMIZE
+    if clock[PHASE] < OPTIMIZE or not p.stop:
+        _lure(agent)
+        for s in range(len(agent.v_obs)):
+            agent.v_obs[s] = 0.0
+        _sweep(agent, r, u, 0.0, True, p.sweeps, agent.v_obs, agent.q_obs)
 
 
 @compilable
-def _rho_low(k: int, m: int, z: float) -> float:
-    """Wilson's lower bound."""
-    if m == 0 or k == 0:
-        return 0.0
-    p, c = k / m, z * z / m
-    return max(0.0, (p + c / 2 - z * math.sqrt(p * (1 - p) / m + c / (4 * m))) / (1 + c))
-
-
-@compilable
-def _beliefs(agent: Any) -> None:
-    p = agent.parameters
+def _believe(agent: Any) -> None:
+    """Find chances, weights, ω, e(x), and what is untried or unresolved."""
+    p, clock = agent.parameters, agent.clock
     (n_se, n_ae), (n_sm, n_am) = agent.n_env.shape, agent.n_mon.shape
+    chance, weight = np.empty((n_sm, n_am)), np.empty((n_sm, n_am))
     for sm in range(n_sm):
         for am in range(n_am):
-            low = _rho_low(agent.hits[sm, am], agent.tries[sm, am], p.caution)
-            agent.weight[sm, am] = -math.log(1.0 - min(low, p.rho_cap))
-    need = _needed(agent)
-    give_up = p.give_up + p.revive * math.log(1.0 + agent.clock[DONE])
-    omega = np.zeros(BINS)
-    if p.novelty:
-        for b in range(BINS):
-            omega[b] = (agent.novel[b] + 0.5) / (agent.looked[b] + 1.0)
+            chance[sm, am] = (agent.shown[sm, am] + 1.0) / (agent.n_mon[sm, am] + 2.0)
+            low = _lower_bound(agent.hits[sm, am], agent.tries[sm, am], p.caution)
+            weight[sm, am] = -math.log(1.0 - min(low, p.rho_cap))
+    omega, last = np.zeros(BINS), 1.0
+    for b in range(BINS):
+        # A bin that is empty is thought to have half of the one before.
+        omega[b] = (agent.novel[b] + 0.5 * last) / (agent.looked[b] + 1.0)
+        last = omega[b]
+    needed = 1
+    if agent.noise[0] > 1e-12:
+        variance = agent.noise[0] / agent.noise[1]
+        needed += math.ceil(math.log(clock[K] + 2.0) * variance / p.precision**2)
+    enough = p.give_up + p.revive * math.sqrt(clock[DONE])
     for se in range(n_se):
         for ae in range(n_ae):
-            n = agent.n_env[se, ae]
-            alone = n == 0 or agent.alone[se, ae]
+            n, x = agent.n_env[se, ae], se * n_ae + ae
+            tries, most = 0.0, 0.0
             for sm in range(n_sm):
                 for am in range(n_am):
                     s, a = se * n_sm + sm, ae * n_am + am
-                    agent.untried[s, a] = agent.n[s, a] == 0 and (
-                        alone or agent.n_pool[sm, am] == 0
+                    if p.knows_monitor:
+                        most = max(most, agent.chance[s, a])
+                        low = min(agent.chance[s, a], 0.999)
+                        agent.weight[s, a] = -math.log(1.0 - low)
+                    elif p.pool_sights:
+                        agent.chance[s, a] = chance[sm, am]
+                        agent.weight[s, a] = weight[sm, am]
+                    else:
+                        agent.chance[s, a] = 1.0 / (agent.n[s, a] + 2.0)
+                        agent.weight[s, a] = -math.log(1.0 - ASSUMED)
+                    tries += agent.n[s, a] * agent.weight[s, a]
+                    agent.untried[s, a] = _is_untried(
+                        agent.n, agent.n_env, agent.alone, agent.n_pool, agent.pair_class,
+                        se, sm, ae, am,
+                    )  # fmt: skip
+            unresolved = False
+            if n > 0:
+                b = min(int(math.log2(n)), BINS - 1)
+                agent.omega[se, ae] = omega[b] * 2.0**b / n if p.novelty else 0.0
+                agent.fruitless[se, ae] = tries / n
+                for j in range(agent.env.first[x], agent.env.first[x] + agent.env.used[x]):
+                    in_vain = agent.sights[j] == 0 and (
+                        agent.env.visits[j] * tries / n > enough or (p.knows_monitor and most == 0)
                     )
-            agent.fruitless[se, ae] = 0.0
-            agent.omega[se, ae] = 0.0
-            if n > 0:
-                agent.omega[se, ae] = omega[_bin(n)] / (n / 2.0 ** _bin(n))
-                x, open_ = se * n_ae + ae, False
-                for j in range(agent.env.first[x], agent.env.first[x] + agent.env.used[x]):
-                    open_ = open_ or agent.sights[j] < need
-                if open_:
-                    e = 0.0
-                    for sm in range(n_sm):
-                        for am in range(n_am):
-                            e += agent.n[se * n_sm + sm, ae * n_am + am] * agent.weight[sm, am]
-                    agent.fruitless[se, ae] = e / n
-                    open_ = False
-                    for j in range(agent.env.first[x], agent.env.first[x] + agent.env.used[x]):
-                        if agent.sights[j] < need and (agent.sights[j] > 0 or e / n * agent.env.visits[j] <= give_up):
-                            open_ = True
-                agent.unresolved[se, ae] = open_
+                    unresolved |= agent.sights[j] < needed and not in_vain
+            if unresolved != agent.unresolved[se, ae]:
+                agent.unresolved[se, ae] = unresolved
+                clock[NEWS] = 1
 
 
 @compilable
-def _needed(agent: Any) -> int:
-    """Sights that an outcome's reward needs to be known."""
-    if agent.noise[0] <= 1e-12:
-        return 1
-    variance = agent.noise[0] / agent.noise[1]
-    return 1 + math.ceil(math.log(agent.clock[K] + 2.0) * variance / agent.parameters.precision**2)
+def _is_untried(
+    n: IntArray,
+    n_env: IntArray,
+    alone: BoolArray,
+    n_pool: IntArray,
+    pair_class: IntArray,
+    se: int,
+    sm: int,
+    ae: int,
+    am: int,
+) -> bool:
+    """Return whether nothing is known of where a cell leads, by itself or by its factors."""
+    if n[se * n_pool.shape[1] + sm, ae * n_pool.shape[2] + am] > 0:
+        return False
+    return n_env[se, ae] == 0 or alone[se, ae] or n_pool[pair_class[se, ae], sm, am] == 0
 
 
 @compilable
-def _hopeful(agent: Any, stage: int) -> float:
-    """Fill reward[s, a] with what is likely (stage 1) or possible (2); return the unknown."""
+def _lower_bound(hits: int, tries: int, z: float) -> float:
+    """Return Wilson's lower bound, z standard errors below a frequency."""
+    if hits == 0:
+        return 0.0
+    share, c = hits / tries, z * z / tries
+    spread = z * math.sqrt(share * (1.0 - share) / tries + c / (4.0 * tries))
+    return max(0.0, (share + c / 2.0 - spread) / (1.0 + c))
+
+
+@compilable
+def _hope(agent: Any, unknown: float) -> None:
+    """Rewards of the likely plan, or of the possible one; `unknown` is what is never tried."""
     p = agent.parameters
+    likely = agent.clock[PHASE] == LIKELY
     (n_se, n_ae), (n_sm, n_am) = agent.n_env.shape, agent.n_mon.shape
-    pin = p.r_max if stage == 1 else p.r_max / (1.0 - p.gamma)
-    give_up = p.give_up + p.revive * math.log(1.0 + agent.clock[DONE])
+    env = agent.env
+    enough = p.give_up + p.revive * math.sqrt(agent.clock[DONE])
     for se in range(n_se):
         for ae in range(n_ae):
-            n, of_env, x = agent.n_env[se, ae], 0.0, se * n_ae + ae
-            if n > 0:
-                known = agent.seen_reward[se, ae]
-                for j in range(agent.env.first[x], agent.env.first[x] + agent.env.used[x]):
-                    m = agent.env.visits[j]
-                    if agent.sights[j] > 0:
-                        of_env += m * agent.sight_sum[j] / agent.sights[j]
-                    elif agent.fruitless[se, ae] * m > give_up:
-                        of_env += m * known
-                    elif stage == 2:
-                        of_env += m * p.r_max
-                    else:
-                        ended = agent.env.ended[j] if p.endings else 0
-                        e = agent.fruitless[se, ae] * m
-                        cost = p.unseen_cost * (1.0 + math.exp(e - p.patience))
-                        of_env += ended * p.r_max + (m - ended) * p.typical - m * cost
-                of_env /= n
+            n, x, of_env = agent.n_env[se, ae], se * n_ae + ae, 0.0
+            for j in range(env.first[x], env.first[x] + env.used[x]):
+                visits, tries = env.visits[j], agent.fruitless[se, ae] * env.visits[j]
+                if agent.sights[j] > 0:
+                    reward = agent.sight_sum[j] / agent.sights[j]
+                elif not agent.unresolved[se, ae] or tries > enough:
+                    reward = agent.seen_reward[se, ae]
+                elif likely:
+                    ended = env.ended[j] / visits
+                    reward = ended * p.r_max + (1.0 - ended) * p.typical
+                    # One over the odds that it can be seen: so many more tries it would take.
+                    reward -= p.unseen_cost * (1.0 + math.exp(tries - p.trust))
+                else:
+                    reward = p.r_max
+                of_env += reward * visits / n
             for sm in range(n_sm):
                 for am in range(n_am):
-                    s, a, m = se * n_sm + sm, ae * n_am + am, agent.n_mon[sm, am]
-                    if agent.untried[s, a]:
-                        hopeless = stage == 1 and n > 0 and not agent.alone[se, ae]
-                        agent.reward[s, a] = LOW if hopeless else pin
+                    s, a = se * n_sm + sm, ae * n_am + am
+                    if not agent.untried[s, a]:
+                        of_mon = agent.mon_sum[sm, am] / agent.n_mon[sm, am]
+                        agent.reward[s, a] = of_env + of_mon
+                    elif likely and n > 0 and not agent.alone[se, ae]:
+                        agent.reward[s, a] = LOW  # a monitor pair never tried is unlikely to pay
                     else:
-                        agent.reward[s, a] = of_env + agent.mon_sum[sm, am] / m
-    return pin
-
-
-@compilable
-def _pessimistic(agent: Any, reward: FloatArray) -> None:
-    p = agent.parameters
-    (n_se, n_ae), (n_sm, n_am) = agent.n_env.shape, agent.n_mon.shape
-    pin = p.r_min / (1.0 - p.gamma)
-    for se in range(n_se):
-        for ae in range(n_ae):
-            n = agent.n_env[se, ae]
-            of_env = agent.seen_reward[se, ae]
-            for sm in range(n_sm):
-                for am in range(n_am):
-                    s, a, m = se * n_sm + sm, ae * n_am + am, agent.n_mon[sm, am]
-                    if agent.untried[s, a]:
-                        reward[s, a] = pin - 1.0
-                    else:
-                        reward[s, a] = of_env + agent.mon_sum[sm, am] / m
+                        agent.reward[s, a] = unknown
 
 
 @compilable
 def _lure(agent: Any) -> None:
-    """Fill reward[s, a] with what observing promises."""
+    """Rewards of the plan that observes."""
     p = agent.parameters
     (n_se, n_ae), (n_sm, n_am) = agent.n_env.shape, agent.n_mon.shape
-    pin = 1.0 / (1.0 - p.gamma_obs)
+    most = 1.0 / (1.0 - p.gamma_obs)
     for se in range(n_se):
         for ae in range(n_ae):
-            n = agent.n_env[se, ae]
-            w = p.aside
-            if agent.aim_env[se, ae] or not p.aims:
-                x, w = se * n_ae + ae, p.path
-                if n == 0 or agent.env.may_end[x] or agent.clock[STAGE] == 2:
-                    w = 1.0
-            hope = 0.0
+            n, x = agent.n_env[se, ae], se * n_ae + ae
+            aimed = agent.aim_env[se, ae] or not p.aim
+            worth = 0.0
             if n > 0 and agent.unresolved[se, ae]:
-                hope = w
-                if not agent.aim_env[se, ae]:
-                    hope /= 1.0 + math.exp(agent.fruitless[se, ae] * n - p.patience)
+                if not aimed:
+                    tries = agent.fruitless[se, ae] * n
+                    worth = p.aside / (1.0 + math.exp(tries - p.trust))
+                elif agent.env.may_end[x] or agent.clock[PHASE] == POSSIBLE:
+                    worth = 1.0
+                else:
+                    worth = p.path
             for sm in range(n_sm):
                 for am in range(n_am):
-                    s, a, m = se * n_sm + sm, ae * n_am + am, agent.n_mon[sm, am]
-                    rho = (agent.shown[sm, am] + 1.0) / (m + 2.0)
+                    s, a = se * n_sm + sm, ae * n_am + am
                     if agent.untried[s, a]:
-                        v = 1.0
-                        if n > 0 and not agent.alone[se, ae] and p.aims and not agent.aim_mon[sm, am]:
-                            v = p.aside
-                        agent.reward[s, a] = pin * v + rho
+                        pinned = n == 0 or agent.alone[se, ae] or agent.aim_mon[sm, am]
+                        share = 1.0 if pinned or not p.aim else p.aside
+                        agent.reward[s, a] = most * share + agent.chance[s, a]
                     else:
-                        stale = agent.n[s, a] * agent.weight[sm, am]
-                        agent.reward[s, a] = hope * rho / (1.0 + stale) + p.aside * agent.omega[se, ae]
-
-
-@compilable
-def _solve(
-    agent: Any,
-    reward: FloatArray,
-    doubt: float,
-    restart: bool,
-    cold: float,
-    v: FloatArray,
-    q: FloatArray,
-    sweeps: int,
-    tolerance: float,
-) -> None:
-    """Gauss-Seidel sweeps to and fro; with `doubt`, ω of the time what is unknown follows."""
-    p = agent.parameters
-    env, mon, joint = agent.env, agent.mon, agent.joint
-    (n_se, n_ae), (n_sm, n_am) = agent.n_env.shape, agent.n_mon.shape
-    n_y, n_a = n_sm * n_am, n_ae * n_am
-    after = np.zeros((n_se, n_y))
-    if cold <= 0.0:
-        for s in range(len(v)):
-            v[s] = cold
-    acc, best = np.empty(n_y), np.empty(n_sm)
-    for se in range(n_se):
-        for y in range(n_y):
-            t = 0.0
-            for j in range(mon.first[y], mon.first[y] + mon.used[y]):
-                t += mon.land[j] * v[se * n_sm + mon.state[j]]
-            after[se, y] = t
-    scale = p.gamma_obs / p.gamma if restart else 1.0
-    starts = 0
-    for s in range(len(v)):
-        starts += agent.n_start[s]
-    sweep, write = 0, False
-    while True:
-        change = 0.0
-        again = 0.0
-        if restart and starts > 0:
-            for s in range(len(v)):
-                if agent.n_start[s] > 0:
-                    again += agent.n_start[s] * v[s]
-            again /= starts
-        for i in range(n_se):
-            se = i if sweep % 2 == 0 else n_se - 1 - i
-            for sm in range(n_sm):
-                best[sm] = LOW
-            for ae in range(n_ae):
-                x = se * n_ae + ae
-                if agent.n_env[se, ae] == 0:
-                    for sm in range(n_sm):
-                        s = se * n_sm + sm
-                        for a in range(ae * n_am, (ae + 1) * n_am):
-                            best[sm] = max(best[sm], reward[s, a])
-                            if write:
-                                q[s, a] = reward[s, a]
-                    continue
-                omega = agent.omega[se, ae] if doubt != 0.0 else 0.0
-                add = omega * p.gamma * doubt
-                self_w, back = 0.0, 0.0
-                for y in range(n_y):
-                    acc[y] = 0.0
-                for j in range(env.first[x], env.first[x] + env.used[x]):
-                    w = env.go_on[j]
-                    back += env.land[j] - w
-                    if env.state[j] == se:
-                        self_w += w
-                    if w > 0.0:
-                        for y in range(n_y):
-                            acc[y] += w * after[env.state[j], y]
-                back *= again
-                for sm in range(n_sm):
-                    s = se * n_sm + sm
-                    for am in range(n_am):
-                        a, y = ae * n_am + am, sm * n_am + am
-                        if agent.untried[s, a]:
-                            best[sm] = max(best[sm], reward[s, a])
-                            if write:
-                                q[s, a] = reward[s, a]
-                            continue
-                        if agent.own[s, a] and agent.n[s, a] > 0:
-                            c = s * n_a + a
-                            to_self, future = 0.0, 0.0
-                            for j in range(joint.first[c], joint.first[c] + joint.used[c]):
-                                w = joint.go_on[j]
-                                future += w * v[joint.state[j]] + (joint.land[j] - w) * again
-                                if joint.state[j] == s:
-                                    to_self += w
-                        else:
-                            to_self, future = self_w * agent.stay[sm, am], acc[y] + back
-                        to_self *= (1.0 - omega) * scale
-                        total = reward[s, a] + add + (1.0 - omega) * scale * future
-                        if write:
-                            q[s, a] = total
-                        best[sm] = max(best[sm], (total - to_self * v[s]) / (1.0 - to_self))
-            for sm in range(n_sm):
-                s = se * n_sm + sm
-                change = max(change, abs(best[sm] - v[s]))
-                v[s] = best[sm]
-            for y in range(n_y):
-                t = 0.0
-                for j in range(mon.first[y], mon.first[y] + mon.used[y]):
-                    t += mon.land[j] * v[se * n_sm + mon.state[j]]
-                after[se, y] = t
-        if write:
-            break
-        sweep += 1
-        write = change <= tolerance or sweep >= sweeps
+                        # A cell that was in vain for long gives way to others of the same pair.
+                        stale = max(0.0, agent.n[s, a] * agent.weight[s, a] - 2.0)
+                        agent.reward[s, a] = worth * agent.chance[s, a] / (1.0 + stale)
+                        agent.reward[s, a] += p.aside * agent.omega[se, ae]
 
 
 @compilable
 def _take_aim(agent: Any) -> bool:
-    """Mark what is unresolved on the way of the hopeful policy; return whether there is any."""
+    """Mark what is not known on the way of the hopeful policy; return whether there is any."""
     env, mon, joint = agent.env, agent.mon, agent.joint
     (n_se, n_ae), (n_sm, n_am) = agent.n_env.shape, agent.n_mon.shape
     n_s, n_a = agent.n.shape
-    agent.aim_env[:] = False
-    agent.aim_mon[:] = False
-    reached, stack, size, found = np.zeros(n_s, np.bool_), np.empty(n_s, np.int64), 0, False
+    for se in range(n_se):
+        for ae in range(n_ae):
+            agent.aim_env[se, ae] = False
+    for sm in range(n_sm):
+        for am in range(n_am):
+            agent.aim_mon[sm, am] = False
+    reached, waiting = np.zeros(n_s, np.bool_), np.empty(n_s, np.int64)
+    n_waiting, found = 0, False
     for s in range(n_s):
         if agent.n_start[s] > 0:
             reached[s] = True
-            stack[size] = s
-            size += 1
-    while size > 0:
-        size -= 1
-        s = stack[size]
+            waiting[n_waiting] = s
+            n_waiting += 1
+    while n_waiting > 0:
+        n_waiting -= 1
+        s = waiting[n_waiting]
         a = 0
         for b in range(1, n_a):
             if agent.q_hope[s, b] > agent.q_hope[s, a] + 1e-10:
@@ -680,52 +894,126 @@ def _take_aim(agent: Any) -> bool:
         if agent.own[s, a] and agent.n[s, a] > 0:
             c = s * n_a + a
             for j in range(joint.first[c], joint.first[c] + joint.used[c]):
-                t = joint.state[j]
-                if joint.go_on[j] > 0.0 and not reached[t]:
-                    reached[t] = True
-                    stack[size] = t
-                    size += 1
+                next_s = joint.state[j]
+                if joint.go_on[j] > 0.0 and not reached[next_s]:
+                    reached[next_s] = True
+                    waiting[n_waiting] = next_s
+                    n_waiting += 1
         else:
-            x, y = se * n_ae + ae, sm * n_am + am
+            x = se * n_ae + ae
+            u = (agent.pair_class[se, ae] * n_sm + sm) * n_am + am
             for j in range(env.first[x], env.first[x] + env.used[x]):
-                if env.go_on[j] > 0.0:
-                    for i in range(mon.first[y], mon.first[y] + mon.used[y]):
-                        t = env.state[j] * n_sm + mon.state[i]
-                        if not reached[t]:
-                            reached[t] = True
-                            stack[size] = t
-                            size += 1
+                for i in range(mon.first[u], mon.first[u] + mon.used[u]):
+                    next_s = env.state[j] * n_sm + mon.state[i]
+                    if env.go_on[j] > 0.0 and mon.land[i] > 0.0 and not reached[next_s]:
+                        reached[next_s] = True
+                        waiting[n_waiting] = next_s
+                        n_waiting += 1
     return found
 
 
 @compilable
-def _plan(agent: Any) -> None:
-    p, clock = agent.parameters, agent.clock
-    cold = p.r_min / (1.0 - p.gamma) if clock[NEWS] else 1.0
-    clock[SINCE], clock[NEWS] = 0, 0
-    _beliefs(agent)
-    stage = 1
-    if p.endings:
-        pin = _hopeful(agent, 1)
-        _solve(agent, agent.reward, pin, False, cold, agent.v_likely, agent.q_hope, p.sweeps, 1e-4)
-        if not _take_aim(agent):
-            stage = 2
-    else:
-        stage = 2
-    if stage == 2:
-        pin = _hopeful(agent, 2)
-        _solve(agent, agent.reward, pin, False, cold, agent.v_possible, agent.q_hope, p.sweeps, 1e-4)
-        if not _take_aim(agent):
-            stage = 3
-    clock[STAGE] = stage
-    if stage < 3:
-        _lure(agent)
-        _solve(agent, agent.reward, 0.0, True, 0.0, agent.v_obs, agent.q_obs, p.sweeps, 1e-4)
+def _sweep(
+    agent: Any,
+    reward: FloatArray,
+    untried: BoolArray,
+    unknown: float,
+    observing: bool,
+    sweeps: int,
+    v: FloatArray,
+    q: FloatArray,
+) -> None:
+    """Improve v[s] by sweeps to and fro over reward[s, a] and the model, and write q[s, a].
+
+    With z(s′ᵉ, y) = Σ P̄ᵐ(s′ᵐ|y) v(s′ᵉ, s′ᵐ), one sum over the outcomes of a pair serves all monitor
+    states and actions. A step that leads back to its own state is solved for, not iterated. With
+    `unknown` ≠ 0, ω of the time this is what follows. An episode that ended has no future, unless
+    the agent observes: then the next one begins.
+    """
+    p = agent.parameters
+    env, mon, joint = agent.env, agent.mon, agent.joint
+    (n_se, n_ae), (n_sm, n_am) = agent.n_env.shape, agent.n_mon.shape
+    n_a, n_u = n_ae * n_am, agent.n_pool.size
+    own, stay, n = agent.own, agent.stay, agent.n
+    scale = p.gamma_obs / p.gamma if observing else 1.0
+    z, ahead, best = np.empty((n_se, n_u)), np.empty(n_sm * n_am), np.empty(n_sm)
+    for se in range(n_se):
+        _look_ahead(mon, v, se, n_sm, z)
+    n_starts = 0
+    for s in range(len(v)):
+        n_starts += agent.n_start[s]
+    sweep, last = 0, False
+    while True:
+        restart = 0.0
+        if observing and n_starts > 0:
+            for s in range(len(v)):
+                restart += agent.n_start[s] * v[s]
+            restart /= n_starts
+        change = 0.0
+        for i in range(n_se):
+            se = i if sweep % 2 == 0 else n_se - 1 - i
+            for sm in range(n_sm):
+                best[sm] = LOW
+            for ae in range(n_ae):
+                x, cls = se * n_ae + ae, agent.pair_class[se, ae]
+                omega = agent.omega[se, ae] if unknown != 0.0 else 0.0
+                keep, add = (1.0 - omega) * scale, omega * p.gamma * unknown
+                ended, back = 0.0, 0.0
+                for y in range(n_sm * n_am):
+                    ahead[y] = 0.0
+                for j in range(env.first[x], env.first[x] + env.used[x]):
+                    w, to = env.go_on[j], env.state[j]
+                    ended += (env.land[j] - w) * restart
+                    if to == se:
+                        back += w
+                    if w > 0.0:
+                        for y in range(n_sm * n_am):
+                            ahead[y] += w * z[to, cls * n_sm * n_am + y]
+                for sm in range(n_sm):
+                    s = se * n_sm + sm
+                    for am in range(n_am):
+                        a = ae * n_am + am
+                        value, to_self = reward[s, a], 0.0
+                        if not untried[s, a]:
+                            if own[s, a] and n[s, a] > 0:
+                                c, future = s * n_a + a, 0.0
+                                for j in range(joint.first[c], joint.first[c] + joint.used[c]):
+                                    w, to = joint.go_on[j], joint.state[j]
+                                    future += w * v[to] + (joint.land[j] - w) * restart
+                                    if to == s:
+                                        to_self += w
+                            else:
+                                future = ahead[sm * n_am + am] + ended
+                                to_self = back * stay[cls, sm, am]
+                            value += add + keep * future
+                            to_self *= keep
+                        if last:
+                            q[s, a] = value
+                        best[sm] = max(best[sm], (value - to_self * v[s]) / (1.0 - to_self))
+            for sm in range(n_sm):
+                s = se * n_sm + sm
+                change = max(change, abs(best[sm] - v[s]))
+                v[s] = best[sm]
+            _look_ahead(mon, v, se, n_sm, z)
+        if last:
+            break
+        sweep += 1
+        last = change <= 1e-6 or sweep >= sweeps
+
+
+@compilable
+def _look_ahead(mon: Any, v: FloatArray, se: int, n_sm: int, z: FloatArray) -> None:
+    """Write z(sᵉ, y) = Σ P̄ᵐ(s′ᵐ | y) v(sᵉ, s′ᵐ), class by class."""
+    for u in range(z.shape[1]):
+        total = 0.0
+        for j in range(mon.first[u], mon.first[u] + mon.used[u]):
+            total += mon.land[j] * v[se * n_sm + mon.state[j]]
+        z[se, u] = total
 
 
 @compilable
 def _plan_net(agent: Any) -> None:
-    """Monitored MBIE-EB's observe episode."""
+    """Plan an episode of Monitored MBIE-EB that observes: R_obs, on counts of joint pairs."""
     p = agent.parameters
     n_sm, n_am = agent.n_mon.shape
     for s in range(agent.n.shape[0]):
@@ -742,12 +1030,28 @@ def _plan_net(agent: Any) -> None:
 
 
 def test_policy(agent: State, policy: FloatArray) -> None:
-    _beliefs(agent)
-    reward = np.empty(agent.n.shape)
-    q = np.empty(agent.n.shape)
-    _pessimistic(agent, reward)
-    _solve(agent, reward, 0.0, False, 1.0, agent.v_low, q, 50, 1e-9)
-    greedy_policy(q, policy)
+    """Greedy on the low plan, made anew."""
+    p, clock = agent.parameters, agent.clock
+    if not p.pessimistic_test:
+        greedy_policy(agent.q_hope, policy)
+        return
+    # Nothing that training reads is changed: that there was a test makes no difference to it.
+    reward, untried = np.empty(agent.n.shape), np.empty(agent.n.shape, np.bool_)
+    n_sm, n_am = agent.n_mon.shape
+    for s in range(agent.n.shape[0]):
+        for a in range(agent.n.shape[1]):
+            se, sm, ae, am = s // n_sm, s % n_sm, a // n_am, a % n_am
+            untried[s, a] = _is_untried(
+                agent.n, agent.n_env, agent.alone, agent.n_pool, agent.pair_class, se, sm, ae, am
+            )
+            reward[s, a] = p.r_min / (1.0 - p.gamma) - 1.0
+            if not untried[s, a]:
+                of_mon = agent.mon_sum[sm, am] / agent.n_mon[sm, am]
+                reward[s, a] = agent.seen_reward[se, ae] + of_mon
+    sweeps = 5 * p.sweeps if clock[LEARNT] else p.sweeps
+    _sweep(agent, reward, untried, 0.0, False, sweeps, agent.v_low, agent.q_low)
+    clock[LEARNT] = 0
+    greedy_policy(agent.q_low, policy)
 
 
 implement(State, begin_episode=begin_episode, act=act, update=update, test_policy=test_policy)
