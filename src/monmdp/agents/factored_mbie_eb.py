@@ -78,6 +78,8 @@ ASSUMED = 0.05
 """ρ, if it is not learnt"""
 HEADSTART = 3
 """steps after news at which plans are made anew"""
+SETTLED = 50
+"""steps for which a plan is followed once there is neither news nor anything to observe"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -471,7 +473,8 @@ def begin_episode(agent: State, rng: np.random.Generator) -> bool:
     clock[K] += 1
     clock[FIRST] = 1
     clock[IDLE] += 1
-    _plan(agent)
+    if clock[NEWS] or clock[PHASE] != OPTIMIZE or clock[SINCE] >= SETTLED:
+        _plan(agent)
     net = _falls_due(clock[K], p.net)
     if clock[PHASE] == OPTIMIZE:
         clock[DONE] += 1
@@ -585,18 +588,19 @@ def update(
             for b in range(n_am):
                 agent.q_obs[se * n_sm + m, ae * n_am + b] = -1.0
         clock[NEWS], clock[LEARNT], clock[IDLE] = 1, 1, 0
-    if p.replan > 0 and not terminated and not clock[NET]:
-        if clock[SINCE] >= p.replan or (clock[NEWS] and clock[SINCE] >= HEADSTART):
-            _plan(agent)
+    settled = clock[PHASE] == OPTIMIZE and not clock[NEWS]
+    due = clock[SINCE] >= p.replan or (clock[NEWS] and clock[SINCE] >= HEADSTART)
+    if due and p.replan > 0 and not (settled or terminated or clock[NET]):
+        _plan(agent)
 
 
 @compilable
 def _weigh(agent: Any, s: int, a: int, next_s: int, is_new: bool) -> bool:
     """Weigh the evidence that a pair or a cell is an exception; return whether a verdict changed.
 
-    The factors foretell the step with P̄ᵉ(s′ᵉ)·P̄ᵐ(s′ᵐ). If the cell goes its own way, so does what it
-    did before, or else, with a weight of one visit, a mixture of the factors and of any move of the
-    monitor. P̄ᵐ is here the larger of two: that of all other cells, and that of a vote with a few
+    The factors foretell the step with P̄ᵉ(s′ᵉ)·P̄ᵐ(s′ᵐ). A cell that goes its own way does what
+    it did before or, with a weight of one visit, follows a mixture of the factors and of any move
+    of the monitor. P̄ᵐ is here the larger of two: that of all other cells, and that of a vote with a few
     visits of every cell, lest a pair that is visited all the time passes for the rule.
     """
     p = agent.parameters
