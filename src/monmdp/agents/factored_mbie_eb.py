@@ -72,6 +72,8 @@ SMOOTH = 0.5
 """visits that stand for not knowing where the monitor moves"""
 VOTES = 2
 """visits of a cell that count when all pairs vote on how the monitor moves"""
+NEW = 50
+"""visits up to which a cell is compared with the vote, too"""
 WORST_EVIDENCE = -3.0
 """how far evidence against an exception may add up; so a change of mind is never far"""
 ASSUMED = 0.05
@@ -598,10 +600,11 @@ def update(
 def _weigh(agent: Any, s: int, a: int, next_s: int, is_new: bool) -> bool:
     """Weigh the evidence that a pair or a cell is an exception; return whether a verdict changed.
 
-    The factors foretell the step with P̄ᵉ(s′ᵉ)·P̄ᵐ(s′ᵐ). A cell that goes its own way does what
-    it did before or, with a weight of one visit, follows a mixture of the factors and of any move
-    of the monitor. P̄ᵐ is here the larger of two: that of all other cells, and that of a vote with a few
-    visits of every cell, lest a pair that is visited all the time passes for the rule.
+    The factors foretell the step with P̄ᵉ(s′ᵉ)·P̄ᵐ(s′ᵐ). A cell that goes its own way does what it
+    did before or, with a weight of one visit, follows a mixture of the factors and of any move of
+    the monitor. P̄ᵐ is here that of all other cells. For a cell that is new it is no less than that
+    of a vote, of a few visits of every cell: else a pair that is visited all the time could pass
+    for the rule, and all others for exceptions.
     """
     p = agent.parameters
     n_sm, n_am = agent.n_mon.shape
@@ -614,10 +617,6 @@ def _weigh(agent: Any, s: int, a: int, next_s: int, is_new: bool) -> bool:
         of_env = 1.0  # an outcome never met says nothing of how the factors go together
         if not is_new:
             of_env = env.visits[find_slot(env, x, next_se)] / agent.n_env[se, ae]
-        n_votes = 0
-        for m in range(n_sm):
-            n_votes += agent.votes[sm, am, m]
-        of_mon = (agent.votes[sm, am, next_sm] + SMOOTH / n_sm) / (n_votes + SMOOTH)
         n_others, others = agent.n_pool[0, sm, am], 0
         slot = find_slot(mon, y, next_sm)
         if slot < mon.first[y] + mon.used[y]:
@@ -631,7 +630,13 @@ def _weigh(agent: Any, s: int, a: int, next_s: int, is_new: bool) -> bool:
         if not agent.own[s, a]:
             others -= before
             n_others -= agent.n[s, a]
-        of_mon = max(of_mon, (others + SMOOTH / n_sm) / (n_others + SMOOTH))
+        of_mon = (others + SMOOTH / n_sm) / (n_others + SMOOTH)
+        if agent.n[s, a] < NEW:
+            n_votes = 0
+            for m in range(n_sm):
+                n_votes += agent.votes[sm, am, m]
+            voted = (agent.votes[sm, am, next_sm] + SMOOTH / n_sm) / (n_votes + SMOOTH)
+            of_mon = max(of_mon, voted)
         base = of_env * 0.5 * (of_mon + 1.0 / n_sm)
         ratio = math.log((same + base) / ((agent.n[s, a] + 1) * of_env * of_mon))
         agent.evidence[s, a] = max(WORST_EVIDENCE, agent.evidence[s, a] + ratio)

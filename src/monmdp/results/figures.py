@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
 
 NAMES = {
+    "factored-mbie-eb": "Factored MBIE-EB",
     "monitored-mbie-eb": "Monitored MBIE-EB",
     "known-monitor": "Known Monitor",
     "directed-e2": "Directed-E²",
