@@ -71,16 +71,14 @@ class FactoredOracle:
         self.idle = 0  # episodes since the last news, this one included
         self.since = 0  # steps since the last plan
         self.news = False  # since the last plan
-        self.learnt = False  # news since the last test
         self.phase = 0
         self.of_net = self.at_start = False
         self.unresolved = dict.fromkeys(self.xs, False)
         self.aim_x, self.aim_y = set(), set()
 
         worst = r_min / (1 - self.gamma)
-        self.v_low, self.v_likely, self.v_possible = (
-            dict.fromkeys(self.states, worst) for _ in range(3)
-        )
+        self.v_likely = dict.fromkeys(self.states, worst)
+        self.v_possible = dict.fromkeys(self.states, worst)
         pairs = (self.n_se * self.n_sm, self.n_ae * self.n_am)
         self.q_low = np.full(pairs, worst)
         self.q_hope = np.full(pairs, self.r_max / (1 - self.gamma))
@@ -482,7 +480,7 @@ class FactoredOracle:
         self.of_net = due and self.net > 0
         if self.of_net:
             self.plan_net()
-        return self.of_net or self.phase < OPTIMIZE
+        return self.of_net or self.phase < OPTIMIZE or not self.stop
 
     def act(self, se, sm):
         """The actions that are tied for the best: {(aᵉ, aᵐ)}."""
@@ -535,13 +533,13 @@ class FactoredOracle:
         if news:
             for y2 in self.ys:
                 self.q_obs[self.index((x, y2))] = -1.0
-            self.news = self.learnt = True
+            self.news = True
             self.idle = 0
         if self.replan == 0 or terminated or self.of_net:
             return
-        if self.news and self.since >= 3:
-            self.plan()
-        elif self.since >= self.replan and (self.news or self.phase != OPTIMIZE):
+        if (self.news and self.since >= 3) or (
+            self.since >= self.replan and (self.news or self.phase != OPTIMIZE)
+        ):
             self.plan()
 
     def test_policy(self):
@@ -553,9 +551,8 @@ class FactoredOracle:
                 reward[c] = self.r_min / (1 - self.gamma) - 1
                 if not self.is_untried(c):
                     reward[c] = self.mean_of_seen(c[0]) + self.of_monitor(c[1])
-            sweeps = 5 * self.sweeps if self.learnt else self.sweeps
-            self.sweep(reward, self.v_low, self.q_low, sweeps=sweeps)
-            self.learnt = False
+            v = dict.fromkeys(self.states, self.r_min / (1 - self.gamma))
+            self.sweep(reward, v, self.q_low, sweeps=50 * self.sweeps)
             q = self.q_low
         return {
             (se, sm): {

@@ -7,14 +7,12 @@ from collections import Counter
 import numpy as np
 import pytest
 
-import monmdp
-from conftest import MONITORS, READING, WORLDS, random_monmdp, seeds
-from monmdp import MonMDPError, agents, experiment, planning
+from monmdp import agents, experiment
 from monmdp.agents import Transition, verbs
 from monmdp.agents import factored_mbie_eb as code
 from monmdp.compiling import compiled
 from monmdp.envs import MonMDPEnv
-from oracle_factored import OPTIMIZE, FactoredOracle
+from oracle_factored import FactoredOracle
 
 NAME = "factored-mbie-eb"
 
@@ -28,9 +26,7 @@ def oracle_of(config, problem):
         given = (
             lambda x, y: monitor.transition[problem.pair_class[x[0] * n_ae + x[1]], y[0], y[1]],
             lambda y: monitor.reward[y],
-            lambda c: chance[
-                c[0][0] * monitor.n_states + c[1][0], c[0][1] * n_am + c[1][1]
-            ],
+            lambda c: chance[c[0][0] * monitor.n_states + c[1][0], c[0][1] * n_am + c[1][1]],
         )
     return FactoredOracle(problem.shape, problem.mdp.r_min, given=given, **params)
 

@@ -26,7 +26,7 @@ from monmdp.report import inside
 from monmdp.report.inside import config_of, explorer
 from monmdp.report.packing import unpack
 
-OBSERVING = ("monitored-mbie-eb", "known-monitor")
+OBSERVING = ("monitored-mbie-eb", "known-monitor", "factored-mbie-eb")
 
 
 # ---- snapshots ------------------------------------------------------------------------------
