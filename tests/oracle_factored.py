@@ -1,8 +1,8 @@
 """A plain-Python oracle of Factored MBIE-EB, with the monitor unknown and with it known.
 
 It follows docs/algorithms/factored-mbie-eb.md and nothing else, and is deliberately unoptimised:
-raw counts in dictionaries, every mean, frequency, bound and verdict recomputed from them after every
-step, plain loops. The tests compare the compiled agent with it. numpy only holds the values.
+raw counts in dictionaries, every mean, frequency, bound and verdict recomputed from them after
+every step, plain loops. The tests compare the compiled agent with it. numpy only holds the values.
 
 Nothing random happens here: the caller picks an action out of `act` and reports what happened to
 `update`. A time limit is not a termination: report such a step with `terminated=False` and begin

@@ -788,7 +788,7 @@ def _is_untried(
     """Return whether nothing is known of where a cell leads, by itself or by its factors."""
     if n[se * n_pool.shape[1] + sm, ae * n_pool.shape[2] + am] > 0:
         return False
-    return n_env[se, ae] == 0 or alone[se, ae] or n_pool[pair_class[se, ae], sm, am] == 0
+    return bool(n_env[se, ae] == 0 or alone[se, ae] or n_pool[pair_class[se, ae], sm, am] == 0)
 
 
 @compilable
@@ -938,7 +938,7 @@ def _sweep(
     v: FloatArray,
     q: FloatArray,
 ) -> None:
-    """Improve v[s] by sweeps to and fro over reward[s, a] and the model, and write q[s, a].
+    """Improve v[s] by sweeps over reward[s, a] and the model, back and forth, and write q[s, a].
 
     With z(s′ᵉ, y) = Σ P̄ᵐ(s′ᵐ|y) v(s′ᵉ, s′ᵐ), one sum over the outcomes of a pair serves all monitor
     states and actions. A step that leads back to its own state is solved for, not iterated. ω of
