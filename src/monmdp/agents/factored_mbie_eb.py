@@ -80,6 +80,8 @@ ASSUMED = 0.05
 """ρ, if it is not learnt"""
 HEADSTART = 3
 """steps after news at which plans are made anew"""
+ROUGH, FINE = 1e-4, 1e-9
+"""change of a value up to which a plan is good enough to explore with, and to be tested"""
 SETTLED = 50
 """steps for which a plan is followed once there is neither news nor anything to observe"""
 
@@ -114,9 +116,9 @@ class FactoredMBIEEB(AgentConfig):
     """learn how likely a pair still has outcomes never met, and hope for them"""
     pessimistic_test: bool = True
     """test the pessimistic policy; else the one that hopes for all that is possible"""
-    replan: int = 10
+    replan: int = 15
     """steps after which it plans again within an episode; 0: never"""
-    sweeps: int = 20
+    sweeps: int = 15
     """sweeps of a plan, at most"""
     gamma_obs: float = 0.97
     """discount of observing"""
@@ -130,9 +132,9 @@ class FactoredMBIEEB(AgentConfig):
     """log odds that a pair can be seen at all, before it was ever tried"""
     give_up: float = 4.0
     """effective tries in vain after which a reward counts as never shown"""
-    revive: float = 1.5
-    """by how much more, times the root of the episodes that optimized"""
-    caution: float = 1.64
+    revive: float = 2.0
+    """and visits, times the root of the episodes that optimized: no verdict is final"""
+    caution: float = 0.5
     """standard errors that ρ_low lies below the frequency of seeing"""
     rho_cap: float = 0.5
     """the largest ρ_low: a single try in vain never counts for more than one at this ρ"""
@@ -140,11 +142,11 @@ class FactoredMBIEEB(AgentConfig):
     """standard error up to which a reward that is random needs to be known"""
     evidence: float = 3.0
     """log Bayes factor from which on a pair or a cell is an exception"""
-    net: float = 0.35
+    net: float = 0.25
     """of k episodes, about k to this power are of the net; 0: none ever"""
     net_after: float = 0.75
     """the same for those that would optimize"""
-    bored: int = 8
+    bored: int = 20
     """episodes without news after which every other one is of the net"""
     beta_kl: float = 0.05
     """β_KL of the net"""
@@ -234,6 +236,7 @@ class FactoredMBIEEB(AgentConfig):
             env=no_successors(of_env),
             sights=np.zeros(int(np.sum(of_env)), dtype=np.int64),
             sight_sum=np.zeros(int(np.sum(of_env))),
+            given_up=np.zeros(int(np.sum(of_env)), dtype=np.bool_),
             noise=np.zeros(2),
             n_seen=np.zeros(env, dtype=np.int64),
             seen_reward=np.full(env, r_min),
@@ -302,14 +305,18 @@ class FactoredMBIEEB(AgentConfig):
         was, used = int(state.env.first[pair]), int(state.env.used[pair])
         env = with_room(state.env, pair, next_s // n_sm)
         now, room = int(env.first[pair]), len(env.state) - len(state.sights)
-        sights = np.append(state.sights, np.zeros(room, dtype=np.int64))
-        sight_sum = np.append(state.sight_sum, np.zeros(room))
-        if now != was:  # the slots have moved, and what was seen there moves with them
-            for column in (sights, sight_sum):
-                column[now : now + used] = column[was : was + used]
-                column[was : was + used] = 0
+        columns = []
+        for column in (state.sights, state.sight_sum, state.given_up):
+            larger = np.append(column, np.zeros(room, dtype=column.dtype))
+            if now != was:  # the slots have moved, and what was seen there moves with them
+                larger[now : now + used] = larger[was : was + used]
+                larger[was : was + used] = 0
+            columns.append(larger)
+        sights, sight_sum, given_up = columns
         joint = with_room(state.joint, s * state.n.shape[1] + a, next_s)
-        return state._replace(env=env, joint=joint, sights=sights, sight_sum=sight_sum)
+        return state._replace(
+            env=env, joint=joint, sights=sights, sight_sum=sight_sum, given_up=given_up
+        )
 
     def snapshot(self, state: State) -> dict[str, Any]:
         """Return copies of counts and action values, the test policy, and the episodes."""
@@ -393,6 +400,8 @@ class State(NamedTuple):
     """[slot of env] how often the outcome's reward was shown"""
     sight_sum: FloatArray
     """[slot of env] sum of the rewards shown"""
+    given_up: BoolArray
+    """[slot of env] whether it was tried so often in vain that it counts as never shown"""
     noise: FloatArray
     """[2] squared deviations of rewards from the mean of their outcome, and how many"""
     n_seen: IntArray
@@ -694,19 +703,19 @@ def _plan(agent: Any) -> None:
     clock[PHASE] = LIKELY
     if p.likely_first:
         _hope(agent, p.r_max)
-        _sweep(agent, r, u, p.r_max, False, p.sweeps, agent.v_likely, agent.q_hope)
+        _sweep(agent, r, u, p.r_max, False, p.sweeps, ROUGH, agent.v_likely, agent.q_hope)
     if not p.likely_first or not _take_aim(agent):
         clock[PHASE] = POSSIBLE
         best = p.r_max / (1.0 - p.gamma)
         _hope(agent, best)
-        _sweep(agent, r, u, best, False, p.sweeps, agent.v_possible, agent.q_hope)
+        _sweep(agent, r, u, best, False, p.sweeps, ROUGH, agent.v_possible, agent.q_hope)
         if not _take_aim(agent):
             clock[PHASE] = OPTIMIZE
     if clock[PHASE] < OPTIMIZE or not p.stop:
         _lure(agent)
         for s in range(len(agent.v_obs)):
             agent.v_obs[s] = 0.0
-        _sweep(agent, r, u, 0.0, True, p.sweeps, agent.v_obs, agent.q_obs)
+        _sweep(agent, r, u, 0.0, True, p.sweeps, ROUGH, agent.v_obs, agent.q_obs)
 
 
 @compilable
@@ -729,7 +738,7 @@ def _believe(agent: Any) -> None:
     if agent.noise[0] > 1e-12:
         variance = agent.noise[0] / agent.noise[1]
         needed += math.ceil(math.log(clock[K] + 2.0) * variance / p.precision**2)
-    enough = p.give_up + p.revive * math.sqrt(clock[DONE])
+    least = p.revive * math.sqrt(clock[DONE])
     for se in range(n_se):
         for ae in range(n_ae):
             n, x = agent.n_env[se, ae], se * n_ae + ae
@@ -758,10 +767,12 @@ def _believe(agent: Any) -> None:
                 agent.omega[se, ae] = omega[b] * 2.0**b / n if p.novelty else 0.0
                 agent.fruitless[se, ae] = tries / n
                 for j in range(agent.env.first[x], agent.env.first[x] + agent.env.used[x]):
-                    in_vain = agent.sights[j] == 0 and (
-                        agent.env.visits[j] * tries / n > enough or (p.knows_monitor and most == 0)
+                    visits = agent.env.visits[j]
+                    agent.given_up[j] = agent.sights[j] == 0 and (
+                        (visits * tries / n > p.give_up and visits > least)
+                        or (p.knows_monitor and most == 0)
                     )
-                    unresolved |= agent.sights[j] < needed and not in_vain
+                    unresolved |= agent.sights[j] < needed and not agent.given_up[j]
             if unresolved != agent.unresolved[se, ae]:
                 agent.unresolved[se, ae] = unresolved
                 clock[NEWS] = 1
@@ -802,7 +813,6 @@ def _hope(agent: Any, unknown: float) -> None:
     likely = agent.clock[PHASE] == LIKELY
     (n_se, n_ae), (n_sm, n_am) = agent.n_env.shape, agent.n_mon.shape
     env = agent.env
-    enough = p.give_up + p.revive * math.sqrt(agent.clock[DONE])
     for se in range(n_se):
         for ae in range(n_ae):
             n, x, of_env = agent.n_env[se, ae], se * n_ae + ae, 0.0
@@ -810,7 +820,7 @@ def _hope(agent: Any, unknown: float) -> None:
                 visits, tries = env.visits[j], agent.fruitless[se, ae] * env.visits[j]
                 if agent.sights[j] > 0:
                     reward = agent.sight_sum[j] / agent.sights[j]
-                elif not agent.unresolved[se, ae] or tries > enough:
+                elif agent.given_up[j]:
                     reward = agent.seen_reward[se, ae]
                 elif likely:
                     ended = env.ended[j] / visits
@@ -929,6 +939,7 @@ def _sweep(
     unknown: float,
     observing: bool,
     sweeps: int,
+    tolerance: float,
     v: FloatArray,
     q: FloatArray,
 ) -> None:
@@ -1007,7 +1018,7 @@ def _sweep(
         if last:
             break
         sweep += 1
-        last = change <= 1e-6 or sweep >= sweeps
+        last = change <= tolerance or sweep >= sweeps
 
 
 @compilable
@@ -1058,7 +1069,7 @@ def test_policy(agent: State, policy: FloatArray) -> None:
                 of_mon = agent.mon_sum[sm, am] / agent.n_mon[sm, am]
                 reward[s, a] = agent.seen_reward[se, ae] + of_mon
     sweeps = 5 * p.sweeps if clock[LEARNT] else p.sweeps
-    _sweep(agent, reward, untried, 0.0, False, sweeps, agent.v_low, agent.q_low)
+    _sweep(agent, reward, untried, 0.0, False, sweeps, FINE, agent.v_low, agent.q_low)
     clock[LEARNT] = 0
     greedy_policy(agent.q_low, policy)
 
