@@ -42,7 +42,6 @@ import numpy as np
 from monmdp.agents import layers
 from monmdp.agents.base import AgentConfig, at_least_zero, tried_with
 from monmdp.agents.greedy import greedy_action, greedy_policy
-from monmdp.agents.known_monitor import KnownMonitor
 from monmdp.agents.planner import growth_of
 from monmdp.agents.successors import (
     Successors,
@@ -91,8 +90,22 @@ class FactoredMBIEEB(AgentConfig):
     name: ClassVar[str] = "factored-mbie-eb"
     slow_verbs: ClassVar[tuple[str, ...]] = ("begin_episode", "update")
     snapshot_fields: ClassVar[tuple[str, ...]] = (
-        "n", "n_env", "n_seen", "untried", "fruitless", "q_low", "q_hope", "q_obs",
+        "n", "n_env", "n_seen", "fruitless", "q_low", "q_hope", "q_obs",
     )  # fmt: skip
+    explains: ClassVar[Mapping[str, str]] = {
+        "hope": "How likely the agent holds it that a reward never shown can be seen at all. It "
+        "falls with every try in vain, the faster the better the monitor action shows other "
+        "rewards.",
+        "q_opt": "Value of each action with the best monitor action in the mean of what was seen, "
+        "with r_min for what was not, and worse than r_min for ever for what was never tried; the "
+        "test policy takes the largest. As planned at this moment.",
+        "q": "Value of each action with the best monitor action if rewards not seen yet are the "
+        "best that is likely or, once that is known, the best that is possible. What is not known "
+        "on the way of the largest is aimed at; when there is nothing, the agent acts on it. As "
+        "last planned.",
+        "q_obs": "Value of each action for seeing what is aimed at; while there is anything, the "
+        "agent acts on the largest. As last planned.",
+    }
 
     knows_monitor: bool = False
     """the monitor is given: pᵐ, rᵐ and the chance to see a reward"""
@@ -154,11 +167,11 @@ class FactoredMBIEEB(AgentConfig):
     @property
     def takes_unseen_for(self) -> str:
         """What a reward that was tried and never shown counts as, in words."""
-        return "r_min"
+        return "r_min in tests, for up to r_max when it explores, until it is given up"
 
     @property
-    def needs_model(self) -> bool:  # type: ignore[override]
-        """Whether it is given the monitor."""
+    def needs_model(self) -> bool:
+        """Whether the agent is given the monitor."""
         return self.knows_monitor
 
     def check(self) -> None:
@@ -180,8 +193,19 @@ class FactoredMBIEEB(AgentConfig):
 
     def check_model(self, model: MonMDP | None) -> None:
         """Demand the monitor if it is to be known, and one that does not give the reward away."""
-        if self.knows_monitor:
-            KnownMonitor().check_model(model)
+        if not self.knows_monitor:
+            return
+        what = f"agent {self.name!r} with knows_monitor=true"
+        if model is None:
+            raise MonMDPError(
+                f"{what} must be given the monitor: it takes a MonMDP or one of its environments, "
+                "not an environment without a model"
+            )
+        if model.monitor.reads_reward:
+            raise MonMDPError(
+                f"{what} is not offered for monitor {model.monitor.name!r}: whether it shows a "
+                "reward depends on the reward, so to know the monitor is to know rᵉ"
+            )
 
     def state(self, shape: Shape, r_min: float, model: MonMDP | None = None) -> State:
         """Return the state of an agent that has seen nothing yet."""
@@ -313,25 +337,35 @@ class FactoredMBIEEB(AgentConfig):
 
     def snapshot(self, state: State) -> dict[str, Any]:
         """Return copies of counts and action values, the test policy, and the episodes."""
-        policy = np.zeros(state.n.shape)
+        policy, clock = np.zeros(state.n.shape), state.clock.copy()
+        # Of copies: the next test starts from what the last one planned, not from this one.
+        state = state._replace(clock=clock, v_low=state.v_low.copy(), q_low=state.q_low.copy())
         test_policy(state, policy)
-        k, done = int(state.clock[K]), int(state.clock[DONE])
-        episodes = np.array([k, k - done, state.clock[PHASE] < OPTIMIZE])
+        k, done = int(clock[K]), int(clock[DONE])
+        episodes = np.array([k, k - done, clock[PHASE] < OPTIMIZE])
         return super().snapshot(state) | {"policy": policy, "episodes": episodes}
 
     def layers(self, snapshot: Mapping[str, Any], monmdp: MonMDP) -> layers.Layers:
-        """Return what one snapshot says of the cells of a map; hope is what is left of trust."""
+        """Return what one snapshot says of the cells of a map.
+
+        Its hope is what is left of its trust. Q_opt is the low plan, Q the hopeful one; with an
+        optimistic test policy there is no low plan.
+        """
         shape = monmdp.shape
         n = layers.by_parts(snapshot["n"], shape)
         seen = layers.everywhere(snapshot["n_seen"], shape)
         tries = layers.everywhere(snapshot["fruitless"] * snapshot["n_env"], shape)
         hope = np.where(seen > 0, 0.0, 1.0 / (1.0 + np.exp(tries - self.trust)))
-        untried = layers.by_parts(snapshot["untried"], shape) > 0
-        values = {"q": snapshot["q_low"], "q_opt": snapshot["q_hope"], "q_obs": snapshot["q_obs"]}
+        if self.knows_monitor:
+            chance = layers.by_parts(monmdp.observability(), shape)
+            hope[layers.everywhere(chance.max(axis=(1, 3)) == 0, shape) > 0] = 0.0
+        values = {"q_opt": snapshot["q_low"], "q": snapshot["q_hope"], "q_obs": snapshot["q_obs"]}
+        if not self.pessimistic_test:
+            del values["q_opt"]
         return (
             layers.counted(n, seen)
-            | layers.best(values, ("q", "q_opt", "q_obs"), shape)
-            | {"hope": hope, "pinned": layers.pinned(~untried, n > 0)}
+            | {"hope": hope}
+            | layers.best(values, ("q_opt", "q", "q_obs"), shape)
             | layers.followed(snapshot, shape)
         )
 
@@ -489,7 +523,7 @@ def begin_episode(agent: State, rng: np.random.Generator) -> bool:
     clock[NET] = net and p.net > 0
     if clock[NET]:
         _plan_net(agent)
-    return clock[NET] > 0 or clock[PHASE] < OPTIMIZE
+    return bool(clock[NET] > 0 or clock[PHASE] < OPTIMIZE)
 
 
 @compilable
@@ -782,7 +816,7 @@ def _is_untried(
     """Return whether nothing is known of where a cell leads, by itself or by its factors."""
     if n[se * n_pool.shape[1] + sm, ae * n_pool.shape[2] + am] > 0:
         return False
-    return n_env[se, ae] == 0 or alone[se, ae] or n_pool[pair_class[se, ae], sm, am] == 0
+    return bool(n_env[se, ae] == 0 or alone[se, ae] or n_pool[pair_class[se, ae], sm, am] == 0)
 
 
 @compilable

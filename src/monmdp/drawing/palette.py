@@ -18,12 +18,8 @@ BLACK, ORANGE, SKY, GREEN = "#000000", "#e69f00", "#56b4e9", "#009e73"
 YELLOW, BLUE, VERMILION, PINK = "#f0e442", "#0072b2", "#d55e00", "#cc79a7"
 """the colours of Okabe and Ito"""
 
-BLUES = ("#edf4fb", "#b7d4ee", "#6cabd9", "#2f7cba", "#0d4c92", "#062c5e")
-"""of amounts, light to dark"""
-ORANGES = ("#fdf2e6", "#fbc890", "#ee8d3c", "#c75d0b", "#7d3604")
-"""of amounts below zero, light to dark"""
-
 AGENTS = {
+    "factored-mbie-eb": "#cc1111",
     "monitored-mbie-eb": GREEN,
     "known-monitor": "#b66dff",
     "mbie-eb": BLUE,
