@@ -326,6 +326,10 @@ def test_an_environment_without_a_model_must_state_r_min_and_cannot_have_a_known
         agents.make("monitored-mbie-eb", env)
     with pytest.raises(MonMDPError, match="without a model"):
         agents.make("known-monitor", env, r_min=0)
+    with pytest.raises(
+        MonMDPError, match="'factored-mbie-eb' with knows_monitor=true must be given"
+    ):
+        agents.make("factored-mbie-eb", env, r_min=0, knows_monitor=True)
 
 
 def test_spaces_of_another_kind_are_refused():

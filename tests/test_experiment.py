@@ -866,7 +866,7 @@ def test_edited_code_has_another_name(monkeypatch):
         type(agents.config(name).for_training(1).state(_LOOP.shape, 0.0, _LOOP)) for name in AGENTS
     ]
     # the ablations share the code of Monitored MBIE-EB, the five baselines theirs
-    assert len(set(kinds)) == 6
+    assert len(set(kinds)) == 7
     names = {digest(kind) for kind in kinds} | {digest()}
     assert len(names) == 7
 

@@ -701,7 +701,7 @@ def test_training_folders_are_put_together_by_problem(command):
     labels = [[c["label"] for c in s["curves"]] for s in page.data["settings"].values()]
     assert labels == [
         ["Monitored MBIE-EB", "Directed-E²", "Directed-E² (r₀ = −10.0)"],
-        ["Monitored MBIE-EB"],
+        ["Factored MBIE-EB"],
     ]
     assert [s["minimax"] is None for s in page.data["settings"].values()] == [False, False]
 

@@ -167,7 +167,7 @@ class FactoredMBIEEB(AgentConfig):
     @property
     def takes_unseen_for(self) -> str:
         """What a reward that was tried and never shown counts as, in words."""
-        return "r_min in tests, for up to r_max when it explores, until it is given up"
+        return "r_min in tests"
 
     @property
     def needs_model(self) -> bool:
@@ -337,12 +337,10 @@ class FactoredMBIEEB(AgentConfig):
 
     def snapshot(self, state: State) -> dict[str, Any]:
         """Return copies of counts and action values, the test policy, and the episodes."""
-        policy, clock = np.zeros(state.n.shape), state.clock.copy()
-        # Of copies: the next test starts from what the last one planned, not from this one.
-        state = state._replace(clock=clock, v_low=state.v_low.copy(), q_low=state.q_low.copy())
+        policy = np.zeros(state.n.shape)
         test_policy(state, policy)
-        k, done = int(clock[K]), int(clock[DONE])
-        episodes = np.array([k, k - done, clock[PHASE] < OPTIMIZE])
+        k, done = int(state.clock[K]), int(state.clock[DONE])
+        episodes = np.array([k, k - done, state.clock[PHASE] < OPTIMIZE])
         return super().snapshot(state) | {"policy": policy, "episodes": episodes}
 
     def layers(self, snapshot: Mapping[str, Any], monmdp: MonMDP) -> layers.Layers:
@@ -966,7 +964,7 @@ def _sweep(
     v: FloatArray,
     q: FloatArray,
 ) -> None:
-    """Improve v[s] by sweeps to and fro over reward[s, a] and the model, and write q[s, a].
+    """Improve v[s] by sweeps forward and backward over reward[s, a] and the model, and write q[s, a].
 
     With z(s′ᵉ, y) = Σ P̄ᵐ(s′ᵐ|y) v(s′ᵉ, s′ᵐ), one sum over the outcomes of a pair serves all monitor
     states and actions. A step that leads back to its own state is solved for, not iterated. With
