@@ -61,10 +61,10 @@ from monmdp.planning.factors import factors
 
 LIKELY, POSSIBLE, OPTIMIZE = 1, 2, 3
 """phases: what is observed for, and that nothing is any more"""
-K, NET, SINCE, NEWS, FIRST, PHASE, IDLE, DONE, LEARNT = range(9)
+K, NET, SINCE, NEWS, FIRST, PHASE, IDLE, DONE, OBSERVED = range(9)
 """entries of `clock`: episodes, whether this one is of the net, steps since the last plan, whether
 there was news since, whether no action was taken yet, the phase, episodes since the last news,
-episodes that optimized, whether there was news since the last test"""
+episodes that were to optimize, episodes that observed"""
 BINS = 24
 """ω(n) is learnt for n = 1, 2-3, 4-7, …"""
 SMOOTH = 0.5
@@ -81,6 +81,10 @@ HEADSTART = 3
 """steps after news at which plans are made anew"""
 SETTLED = 50
 """steps for which a plan is followed once there is neither news nor anything to observe"""
+TESTED = 50
+"""by how much more sweeps the plan of a test may take, which starts from nothing"""
+MOST = 700.0
+"""the largest logarithm of odds: where it counts, more would be the same"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,7 +130,7 @@ class FactoredMBIEEB(AgentConfig):
     novelty: bool = True
     """learn how likely a pair still has outcomes never met, and hope for them"""
     pessimistic_test: bool = True
-    """test the pessimistic policy; else the one that hopes for all that is possible"""
+    """test the pessimistic policy; else the hopeful one, of the plan made last"""
     replan: int = 10
     """steps after which it plans again within an episode; 0: never"""
     sweeps: int = 20
@@ -185,6 +189,8 @@ class FactoredMBIEEB(AgentConfig):
         for name in ("rho_cap", "gamma_obs"):
             if getattr(self, name) == 1:
                 raise MonMDPError(f"{name} must be below 1")
+        if self.gamma == 0:
+            raise MonMDPError("gamma must be above 0: what is seen is worth a way to it")
         if self.precision <= 0:
             raise MonMDPError(f"precision must be positive, got {self.precision:g}")
         whole_number(self.replan, "replan", at_least=0)
@@ -286,7 +292,6 @@ class FactoredMBIEEB(AgentConfig):
             aim_env=np.zeros(env, dtype=np.bool_),
             aim_mon=np.zeros(mon, dtype=np.bool_),
             reward=np.zeros(joint),
-            v_low=np.full(joint[0], worst),
             v_likely=np.full(joint[0], worst),
             v_possible=np.full(joint[0], worst),
             v_obs=np.zeros(joint[0]),
@@ -339,8 +344,9 @@ class FactoredMBIEEB(AgentConfig):
         """Return copies of counts and action values, the test policy, and the episodes."""
         policy = np.zeros(state.n.shape)
         test_policy(state, policy)
-        k, done = int(state.clock[K]), int(state.clock[DONE])
-        episodes = np.array([k, k - done, state.clock[PHASE] < OPTIMIZE])
+        clock = state.clock
+        observing = clock[NET] or clock[PHASE] < OPTIMIZE or not self.stop
+        episodes = np.array([clock[K], clock[OBSERVED], observing])
         return super().snapshot(state) | {"policy": policy, "episodes": episodes}
 
     def layers(self, snapshot: Mapping[str, Any], monmdp: MonMDP) -> layers.Layers:
@@ -353,7 +359,7 @@ class FactoredMBIEEB(AgentConfig):
         n = layers.by_parts(snapshot["n"], shape)
         seen = layers.everywhere(snapshot["n_seen"], shape)
         tries = layers.everywhere(snapshot["fruitless"] * snapshot["n_env"], shape)
-        hope = np.where(seen > 0, 0.0, 1.0 / (1.0 + np.exp(tries - self.trust)))
+        hope = np.where(seen > 0, 0.0, 1.0 / (1.0 + np.exp(np.minimum(tries - self.trust, MOST))))
         if self.knows_monitor:
             chance = layers.by_parts(monmdp.observability(), shape)
             hope[layers.everywhere(chance.max(axis=(1, 3)) == 0, shape) > 0] = 0.0
@@ -481,8 +487,6 @@ class State(NamedTuple):
     """[sᵐ, aᵐ] what is aimed at, of monitor pairs never tried"""
     reward: FloatArray
     """[s, a] the rewards of the plan in progress"""
-    v_low: FloatArray
-    """[s]"""
     v_likely: FloatArray
     """[s]"""
     v_possible: FloatArray
@@ -521,7 +525,9 @@ def begin_episode(agent: State, rng: np.random.Generator) -> bool:
     clock[NET] = net and p.net > 0
     if clock[NET]:
         _plan_net(agent)
-    return bool(clock[NET] > 0 or clock[PHASE] < OPTIMIZE)
+    observing = bool(clock[NET] > 0 or clock[PHASE] < OPTIMIZE or not p.stop)
+    clock[OBSERVED] += observing
+    return observing
 
 
 @compilable
@@ -621,7 +627,7 @@ def update(
         for m in range(n_sm):
             for b in range(n_am):
                 agent.q_obs[se * n_sm + m, ae * n_am + b] = -1.0
-        clock[NEWS], clock[LEARNT], clock[IDLE] = 1, 1, 0
+        clock[NEWS], clock[IDLE] = 1, 0
     settled = clock[PHASE] == OPTIMIZE and not clock[NEWS]
     due = clock[SINCE] >= p.replan or (clock[NEWS] and clock[SINCE] >= HEADSTART)
     if due and p.replan > 0 and not (settled or terminated or clock[NET]):
@@ -738,7 +744,7 @@ def _plan(agent: Any) -> None:
         _lure(agent)
         for s in range(len(agent.v_obs)):
             agent.v_obs[s] = 0.0
-        _sweep(agent, r, u, 0.0, True, p.sweeps, agent.v_obs, agent.q_obs)
+        _sweep(agent, r, u, LOW, True, p.sweeps, agent.v_obs, agent.q_obs)
 
 
 @compilable
@@ -848,7 +854,7 @@ def _hope(agent: Any, unknown: float) -> None:
                     ended = env.ended[j] / visits
                     reward = ended * p.r_max + (1.0 - ended) * p.typical
                     # One over the odds that it can be seen: so many more tries it would take.
-                    reward -= p.unseen_cost * (1.0 + math.exp(tries - p.trust))
+                    reward -= p.unseen_cost * (1.0 + math.exp(min(tries - p.trust, MOST)))
                 else:
                     reward = p.r_max
                 of_env += reward * visits / n
@@ -878,7 +884,7 @@ def _lure(agent: Any) -> None:
             if n > 0 and agent.unresolved[se, ae]:
                 if not aimed:
                     tries = agent.fruitless[se, ae] * n
-                    worth = p.aside / (1.0 + math.exp(tries - p.trust))
+                    worth = p.aside / (1.0 + math.exp(min(tries - p.trust, MOST)))
                 elif agent.env.may_end[x] or agent.clock[PHASE] == POSSIBLE:
                     worth = 1.0
                 else:
@@ -964,12 +970,12 @@ def _sweep(
     v: FloatArray,
     q: FloatArray,
 ) -> None:
-    """Improve v[s] by sweeps forward and backward over reward[s, a] and the model, and write q[s, a].
+    """Improve v[s] by sweeps in both directions over reward[s, a] and the model; write q[s, a].
 
     With z(s′ᵉ, y) = Σ P̄ᵐ(s′ᵐ|y) v(s′ᵉ, s′ᵐ), one sum over the outcomes of a pair serves all monitor
-    states and actions. A step that leads back to its own state is solved for, not iterated. With
-    `unknown` ≠ 0, ω of the time this is what follows. An episode that ended has no future, unless
-    the agent observes: then the next one begins.
+    states and actions. A step that leads back to its own state is solved for, not iterated. ω of
+    the time `unknown` is what follows, unless it is LOW. An episode that ended has no future,
+    unless the agent observes: then the next one begins.
     """
     p = agent.parameters
     env, mon, joint = agent.env, agent.mon, agent.joint
@@ -997,7 +1003,7 @@ def _sweep(
                 best[sm] = LOW
             for ae in range(n_ae):
                 x, cls = se * n_ae + ae, agent.pair_class[se, ae]
-                omega = agent.omega[se, ae] if unknown != 0.0 else 0.0
+                omega = agent.omega[se, ae] if unknown > LOW else 0.0
                 keep, add = (1.0 - omega) * scale, omega * p.gamma * unknown
                 ended, back = 0.0, 0.0
                 for y in range(n_sm * n_am):
@@ -1071,12 +1077,13 @@ def _plan_net(agent: Any) -> None:
 
 
 def test_policy(agent: State, policy: FloatArray) -> None:
-    """Greedy on the low plan, made anew."""
-    p, clock = agent.parameters, agent.clock
+    """Greedy on the low plan, made anew from what is known; it depends on nothing else."""
+    p = agent.parameters
     if not p.pessimistic_test:
         greedy_policy(agent.q_hope, policy)
         return
-    # Nothing that training reads is changed: that there was a test makes no difference to it.
+    # Nothing is changed that training or another test reads: a test makes no difference to them.
+    v = np.full(len(agent.v_obs), p.r_min / (1.0 - p.gamma))
     reward, untried = np.empty(agent.n.shape), np.empty(agent.n.shape, np.bool_)
     n_sm, n_am = agent.n_mon.shape
     for s in range(agent.n.shape[0]):
@@ -1089,9 +1096,7 @@ def test_policy(agent: State, policy: FloatArray) -> None:
             if not untried[s, a]:
                 of_mon = agent.mon_sum[sm, am] / agent.n_mon[sm, am]
                 reward[s, a] = agent.seen_reward[se, ae] + of_mon
-    sweeps = 5 * p.sweeps if clock[LEARNT] else p.sweeps
-    _sweep(agent, reward, untried, 0.0, False, sweeps, agent.v_low, agent.q_low)
-    clock[LEARNT] = 0
+    _sweep(agent, reward, untried, LOW, False, TESTED * p.sweeps, v, agent.q_low)
     greedy_policy(agent.q_low, policy)
 
 
