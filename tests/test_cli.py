@@ -335,7 +335,7 @@ def test_train_on_a_problem_file_and_with_an_agent_of_ones_own(monmdp, tmp_path)
         (("bottleneck", "button", "--agent", "monitored-mbie"), "did you mean 'monitored-mbie-eb'"),
         (("bottleneck", "buton"), "did you mean 'button'"),
         (("botleneck", "button"), "did you mean 'bottleneck'"),
-        (("bottleneck", "button", "bata=1"), "did you mean 'beta'"),
+        (("bottleneck", "button", "trast=1"), "did you mean 'trust'"),
         (("bottleneck", "button", "--steps", "0"), "--steps must be a whole number of at least 1"),
         (("bottleneck", "button", "--seeds", "-3"), "--seeds must be a whole number of at least 1"),
         (("bottleneck", "button", "--jobs", "0"), "--jobs must be a whole number of at least 1"),
