@@ -49,7 +49,9 @@ TREATMENTS = [
 
 
 def test_every_agent_has_an_oracle_of_its_own():
-    elsewhere = {"monitored-mbie-eb", "known-monitor", "posterior-sampling", "r-max"}
+    elsewhere = {
+        "factored-mbie-eb", "monitored-mbie-eb", "known-monitor", "posterior-sampling", "r-max",
+    }  # fmt: skip
     assert set(agents.registry) == {*ORACLES, *elsewhere}
 
 

@@ -42,7 +42,6 @@ import numpy as np
 from monmdp.agents import layers
 from monmdp.agents.base import AgentConfig, at_least_zero, tried_with
 from monmdp.agents.greedy import greedy_action, greedy_policy
-from monmdp.agents.known_monitor import KnownMonitor
 from monmdp.agents.planner import growth_of
 from monmdp.agents.successors import (
     Successors,
@@ -62,10 +61,10 @@ from monmdp.planning.factors import factors
 
 LIKELY, POSSIBLE, OPTIMIZE = 1, 2, 3
 """phases: what is observed for, and that nothing is any more"""
-K, NET, SINCE, NEWS, FIRST, PHASE, IDLE, DONE, LEARNT = range(9)
+K, NET, SINCE, NEWS, FIRST, PHASE, IDLE, DONE, OBSERVED, LENGTH = range(10)
 """entries of `clock`: episodes, whether this one is of the net, steps since the last plan, whether
 there was news since, whether no action was taken yet, the phase, episodes since the last news,
-episodes that optimized, whether there was news since the last test"""
+episodes that were to optimize, episodes that observed, steps of this one"""
 BINS = 24
 """ω(n) is learnt for n = 1, 2-3, 4-7, …"""
 SMOOTH = 0.5
@@ -84,6 +83,10 @@ ROUGH, FINE = 1e-4, 1e-9
 """change of a value up to which a plan is good enough to explore with, and to be tested"""
 SETTLED = 50
 """steps for which a plan is followed once there is neither news nor anything to observe"""
+STEPS_A_SWEEP = 4
+"""steps of the last episode for which the low plan is swept once more before the next"""
+MOST = 700.0
+"""the largest logarithm of odds: where it counts, more would be the same"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,8 +96,22 @@ class FactoredMBIEEB(AgentConfig):
     name: ClassVar[str] = "factored-mbie-eb"
     slow_verbs: ClassVar[tuple[str, ...]] = ("begin_episode", "update")
     snapshot_fields: ClassVar[tuple[str, ...]] = (
-        "n", "n_env", "n_seen", "untried", "fruitless", "q_low", "q_hope", "q_obs",
+        "n", "n_env", "n_seen", "fruitless", "q_low", "q_hope", "q_obs",
     )  # fmt: skip
+    explains: ClassVar[Mapping[str, str]] = {
+        "hope": "How likely the agent holds it that a reward never shown can be seen at all. It "
+        "falls with every try in vain, the faster the better the monitor action shows other "
+        "rewards.",
+        "q_opt": "Value of each action with the best monitor action in the mean of what was seen, "
+        "with r_min for what was not, and worse than r_min for ever for what was never tried; the "
+        "test policy takes the largest. As planned at this moment.",
+        "q": "Value of each action with the best monitor action if rewards not seen yet are the "
+        "best that is likely or, once that is known, the best that is possible. What is not known "
+        "on the way of the largest is aimed at; when there is nothing, the agent acts on it. As "
+        "last planned.",
+        "q_obs": "Value of each action for seeing what is aimed at; while there is anything, the "
+        "agent acts on the largest. As last planned.",
+    }
 
     knows_monitor: bool = False
     """the monitor is given: pᵐ, rᵐ and the chance to see a reward"""
@@ -115,7 +132,7 @@ class FactoredMBIEEB(AgentConfig):
     novelty: bool = True
     """learn how likely a pair still has outcomes never met, and hope for them"""
     pessimistic_test: bool = True
-    """test the pessimistic policy; else the one that hopes for all that is possible"""
+    """test the pessimistic policy; else the hopeful one, of the plan made last"""
     replan: int = 15
     """steps after which it plans again within an episode; 0: never"""
     sweeps: int = 15
@@ -156,11 +173,11 @@ class FactoredMBIEEB(AgentConfig):
     @property
     def takes_unseen_for(self) -> str:
         """What a reward that was tried and never shown counts as, in words."""
-        return "r_min"
+        return "r_min in tests"
 
     @property
-    def needs_model(self) -> bool:  # type: ignore[override]
-        """Whether it is given the monitor."""
+    def needs_model(self) -> bool:
+        """Whether the agent is given the monitor."""
         return self.knows_monitor
 
     def check(self) -> None:
@@ -174,6 +191,8 @@ class FactoredMBIEEB(AgentConfig):
         for name in ("rho_cap", "gamma_obs"):
             if getattr(self, name) == 1:
                 raise MonMDPError(f"{name} must be below 1")
+        if self.gamma == 0:
+            raise MonMDPError("gamma must be above 0: what is seen is worth a way to it")
         if self.precision <= 0:
             raise MonMDPError(f"precision must be positive, got {self.precision:g}")
         whole_number(self.replan, "replan", at_least=0)
@@ -182,8 +201,19 @@ class FactoredMBIEEB(AgentConfig):
 
     def check_model(self, model: MonMDP | None) -> None:
         """Demand the monitor if it is to be known, and one that does not give the reward away."""
-        if self.knows_monitor:
-            KnownMonitor().check_model(model)
+        if not self.knows_monitor:
+            return
+        what = f"agent {self.name!r} with knows_monitor=true"
+        if model is None:
+            raise MonMDPError(
+                f"{what} must be given the monitor: it takes a MonMDP or one of its environments, "
+                "not an environment without a model"
+            )
+        if model.monitor.reads_reward:
+            raise MonMDPError(
+                f"{what} is not offered for monitor {model.monitor.name!r}: whether it shows a "
+                "reward depends on the reward, so to know the monitor is to know rᵉ"
+            )
 
     def state(self, shape: Shape, r_min: float, model: MonMDP | None = None) -> State:
         """Return the state of an agent that has seen nothing yet."""
@@ -227,7 +257,7 @@ class FactoredMBIEEB(AgentConfig):
                 beta_kl=self.beta_kl,
                 beta_obs=self.beta_obs,
             ),
-            clock=np.zeros(9, dtype=np.int64),
+            clock=np.zeros(10, dtype=np.int64),
             n=np.zeros(joint, dtype=np.int64),
             n_state=np.zeros(joint[0], dtype=np.int64),
             n_start=np.zeros(joint[0], dtype=np.int64),
@@ -322,23 +352,32 @@ class FactoredMBIEEB(AgentConfig):
         """Return copies of counts and action values, the test policy, and the episodes."""
         policy = np.zeros(state.n.shape)
         test_policy(state, policy)
-        k, done = int(state.clock[K]), int(state.clock[DONE])
-        episodes = np.array([k, k - done, state.clock[PHASE] < OPTIMIZE])
+        clock = state.clock
+        observing = clock[NET] or clock[PHASE] < OPTIMIZE or not self.stop
+        episodes = np.array([clock[K], clock[OBSERVED], observing])
         return super().snapshot(state) | {"policy": policy, "episodes": episodes}
 
     def layers(self, snapshot: Mapping[str, Any], monmdp: MonMDP) -> layers.Layers:
-        """Return what one snapshot says of the cells of a map; hope is what is left of trust."""
+        """Return what one snapshot says of the cells of a map.
+
+        Its hope is what is left of its trust. Q_opt is the low plan, Q the hopeful one; with an
+        optimistic test policy there is no low plan.
+        """
         shape = monmdp.shape
         n = layers.by_parts(snapshot["n"], shape)
         seen = layers.everywhere(snapshot["n_seen"], shape)
         tries = layers.everywhere(snapshot["fruitless"] * snapshot["n_env"], shape)
-        hope = np.where(seen > 0, 0.0, 1.0 / (1.0 + np.exp(tries - self.trust)))
-        untried = layers.by_parts(snapshot["untried"], shape) > 0
-        values = {"q": snapshot["q_low"], "q_opt": snapshot["q_hope"], "q_obs": snapshot["q_obs"]}
+        hope = np.where(seen > 0, 0.0, 1.0 / (1.0 + np.exp(np.minimum(tries - self.trust, MOST))))
+        if self.knows_monitor:
+            chance = layers.by_parts(monmdp.observability(), shape)
+            hope[layers.everywhere(chance.max(axis=(1, 3)) == 0, shape) > 0] = 0.0
+        values = {"q_opt": snapshot["q_low"], "q": snapshot["q_hope"], "q_obs": snapshot["q_obs"]}
+        if not self.pessimistic_test:
+            del values["q_opt"]
         return (
             layers.counted(n, seen)
-            | layers.best(values, ("q", "q_opt", "q_obs"), shape)
-            | {"hope": hope, "pinned": layers.pinned(~untried, n > 0)}
+            | {"hope": hope}
+            | layers.best(values, ("q_opt", "q", "q_obs"), shape)
             | layers.followed(snapshot, shape)
         )
 
@@ -484,6 +523,9 @@ def begin_episode(agent: State, rng: np.random.Generator) -> bool:
     clock[K] += 1
     clock[FIRST] = 1
     clock[IDLE] += 1
+    if p.pessimistic_test:
+        _plan_low(agent, 1 + min(clock[LENGTH], 400) // STEPS_A_SWEEP, agent.v_low)
+    clock[LENGTH] = 0
     if clock[NEWS] or clock[PHASE] != OPTIMIZE or clock[SINCE] >= SETTLED:
         _plan(agent)
     net = _falls_due(clock[K], p.net)
@@ -498,7 +540,9 @@ def begin_episode(agent: State, rng: np.random.Generator) -> bool:
     clock[NET] = net and p.net > 0
     if clock[NET]:
         _plan_net(agent)
-    return clock[NET] > 0 or clock[PHASE] < OPTIMIZE
+    observing = bool(clock[NET] > 0 or clock[PHASE] < OPTIMIZE or not p.stop)
+    clock[OBSERVED] += observing
+    return observing
 
 
 @compilable
@@ -593,12 +637,13 @@ def update(
         agent.seen_reward[se, ae] = total / n
 
     clock[SINCE] += 1
+    clock[LENGTH] += 1
     if news:
         # Until the next plan there is nothing more to be had of this pair.
         for m in range(n_sm):
             for b in range(n_am):
                 agent.q_obs[se * n_sm + m, ae * n_am + b] = -1.0
-        clock[NEWS], clock[LEARNT], clock[IDLE] = 1, 1, 0
+        clock[NEWS], clock[IDLE] = 1, 0
     settled = clock[PHASE] == OPTIMIZE and not clock[NEWS]
     due = clock[SINCE] >= p.replan or (clock[NEWS] and clock[SINCE] >= HEADSTART)
     if due and p.replan > 0 and not (settled or terminated or clock[NET]):
@@ -715,7 +760,7 @@ def _plan(agent: Any) -> None:
         _lure(agent)
         for s in range(len(agent.v_obs)):
             agent.v_obs[s] = 0.0
-        _sweep(agent, r, u, 0.0, True, p.sweeps, ROUGH, agent.v_obs, agent.q_obs)
+        _sweep(agent, r, u, LOW, True, p.sweeps, ROUGH, agent.v_obs, agent.q_obs)
 
 
 @compilable
@@ -793,7 +838,7 @@ def _is_untried(
     """Return whether nothing is known of where a cell leads, by itself or by its factors."""
     if n[se * n_pool.shape[1] + sm, ae * n_pool.shape[2] + am] > 0:
         return False
-    return n_env[se, ae] == 0 or alone[se, ae] or n_pool[pair_class[se, ae], sm, am] == 0
+    return bool(n_env[se, ae] == 0 or alone[se, ae] or n_pool[pair_class[se, ae], sm, am] == 0)
 
 
 @compilable
@@ -826,7 +871,7 @@ def _hope(agent: Any, unknown: float) -> None:
                     ended = env.ended[j] / visits
                     reward = ended * p.r_max + (1.0 - ended) * p.typical
                     # One over the odds that it can be seen: so many more tries it would take.
-                    reward -= p.unseen_cost * (1.0 + math.exp(tries - p.trust))
+                    reward -= p.unseen_cost * (1.0 + math.exp(min(tries - p.trust, MOST)))
                 else:
                     reward = p.r_max
                 of_env += reward * visits / n
@@ -856,7 +901,7 @@ def _lure(agent: Any) -> None:
             if n > 0 and agent.unresolved[se, ae]:
                 if not aimed:
                     tries = agent.fruitless[se, ae] * n
-                    worth = p.aside / (1.0 + math.exp(tries - p.trust))
+                    worth = p.aside / (1.0 + math.exp(min(tries - p.trust, MOST)))
                 elif agent.env.may_end[x] or agent.clock[PHASE] == POSSIBLE:
                     worth = 1.0
                 else:
@@ -943,12 +988,12 @@ def _sweep(
     v: FloatArray,
     q: FloatArray,
 ) -> None:
-    """Improve v[s] by sweeps to and fro over reward[s, a] and the model, and write q[s, a].
+    """Improve v[s] by sweeps in both directions over reward[s, a] and the model; write q[s, a].
 
     With z(s′ᵉ, y) = Σ P̄ᵐ(s′ᵐ|y) v(s′ᵉ, s′ᵐ), one sum over the outcomes of a pair serves all monitor
-    states and actions. A step that leads back to its own state is solved for, not iterated. With
-    `unknown` ≠ 0, ω of the time this is what follows. An episode that ended has no future, unless
-    the agent observes: then the next one begins.
+    states and actions. A step that leads back to its own state is solved for, not iterated. ω of
+    the time `unknown` is what follows, unless it is LOW. An episode that ended has no future,
+    unless the agent observes: then the next one begins.
     """
     p = agent.parameters
     env, mon, joint = agent.env, agent.mon, agent.joint
@@ -976,7 +1021,7 @@ def _sweep(
                 best[sm] = LOW
             for ae in range(n_ae):
                 x, cls = se * n_ae + ae, agent.pair_class[se, ae]
-                omega = agent.omega[se, ae] if unknown != 0.0 else 0.0
+                omega = agent.omega[se, ae] if unknown > LOW else 0.0
                 keep, add = (1.0 - omega) * scale, omega * p.gamma * unknown
                 ended, back = 0.0, 0.0
                 for y in range(n_sm * n_am):
@@ -1049,15 +1094,12 @@ def _plan_net(agent: Any) -> None:
     value_iteration(agent.joint, agent.tried, False, agent.reward, p.gamma, 50, agent.q_net)
 
 
-def test_policy(agent: State, policy: FloatArray) -> None:
-    """Greedy on the low plan, made anew."""
-    p, clock = agent.parameters, agent.clock
-    if not p.pessimistic_test:
-        greedy_policy(agent.q_hope, policy)
-        return
-    # Nothing that training reads is changed: that there was a test makes no difference to it.
-    reward, untried = np.empty(agent.n.shape), np.empty(agent.n.shape, np.bool_)
+@compilable
+def _plan_low(agent: Any, sweeps: int, v: FloatArray) -> None:
+    """Go on with the low plan: from v[s], and into q_low."""
+    p = agent.parameters
     n_sm, n_am = agent.n_mon.shape
+    reward, untried = np.empty(agent.n.shape), np.empty(agent.n.shape, np.bool_)
     for s in range(agent.n.shape[0]):
         for a in range(agent.n.shape[1]):
             se, sm, ae, am = s // n_sm, s % n_sm, a // n_am, a % n_am
@@ -1068,9 +1110,16 @@ def test_policy(agent: State, policy: FloatArray) -> None:
             if not untried[s, a]:
                 of_mon = agent.mon_sum[sm, am] / agent.n_mon[sm, am]
                 reward[s, a] = agent.seen_reward[se, ae] + of_mon
-    sweeps = 5 * p.sweeps if clock[LEARNT] else p.sweeps
-    _sweep(agent, reward, untried, 0.0, False, sweeps, FINE, agent.v_low, agent.q_low)
-    clock[LEARNT] = 0
+    _sweep(agent, reward, untried, LOW, False, sweeps, FINE, v, agent.q_low)
+
+
+def test_policy(agent: State, policy: FloatArray) -> None:
+    """Greedy on the low plan, with what was learnt in the running episode."""
+    if not agent.parameters.pessimistic_test:
+        greedy_policy(agent.q_hope, policy)
+        return
+    # A copy, so that a test makes no difference to training nor to other tests.
+    _plan_low(agent, agent.parameters.sweeps, agent.v_low.copy())
     greedy_policy(agent.q_low, policy)
 
 
