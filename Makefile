@@ -73,7 +73,7 @@ beyond: $(READY)
 sample: $(READY) browser
 	rm -rf sample
 	$(BIN)/monmdp reproduce figure-4 --out sample
-	$(BIN)/monmdp train bottleneck button rho=0.05 --seeds 1 --snapshots 40 --out sample/inside
+	$(BIN)/monmdp train bottleneck button rho=0.05 --agent monitored-mbie-eb --seeds 1 --snapshots 40 --out sample/inside
 	$(BIN)/monmdp report sample -o docs/report/sample.html
 	$(BIN)/python benchmarks/screenshots.py docs/report/sample.html docs/report
 

@@ -124,7 +124,10 @@ def main() -> None:
     print()
     print("| agent | first start, nothing compiled | start from the cache |")
     print("|---|---|---|")
-    for agent in ("monitored-mbie-eb", "known-monitor", "directed-e2", "epsilon-greedy"):
+    for agent in (
+        "factored-mbie-eb", "monitored-mbie-eb", "known-monitor", "directed-e2", "epsilon-greedy",
+        "posterior-sampling", "r-max",
+    ):  # fmt: skip
         cold, warm = start_times(agent)  # all others share their code with one of these
         print(f"| {agent} | {cold:.1f} s | {warm:.2f} s |")
     print()

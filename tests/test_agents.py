@@ -326,6 +326,8 @@ def test_an_environment_without_a_model_must_state_r_min_and_cannot_have_a_known
         agents.make("monitored-mbie-eb", env)
     with pytest.raises(MonMDPError, match="without a model"):
         agents.make("known-monitor", env, r_min=0)
+    with pytest.raises(MonMDPError, match="knows_monitor=true must be given"):
+        agents.make("factored-mbie-eb", env, r_min=0, knows_monitor=True)
 
 
 def test_spaces_of_another_kind_are_refused():
@@ -486,6 +488,8 @@ def test_the_known_monitor_is_refused_where_it_would_know_the_reward(tmp_path):
             if hides:
                 with pytest.raises(MonMDPError, match=name):
                     agents.make("known-monitor", p)
+                with pytest.raises(MonMDPError, match=f"'factored-mbie-eb' with .* {name!r}"):
+                    agents.make("factored-mbie-eb", p, knows_monitor=True)
             else:
                 agents.make("known-monitor", p)
 

@@ -455,6 +455,13 @@ def test_variants_share_a_colour_and_strangers_get_others():
     assert len({Style("#000000", line).dasharray for line in ("-", ":", "-.")}) == 3
 
 
+def test_many_variants_can_be_told_apart():
+    found = styles((f"without {part}", "factored-mbie-eb") for part in range(12))
+    assert len(set(found.values())) == 12
+    colours = [style.colour for style in found.values()]
+    assert colours == [c for c in (AGENTS["factored-mbie-eb"], *OTHERS) for _ in range(3)]
+
+
 def lines_of(figure):
     """Colour of each line in the legend."""
     found = figure.legends[0] if figure.legends else figure.axes[0].get_legend()

@@ -26,7 +26,7 @@ from monmdp.report import inside
 from monmdp.report.inside import config_of, explorer
 from monmdp.report.packing import unpack
 
-OBSERVING = ("monitored-mbie-eb", "known-monitor", "factored-mbie-eb")
+OBSERVING = ("factored-mbie-eb", "monitored-mbie-eb", "known-monitor")
 
 
 # ---- snapshots ------------------------------------------------------------------------------
@@ -221,6 +221,46 @@ def test_layers_of_the_known_monitor():
         assert layers["bonus"][at] == pytest.approx(bonus, rel=1e-12)
     assert set(np.unique(layers["status"])) == {0, 1, 2}
     assert layers["q_obs"].max() == snapshot["q_obs"].max()
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_layers_of_factored_mbie_eb(known):
+    problem = monmdp.make("bottleneck", "ask", rho=0.3)
+    config, (_, snapshot) = snapshot_of(problem, "factored-mbie-eb", 600, knows_monitor=known)
+    layers, shape = config.layers(snapshot, problem), problem.shape
+    n, n_seen = snapshot["n"].reshape(shape), snapshot["n_seen"]
+    never = problem.observability().reshape(shape).max(axis=(1, 3)) == 0
+    names = {"q_opt": "q_low", "q": "q_hope", "q_obs": "q_obs"}
+    for se, sm, ae in np.ndindex(*shape[:3]):
+        at = (se, sm, ae)
+        assert layers["visits"][at] == n[at].sum()
+        assert layers["seen"][at] == n_seen[se, ae]
+        for layer, values in names.items():
+            assert layers[layer][at] == snapshot[values].reshape(shape)[at].max()
+        tries = snapshot["fruitless"][se, ae] * n[se, :, ae].sum()
+        hope = 0.0 if n_seen[se, ae] or (known and never[se, ae]) else math.exp(1.5 - tries)
+        assert layers["hope"][at] == pytest.approx(hope / (1 + hope))
+        # the test policy follows Q_opt
+        if layers["policy"][at] > 0:
+            assert layers["q_opt"][at] == pytest.approx(layers["q_opt"][se, sm].max())
+    assert set(np.unique(layers["status"])) == {0, 1, 2}
+    assert 0 < layers["hope"].min(initial=1, where=layers["hope"] > 0) < 0.8
+    run = train(problem, config, 300, snapshots=1)
+    data = explorer(run, problem)
+    assert (data["pooled"], data["unseen"]) == (False, "r_min in tests")
+    assert "in each state of the monitor" in data["shown"][0]["explains"]
+    assert [layer["key"] for layer in data["shown"]] == [
+        "visits", "tested", "status", "hope", "q_opt", "q", "q_obs",
+    ]  # fmt: skip
+
+
+def test_an_optimistic_test_policy_has_no_pessimistic_values():
+    problem = monmdp.make("loop", "ask")
+    config, (_, snapshot) = snapshot_of(problem, "factored-mbie-eb", 300, pessimistic_test=False)
+    layers = config.layers(snapshot, problem)
+    assert "q_opt" not in layers
+    best = layers["q"] == layers["q"].max(axis=-1, keepdims=True)
+    assert (best[layers["policy"] > 0]).all()
 
 
 @pytest.mark.parametrize("agent", ["ucb", "intrinsic", "q-count", "epsilon-greedy", "directed-e2"])

@@ -692,6 +692,7 @@ def test_training_folders_are_put_together_by_problem(command):
     agents = "monitored-mbie-eb,directed-e2,directed-e2,r0=-10"
     words = ("--steps", 400, "--every", 20, "--seeds", 2)
     command("compare", "hazard", "ask", "--agents", agents, *words, "--out", "all/compared")
+    words += ("--agent", "monitored-mbie-eb")
     command("train", "loop", "ask", "rho=0.5", *words, "--out", "all/loop")
     code, out, err = command("report", "all")
     assert code == 0
@@ -791,7 +792,7 @@ def test_equal_curves_are_told_apart_by_their_folders(command):
     train(command, "v.txt", "ask", out="all/two")
     page = read(Path("all"))
     (setting,) = page.data["settings"].values()
-    names = ["Monitored MBIE-EB (in one)", "Monitored MBIE-EB (in two)"]
+    names = ["Factored MBIE-EB (in one)", "Factored MBIE-EB (in two)"]
     assert [curve["label"] for curve in setting["curves"]] == names
     assert [row[1] for row in page.tables["c0-problems"] if row] == names
     assert len({curve["dash"] for curve in setting["curves"]}) == 2

@@ -150,8 +150,8 @@ def trained(tmp_path_factory):
     """Two runs of train, the first with six snapshots after that of the beginning."""
     folder = tmp_path_factory.mktemp("trained") / "bottleneck-button"
     monmdp(
-        "train", "bottleneck", "button", "--steps", 3000, "--every", 20, "--seeds", 2,
-        "--snapshots", 6, "--out", folder,
+        "train", "bottleneck", "button", "--agent", "monitored-mbie-eb", "--steps", 3000,
+        "--every", 20, "--seeds", 2, "--snapshots", 6, "--out", folder,
     )  # fmt: skip
     return folder
 

@@ -30,13 +30,13 @@ def folders(tmp_path_factory):
     Of two of them the command line cannot ask: one seldom observes, one has its snapshots at
     steps of its own, none of them at the beginning or the end.
     """
-    folder = tmp_path_factory.mktemp("cells")
+    folder, ours = tmp_path_factory.mktemp("cells"), "monitored-mbie-eb"
     asked = {
-        "supporters": ["bottleneck", "n-supporters", "rho=0.5", "--steps", 6000],
+        "supporters": ["bottleneck", "n-supporters", "rho=0.5", "--agent", ours, "--steps", 6000],
         "button": ["loop", "button", "--agent", "mbie-eb", "--steps", 2000],
-        "experts": ["river-swim", "n-experts", "--steps", 2000],
+        "experts": ["river-swim", "n-experts", "--agent", ours, "--steps", 2000],
         "counting": ["loop", "n-experts", "--agent", "q-count", "--steps", 1000],
-        "halved": ["loop", "button", "rho=0.5", "--steps", 2000],
+        "halved": ["loop", "button", "rho=0.5", "--agent", ours, "--steps", 2000],
     }
     for name, words in asked.items():
         some = ["--every", 100, "--seeds", 1, "--snapshots", 5, "--out", folder / name]

@@ -10,6 +10,7 @@ from monmdp.agents.ablations import MBIEEB, PessimisticMBIEEB
 from monmdp.agents.base import AgentConfig, Transition
 from monmdp.agents.baselines import UCB, EpsilonGreedy, Intrinsic, Optimistic, QCount
 from monmdp.agents.directed_e2 import DirectedE2
+from monmdp.agents.factored_mbie_eb import FactoredMBIEEB
 from monmdp.agents.known_monitor import KnownMonitor
 from monmdp.agents.monitored_mbie_eb import MonitoredMBIEEB
 from monmdp.agents.posterior_sampling import PosteriorSampling
@@ -29,6 +30,7 @@ __all__ = [
     "AgentConfig",
     "DirectedE2",
     "EpsilonGreedy",
+    "FactoredMBIEEB",
     "Intrinsic",
     "KnownMonitor",
     "MonitoredMBIEEB",

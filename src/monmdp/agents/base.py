@@ -59,12 +59,12 @@ class AgentConfig:
 
     name: ClassVar[str]
     """what the command line calls the agent"""
-    needs_model: ClassVar[bool] = False
-    """whether the agent is given the monitor, and so needs a `MonMDP`"""
     snapshot_fields: ClassVar[tuple[str, ...]] = ()
     """what of its state a snapshot keeps: counts and action values"""
     slow_verbs: ClassVar[tuple[str, ...]] = ()
     """what of it takes so long that it is compiled for stepwise agents, too"""
+    pools_visits: ClassVar[bool] = False
+    """whether it counts visits of environment pairs alone, whatever the monitor did"""
     explains: ClassVar[Mapping[str, str]] = {}
     """layer -> a sentence that says what it shows, where the usual one would be wrong"""
 
@@ -82,6 +82,11 @@ class AgentConfig:
             object.__setattr__(self, field.name, value)
         object.__setattr__(self, "gamma", checked_gamma(self.gamma))
         self.check()
+
+    @property
+    def needs_model(self) -> bool:
+        """Whether the agent is given the monitor, and so needs a `MonMDP`."""
+        return False
 
     @property
     def sees_hidden_rewards(self) -> bool:

@@ -42,7 +42,6 @@ import numpy as np
 from monmdp.agents import layers
 from monmdp.agents.base import AgentConfig, at_least_zero, tried_with
 from monmdp.agents.greedy import greedy_action, greedy_policy
-from monmdp.agents.known_monitor import KnownMonitor
 from monmdp.agents.planner import growth_of
 from monmdp.agents.successors import (
     Successors,
@@ -62,10 +61,10 @@ from monmdp.planning.factors import factors
 
 LIKELY, POSSIBLE, OPTIMIZE = 1, 2, 3
 """phases: what is observed for, and that nothing is any more"""
-K, NET, SINCE, NEWS, FIRST, PHASE, IDLE, DONE, OBSERVED = range(9)
+K, NET, SINCE, NEWS, FIRST, PHASE, IDLE, DONE, OBSERVED, LENGTH = range(10)
 """entries of `clock`: episodes, whether this one is of the net, steps since the last plan, whether
 there was news since, whether no action was taken yet, the phase, episodes since the last news,
-episodes that were to optimize, episodes that observed"""
+episodes that were to optimize, episodes that observed, steps of this one"""
 BINS = 24
 """ω(n) is learnt for n = 1, 2-3, 4-7, …"""
 SMOOTH = 0.5
@@ -80,10 +79,12 @@ ASSUMED = 0.05
 """ρ, if it is not learnt"""
 HEADSTART = 3
 """steps after news at which plans are made anew"""
+ROUGH, FINE = 1e-4, 1e-9
+"""change of a value up to which a plan is good enough to explore with, and to be tested"""
 SETTLED = 50
 """steps for which a plan is followed once there is neither news nor anything to observe"""
-TESTED = 50
-"""by how much more sweeps the plan of a test may take, which starts from nothing"""
+STEPS_A_SWEEP = 4
+"""steps of the last episode for which the low plan is swept once more before the next"""
 MOST = 700.0
 """the largest logarithm of odds: where it counts, more would be the same"""
 
@@ -95,8 +96,22 @@ class FactoredMBIEEB(AgentConfig):
     name: ClassVar[str] = "factored-mbie-eb"
     slow_verbs: ClassVar[tuple[str, ...]] = ("begin_episode", "update")
     snapshot_fields: ClassVar[tuple[str, ...]] = (
-        "n", "n_env", "n_seen", "untried", "fruitless", "q_low", "q_hope", "q_obs",
+        "n", "n_env", "n_seen", "fruitless", "q_low", "q_hope", "q_obs",
     )  # fmt: skip
+    explains: ClassVar[Mapping[str, str]] = {
+        "hope": "How likely the agent holds it that a reward never shown can be seen at all. It "
+        "falls with every try in vain, the faster the better the monitor action shows other "
+        "rewards.",
+        "q_opt": "Value of each action with the best monitor action in the mean of what was seen, "
+        "with r_min for what was not, and worse than r_min for ever for what was never tried; the "
+        "test policy takes the largest. As planned at this moment.",
+        "q": "Value of each action with the best monitor action if rewards not seen yet are the "
+        "best that is likely or, once that is known, the best that is possible. What is not known "
+        "on the way of the largest is aimed at; when there is nothing, the agent acts on it. As "
+        "last planned.",
+        "q_obs": "Value of each action for seeing what is aimed at; while there is anything, the "
+        "agent acts on the largest. As last planned.",
+    }
 
     knows_monitor: bool = False
     """the monitor is given: pᵐ, rᵐ and the chance to see a reward"""
@@ -118,9 +133,9 @@ class FactoredMBIEEB(AgentConfig):
     """learn how likely a pair still has outcomes never met, and hope for them"""
     pessimistic_test: bool = True
     """test the pessimistic policy; else the hopeful one, of the plan made last"""
-    replan: int = 10
+    replan: int = 15
     """steps after which it plans again within an episode; 0: never"""
-    sweeps: int = 20
+    sweeps: int = 15
     """sweeps of a plan, at most"""
     gamma_obs: float = 0.97
     """discount of observing"""
@@ -134,9 +149,9 @@ class FactoredMBIEEB(AgentConfig):
     """log odds that a pair can be seen at all, before it was ever tried"""
     give_up: float = 4.0
     """effective tries in vain after which a reward counts as never shown"""
-    revive: float = 1.5
-    """by how much more, times the root of the episodes that optimized"""
-    caution: float = 1.64
+    revive: float = 2.0
+    """and visits, times the root of the episodes that optimized: no verdict is final"""
+    caution: float = 0.5
     """standard errors that ρ_low lies below the frequency of seeing"""
     rho_cap: float = 0.5
     """the largest ρ_low: a single try in vain never counts for more than one at this ρ"""
@@ -144,11 +159,11 @@ class FactoredMBIEEB(AgentConfig):
     """standard error up to which a reward that is random needs to be known"""
     evidence: float = 3.0
     """log Bayes factor from which on a pair or a cell is an exception"""
-    net: float = 0.35
+    net: float = 0.25
     """of k episodes, about k to this power are of the net; 0: none ever"""
     net_after: float = 0.75
     """the same for those that would optimize"""
-    bored: int = 8
+    bored: int = 20
     """episodes without news after which every other one is of the net"""
     beta_kl: float = 0.05
     """β_KL of the net"""
@@ -158,11 +173,11 @@ class FactoredMBIEEB(AgentConfig):
     @property
     def takes_unseen_for(self) -> str:
         """What a reward that was tried and never shown counts as, in words."""
-        return "r_min"
+        return "r_min in tests"
 
     @property
-    def needs_model(self) -> bool:  # type: ignore[override]
-        """Whether it is given the monitor."""
+    def needs_model(self) -> bool:
+        """Whether the agent is given the monitor."""
         return self.knows_monitor
 
     def check(self) -> None:
@@ -186,8 +201,19 @@ class FactoredMBIEEB(AgentConfig):
 
     def check_model(self, model: MonMDP | None) -> None:
         """Demand the monitor if it is to be known, and one that does not give the reward away."""
-        if self.knows_monitor:
-            KnownMonitor().check_model(model)
+        if not self.knows_monitor:
+            return
+        what = f"agent {self.name!r} with knows_monitor=true"
+        if model is None:
+            raise MonMDPError(
+                f"{what} must be given the monitor: it takes a MonMDP or one of its environments, "
+                "not an environment without a model"
+            )
+        if model.monitor.reads_reward:
+            raise MonMDPError(
+                f"{what} is not offered for monitor {model.monitor.name!r}: whether it shows a "
+                "reward depends on the reward, so to know the monitor is to know rᵉ"
+            )
 
     def state(self, shape: Shape, r_min: float, model: MonMDP | None = None) -> State:
         """Return the state of an agent that has seen nothing yet."""
@@ -231,7 +257,7 @@ class FactoredMBIEEB(AgentConfig):
                 beta_kl=self.beta_kl,
                 beta_obs=self.beta_obs,
             ),
-            clock=np.zeros(9, dtype=np.int64),
+            clock=np.zeros(10, dtype=np.int64),
             n=np.zeros(joint, dtype=np.int64),
             n_state=np.zeros(joint[0], dtype=np.int64),
             n_start=np.zeros(joint[0], dtype=np.int64),
@@ -240,6 +266,7 @@ class FactoredMBIEEB(AgentConfig):
             env=no_successors(of_env),
             sights=np.zeros(int(np.sum(of_env)), dtype=np.int64),
             sight_sum=np.zeros(int(np.sum(of_env))),
+            given_up=np.zeros(int(np.sum(of_env)), dtype=np.bool_),
             noise=np.zeros(2),
             n_seen=np.zeros(env, dtype=np.int64),
             seen_reward=np.full(env, r_min),
@@ -268,6 +295,7 @@ class FactoredMBIEEB(AgentConfig):
             aim_env=np.zeros(env, dtype=np.bool_),
             aim_mon=np.zeros(mon, dtype=np.bool_),
             reward=np.zeros(joint),
+            v_low=np.full(joint[0], worst),
             v_likely=np.full(joint[0], worst),
             v_possible=np.full(joint[0], worst),
             v_obs=np.zeros(joint[0]),
@@ -307,14 +335,18 @@ class FactoredMBIEEB(AgentConfig):
         was, used = int(state.env.first[pair]), int(state.env.used[pair])
         env = with_room(state.env, pair, next_s // n_sm)
         now, room = int(env.first[pair]), len(env.state) - len(state.sights)
-        sights = np.append(state.sights, np.zeros(room, dtype=np.int64))
-        sight_sum = np.append(state.sight_sum, np.zeros(room))
-        if now != was:  # the slots have moved, and what was seen there moves with them
-            for column in (sights, sight_sum):
-                column[now : now + used] = column[was : was + used]
-                column[was : was + used] = 0
+        columns = []
+        for column in (state.sights, state.sight_sum, state.given_up):
+            larger = np.append(column, np.zeros(room, dtype=column.dtype))
+            if now != was:  # the slots have moved, and what was seen there moves with them
+                larger[now : now + used] = larger[was : was + used]
+                larger[was : was + used] = 0
+            columns.append(larger)
+        sights, sight_sum, given_up = columns
         joint = with_room(state.joint, s * state.n.shape[1] + a, next_s)
-        return state._replace(env=env, joint=joint, sights=sights, sight_sum=sight_sum)
+        return state._replace(
+            env=env, joint=joint, sights=sights, sight_sum=sight_sum, given_up=given_up
+        )
 
     def snapshot(self, state: State) -> dict[str, Any]:
         """Return copies of counts and action values, the test policy, and the episodes."""
@@ -326,18 +358,26 @@ class FactoredMBIEEB(AgentConfig):
         return super().snapshot(state) | {"policy": policy, "episodes": episodes}
 
     def layers(self, snapshot: Mapping[str, Any], monmdp: MonMDP) -> layers.Layers:
-        """Return what one snapshot says of the cells of a map; hope is what is left of trust."""
+        """Return what one snapshot says of the cells of a map.
+
+        Its hope is what is left of its trust. Q_opt is the low plan, Q the hopeful one; with an
+        optimistic test policy there is no low plan.
+        """
         shape = monmdp.shape
         n = layers.by_parts(snapshot["n"], shape)
         seen = layers.everywhere(snapshot["n_seen"], shape)
         tries = layers.everywhere(snapshot["fruitless"] * snapshot["n_env"], shape)
         hope = np.where(seen > 0, 0.0, 1.0 / (1.0 + np.exp(np.minimum(tries - self.trust, MOST))))
-        untried = layers.by_parts(snapshot["untried"], shape) > 0
-        values = {"q": snapshot["q_low"], "q_opt": snapshot["q_hope"], "q_obs": snapshot["q_obs"]}
+        if self.knows_monitor:
+            chance = layers.by_parts(monmdp.observability(), shape)
+            hope[layers.everywhere(chance.max(axis=(1, 3)) == 0, shape) > 0] = 0.0
+        values = {"q_opt": snapshot["q_low"], "q": snapshot["q_hope"], "q_obs": snapshot["q_obs"]}
+        if not self.pessimistic_test:
+            del values["q_opt"]
         return (
             layers.counted(n, seen)
-            | layers.best(values, ("q", "q_opt", "q_obs"), shape)
-            | {"hope": hope, "pinned": layers.pinned(~untried, n > 0)}
+            | {"hope": hope}
+            | layers.best(values, ("q_opt", "q", "q_obs"), shape)
             | layers.followed(snapshot, shape)
         )
 
@@ -399,6 +439,8 @@ class State(NamedTuple):
     """[slot of env] how often the outcome's reward was shown"""
     sight_sum: FloatArray
     """[slot of env] sum of the rewards shown"""
+    given_up: BoolArray
+    """[slot of env] whether it was tried so often in vain that it counts as never shown"""
     noise: FloatArray
     """[2] squared deviations of rewards from the mean of their outcome, and how many"""
     n_seen: IntArray
@@ -455,6 +497,8 @@ class State(NamedTuple):
     """[sᵐ, aᵐ] what is aimed at, of monitor pairs never tried"""
     reward: FloatArray
     """[s, a] the rewards of the plan in progress"""
+    v_low: FloatArray
+    """[s]"""
     v_likely: FloatArray
     """[s]"""
     v_possible: FloatArray
@@ -479,6 +523,9 @@ def begin_episode(agent: State, rng: np.random.Generator) -> bool:
     clock[K] += 1
     clock[FIRST] = 1
     clock[IDLE] += 1
+    if p.pessimistic_test:
+        _plan_low(agent, 1 + min(clock[LENGTH], 400) // STEPS_A_SWEEP, agent.v_low)
+    clock[LENGTH] = 0
     if clock[NEWS] or clock[PHASE] != OPTIMIZE or clock[SINCE] >= SETTLED:
         _plan(agent)
     net = _falls_due(clock[K], p.net)
@@ -493,7 +540,7 @@ def begin_episode(agent: State, rng: np.random.Generator) -> bool:
     clock[NET] = net and p.net > 0
     if clock[NET]:
         _plan_net(agent)
-    observing = clock[NET] > 0 or clock[PHASE] < OPTIMIZE or not p.stop
+    observing = bool(clock[NET] > 0 or clock[PHASE] < OPTIMIZE or not p.stop)
     clock[OBSERVED] += observing
     return observing
 
@@ -590,6 +637,7 @@ def update(
         agent.seen_reward[se, ae] = total / n
 
     clock[SINCE] += 1
+    clock[LENGTH] += 1
     if news:
         # Until the next plan there is nothing more to be had of this pair.
         for m in range(n_sm):
@@ -700,19 +748,19 @@ def _plan(agent: Any) -> None:
     clock[PHASE] = LIKELY
     if p.likely_first:
         _hope(agent, p.r_max)
-        _sweep(agent, r, u, p.r_max, False, p.sweeps, agent.v_likely, agent.q_hope)
+        _sweep(agent, r, u, p.r_max, False, p.sweeps, ROUGH, agent.v_likely, agent.q_hope)
     if not p.likely_first or not _take_aim(agent):
         clock[PHASE] = POSSIBLE
         best = p.r_max / (1.0 - p.gamma)
         _hope(agent, best)
-        _sweep(agent, r, u, best, False, p.sweeps, agent.v_possible, agent.q_hope)
+        _sweep(agent, r, u, best, False, p.sweeps, ROUGH, agent.v_possible, agent.q_hope)
         if not _take_aim(agent):
             clock[PHASE] = OPTIMIZE
     if clock[PHASE] < OPTIMIZE or not p.stop:
         _lure(agent)
         for s in range(len(agent.v_obs)):
             agent.v_obs[s] = 0.0
-        _sweep(agent, r, u, LOW, True, p.sweeps, agent.v_obs, agent.q_obs)
+        _sweep(agent, r, u, LOW, True, p.sweeps, ROUGH, agent.v_obs, agent.q_obs)
 
 
 @compilable
@@ -735,7 +783,7 @@ def _believe(agent: Any) -> None:
     if agent.noise[0] > 1e-12:
         variance = agent.noise[0] / agent.noise[1]
         needed += math.ceil(math.log(clock[K] + 2.0) * variance / p.precision**2)
-    enough = p.give_up + p.revive * math.sqrt(clock[DONE])
+    least = p.revive * math.sqrt(clock[DONE])
     for se in range(n_se):
         for ae in range(n_ae):
             n, x = agent.n_env[se, ae], se * n_ae + ae
@@ -764,10 +812,12 @@ def _believe(agent: Any) -> None:
                 agent.omega[se, ae] = omega[b] * 2.0**b / n if p.novelty else 0.0
                 agent.fruitless[se, ae] = tries / n
                 for j in range(agent.env.first[x], agent.env.first[x] + agent.env.used[x]):
-                    in_vain = agent.sights[j] == 0 and (
-                        agent.env.visits[j] * tries / n > enough or (p.knows_monitor and most == 0)
+                    visits = agent.env.visits[j]
+                    agent.given_up[j] = agent.sights[j] == 0 and (
+                        (visits * tries / n > p.give_up and visits > least)
+                        or (p.knows_monitor and most == 0)
                     )
-                    unresolved |= agent.sights[j] < needed and not in_vain
+                    unresolved |= agent.sights[j] < needed and not agent.given_up[j]
             if unresolved != agent.unresolved[se, ae]:
                 agent.unresolved[se, ae] = unresolved
                 clock[NEWS] = 1
@@ -808,7 +858,6 @@ def _hope(agent: Any, unknown: float) -> None:
     likely = agent.clock[PHASE] == LIKELY
     (n_se, n_ae), (n_sm, n_am) = agent.n_env.shape, agent.n_mon.shape
     env = agent.env
-    enough = p.give_up + p.revive * math.sqrt(agent.clock[DONE])
     for se in range(n_se):
         for ae in range(n_ae):
             n, x, of_env = agent.n_env[se, ae], se * n_ae + ae, 0.0
@@ -816,7 +865,7 @@ def _hope(agent: Any, unknown: float) -> None:
                 visits, tries = env.visits[j], agent.fruitless[se, ae] * env.visits[j]
                 if agent.sights[j] > 0:
                     reward = agent.sight_sum[j] / agent.sights[j]
-                elif not agent.unresolved[se, ae] or tries > enough:
+                elif agent.given_up[j]:
                     reward = agent.seen_reward[se, ae]
                 elif likely:
                     ended = env.ended[j] / visits
@@ -935,10 +984,11 @@ def _sweep(
     unknown: float,
     observing: bool,
     sweeps: int,
+    tolerance: float,
     v: FloatArray,
     q: FloatArray,
 ) -> None:
-    """Improve v[s] by sweeps over reward[s, a] and the model, back and forth, and write q[s, a].
+    """Improve v[s] by sweeps in both directions over reward[s, a] and the model; write q[s, a].
 
     With z(s′ᵉ, y) = Σ P̄ᵐ(s′ᵐ|y) v(s′ᵉ, s′ᵐ), one sum over the outcomes of a pair serves all monitor
     states and actions. A step that leads back to its own state is solved for, not iterated. ω of
@@ -1013,7 +1063,7 @@ def _sweep(
         if last:
             break
         sweep += 1
-        last = change <= 1e-6 or sweep >= sweeps
+        last = change <= tolerance or sweep >= sweeps
 
 
 @compilable
@@ -1044,16 +1094,12 @@ def _plan_net(agent: Any) -> None:
     value_iteration(agent.joint, agent.tried, False, agent.reward, p.gamma, 50, agent.q_net)
 
 
-def test_policy(agent: State, policy: FloatArray) -> None:
-    """Greedy on the low plan, made anew from what is known; it depends on nothing else."""
+@compilable
+def _plan_low(agent: Any, sweeps: int, v: FloatArray) -> None:
+    """Go on with the low plan: from v[s], and into q_low."""
     p = agent.parameters
-    if not p.pessimistic_test:
-        greedy_policy(agent.q_hope, policy)
-        return
-    # Nothing is changed that training or another test reads: a test makes no difference to them.
-    v = np.full(len(agent.v_obs), p.r_min / (1.0 - p.gamma))
-    reward, untried = np.empty(agent.n.shape), np.empty(agent.n.shape, np.bool_)
     n_sm, n_am = agent.n_mon.shape
+    reward, untried = np.empty(agent.n.shape), np.empty(agent.n.shape, np.bool_)
     for s in range(agent.n.shape[0]):
         for a in range(agent.n.shape[1]):
             se, sm, ae, am = s // n_sm, s % n_sm, a // n_am, a % n_am
@@ -1064,7 +1110,16 @@ def test_policy(agent: State, policy: FloatArray) -> None:
             if not untried[s, a]:
                 of_mon = agent.mon_sum[sm, am] / agent.n_mon[sm, am]
                 reward[s, a] = agent.seen_reward[se, ae] + of_mon
-    _sweep(agent, reward, untried, LOW, False, TESTED * p.sweeps, v, agent.q_low)
+    _sweep(agent, reward, untried, LOW, False, sweeps, FINE, v, agent.q_low)
+
+
+def test_policy(agent: State, policy: FloatArray) -> None:
+    """Greedy on the low plan, with what was learnt in the running episode."""
+    if not agent.parameters.pessimistic_test:
+        greedy_policy(agent.q_hope, policy)
+        return
+    # A copy, so that a test makes no difference to training nor to other tests.
+    _plan_low(agent, agent.parameters.sweeps, agent.v_low.copy())
     greedy_policy(agent.q_low, policy)
 
 

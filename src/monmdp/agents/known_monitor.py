@@ -46,8 +46,13 @@ class KnownMonitor(ObserveOrOptimize):
     """Monitored MBIE-EB that is given the monitor, and its hyper-parameters."""
 
     name: ClassVar[str] = "known-monitor"
-    needs_model: ClassVar[bool] = True
     snapshot_fields: ClassVar[tuple[str, ...]] = ("n", "n_env", "q_opt", "q_obs")
+    pools_visits: ClassVar[bool] = True
+
+    @property
+    def needs_model(self) -> bool:
+        """Whether the agent is given the monitor: it always is."""
+        return True
 
     def check_model(self, model: MonMDP | None) -> None:
         """Demand the monitor, and one that does not give the reward away."""

@@ -53,7 +53,7 @@ def train(
     words: Words = None,
     agent: Annotated[
         str, typer.Option(help="An agent's name, or module:object for one of your own.")
-    ] = "monitored-mbie-eb",
+    ] = "factored-mbie-eb",
     steps: Steps = None,
     seeds: Seeds = 30,
     evaluation: Evaluation = "exact",
@@ -119,7 +119,7 @@ def compare(
         str | None,
         typer.Option(
             help="Names with commas between them; parameters of an agent follow it: "
-            "monitored-mbie-eb,directed-e2,r0=-10. The first one is the reference.",
+            "factored-mbie-eb,directed-e2,r0=-10. The first one is the reference.",
             show_default="all that are offered for the problem",
         ),
     ] = None,

@@ -8,6 +8,7 @@ are dash-dotted.
 from __future__ import annotations
 
 import reprlib
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
@@ -18,12 +19,8 @@ BLACK, ORANGE, SKY, GREEN = "#000000", "#e69f00", "#56b4e9", "#009e73"
 YELLOW, BLUE, VERMILION, PINK = "#f0e442", "#0072b2", "#d55e00", "#cc79a7"
 """the colours of Okabe and Ito"""
 
-BLUES = ("#edf4fb", "#b7d4ee", "#6cabd9", "#2f7cba", "#0d4c92", "#062c5e")
-"""of amounts, light to dark"""
-ORANGES = ("#fdf2e6", "#fbc890", "#ee8d3c", "#c75d0b", "#7d3604")
-"""of amounts below zero, light to dark"""
-
 AGENTS = {
+    "factored-mbie-eb": "#cc1111",
     "monitored-mbie-eb": GREEN,
     "known-monitor": "#b66dff",
     "mbie-eb": BLUE,
@@ -76,13 +73,15 @@ def styles(curves: Iterable[tuple[str, str]]) -> dict[str, Style]:
     """Return how to draw each of some curves.
 
     The variants of an agent share its colour and differ by their lines, the first of them plain.
+    Where there are more variants than lines, the next ones have the colour of another stranger.
 
     Args:
         curves: (label, agent) in the order of the legend; a label that comes again is no other
             curve.
     """
     result: dict[str, Style] = {}
-    strangers: dict[str, str] = {}
+    strangers: dict[tuple[str, int], str] = {}
+    variants: Counter[str] = Counter()
     for curve in curves:
         if not isinstance(curve, tuple | list) or [type(part) for part in curve] != [str, str]:
             raise MonMDPError(
@@ -92,10 +91,13 @@ def styles(curves: Iterable[tuple[str, str]]) -> dict[str, Style]:
         label, agent = curve
         if label in result:
             continue
-        if agent in AGENTS:
+        round_of_lines = variants[agent] // len(LINES)
+        variants[agent] += 1
+        if agent in AGENTS and round_of_lines == 0:
             colour = AGENTS[agent]
         else:
-            colour = strangers.setdefault(agent, OTHERS[len(strangers) % len(OTHERS)])
+            other = OTHERS[len(strangers) % len(OTHERS)]
+            colour = strangers.setdefault((agent, round_of_lines), other)
         lines = LINES[::-1] if agent in DASH_DOTTED else LINES
         drawn = [style.line for style in result.values() if style.colour == colour]
         result[label] = Style(colour, min(lines, key=drawn.count))

@@ -13,7 +13,7 @@ from monmdp.errors import MonMDPError
 from monmdp.model import MonMDP
 from monmdp.naming import Scope, assign, call, import_object, parse_assignments, scope_of
 
-DEFAULT_AGENT = "monitored-mbie-eb"
+DEFAULT_AGENT = "factored-mbie-eb"
 
 
 @dataclass(frozen=True, eq=False)

@@ -98,8 +98,8 @@ def observing_policy(run: Run, name: str = "the run", *, snapshot: int = -1) -> 
     values = run.snapshots.get("q_obs", ())
     if not len(values):
         raise MonMDPError(
-            f"{name}: no snapshot of Q_obs in it; train an agent that has one (monitored-mbie-eb, "
-            "known-monitor) with snapshots=1 or more (--snapshots)"
+            f"{name}: no snapshot of Q_obs in it; train an agent that has one (factored-mbie-eb, "
+            "monitored-mbie-eb, known-monitor) with snapshots=1 or more (--snapshots)"
         )
     probability = np.zeros(run.policy.probability.shape)
     greedy_policy(values[snapshot], probability)

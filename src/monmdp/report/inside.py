@@ -134,7 +134,7 @@ def _about(
         "monitor_actions": list(monitor.actions),
         "unseen": "unknown" if config is None else config.takes_unseen_for,
         "start": pack(mdp.start, "f8"),
-        "pooled": config is not None and config.needs_model,
+        "pooled": config is not None and config.pools_visits,
         "truth": {
             "never_observable": pack(solution.seen.never_observable, "u1"),
             "rho": solution.rho,
@@ -223,11 +223,11 @@ def _shown(
 
 def _explanations(config: AgentConfig, monmdp: MonMDP) -> dict[str, str]:
     """One sentence for each layer."""
-    known = config.needs_model
+    pooled = config.pools_visits  # over the monitor, which is known
     unseen = config.takes_unseen_for
     if unseen == "r_min":
         unseen = f"r_min = {monmdp.mdp.r_min:g}".replace("-", "−")
-    tried = "known to be unobservable" if known else "tried with every monitor action, never shown"
+    tried = "known to be unobservable" if pooled else "tried with every monitor action, never shown"
     planned = (
         " As planned when the running episode began. Hatched: with some monitor action not learnt "
         "yet, at its optimistic start."
@@ -235,11 +235,11 @@ def _explanations(config: AgentConfig, monmdp: MonMDP) -> dict[str, str]:
     return {
         "tested": "How often an episode of the test policy takes each action on average, computed.",
         "visits": "How often each action was taken"
-        + (", whatever the monitor's state." if known else ", in each state of the monitor."),
+        + (", whatever the monitor's state." if pooled else ", in each state of the monitor."),
         "status": f"Whether the reward of an action was ever shown. ✕ is {tried}; the agent takes "
         f"it for {unseen}.",
         "hope": "The chance that the next try shows a reward that was never shown"
-        + (", as the known monitor has it." if known else ": an upper confidence bound (KL-UCB)."),
+        + (", as the known monitor has it." if pooled else ": an upper confidence bound (KL-UCB)."),
         "q_opt": "Value of each action with the best monitor action, optimistic about what was "
         f"seen, with {unseen} for what was not." + planned,
         "q": "Value of each action with the best monitor action, as Q-learning has it; the test "
