@@ -85,7 +85,7 @@ def same(state, oracle):
         pools = [sum(oracle.pool(y).values()) for y in oracle.ys]
         assert of(state.n_pool[0], oracle.ys) == pools
     assert state.n_start.tolist() == of(oracle.starts, oracle.states)
-    for name in ("q_hope", "q_obs", "q_net"):
+    for name in ("q_low", "q_hope", "q_obs", "q_net"):
         close(getattr(state, name), getattr(oracle, name), name)
 
 
@@ -104,7 +104,6 @@ def follow(problem, config, steps, seed=0, test_every=50):
         same(agent.state, oracle)
         if t % test_every == test_every - 1:
             policy, best = policy_now(agent), oracle.test_policy()
-            close(agent.state.q_low, oracle.q_low)
             for i, s in enumerate(oracle.states):
                 found = {divmod(int(a), oracle.n_am) for a in np.flatnonzero(policy[i])}
                 assert found == best[s]
@@ -353,7 +352,7 @@ def test_monitors_that_are_the_same_everywhere_have_no_exceptions_that_last(worl
         problem = monmdp.make(world, monitor)
         for seed in range(2):
             early = trained(problem, 1000, seed).state
-            late = trained(problem, 15_000, seed).state
+            late = trained(problem, 10_000, seed).state
             assert not (early.alone & late.alone).any()
             assert late.alone.sum() <= 0.05 * late.alone.size
             assert late.own.sum() <= 0.05 * late.own.size
@@ -496,8 +495,8 @@ def test_random_rewards_are_looked_at_until_they_are_known():
 def test_it_converges_whatever_the_monitor_does(world, monitor):
     problem = monmdp.make(world, monitor)
     best = planning.solve(problem).episode_return
-    # every pair of hazard is an exception to one half or the other
-    steps = 40_000 if (world, monitor) == ("hazard", "zones") else 20_000
+    # with zones no pair tells much about others: nearly all end as exceptions
+    steps = 100_000 if (world, monitor) == ("hazard", "zones") else 20_000
     for seed in range(3):
         run = experiment.train(problem, NAME, steps, seed, every=1000)
         ends = run.curve["episode_return"][-5:]
