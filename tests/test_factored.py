@@ -156,7 +156,7 @@ SETTINGS = [
     {"factored": False}, {"pool_sights": False}, {"likely_first": False}, {"aim": False},
     {"stop": False}, {"novelty": False}, {"pessimistic_test": False}, {"replan": 0}, {"replan": 2},
     {"sweeps": 1}, {"gamma": 0.7}, {"gamma_obs": 0.6, "path": 0.2, "aside": 0.3}, {"net": 0.0},
-    {"net": 0.9}, {"net_after": 0.2, "bored": 1}, {"give_up": 0.3, "revive": 0.1},
+    {"net": 0.9}, {"net_after": 0.2, "bored": 1}, {"give_up": 0.3, "revive": 0.1}, {"give_up": 0.1, "revive": 3.0, "caution": 0.0},
     {"caution": 0.0, "rho_cap": 0.9}, {"evidence": 0.3}, {"typical": 0.4, "unseen_cost": 0.2},
     {"trust": -1.0}, {"r_max": 3.0}, {"r_max": 0.0}, {"beta_kl": 0.5, "beta_obs": 0.1},
 ]  # fmt: skip
@@ -174,6 +174,23 @@ def test_oracle_that_knows_the_monitor(monitor, changed):
     config = agents.config(NAME, knows_monitor=True, **changed)
     world = "bottleneck" if monitor in ("button", "ask") and not changed else "river-swim"
     follow(make_small(world, monitor), config, 80)
+
+
+def noisy():
+    """One decision: 0 pays 0 or 1, 1 pays 0.3 or 0.5; both end, and the outcome is the same."""
+    rows = [
+        (0, 0, 0, 0.5, 0.0, True, False), (0, 0, 0, 0.5, 1.0, True, False),
+        (0, 1, 0, 0.5, 0.3, True, False), (0, 1, 0, 0.5, 0.5, True, False),
+    ]  # fmt: skip
+    mdp = MDP.from_outcomes(
+        rows, name="noisy", n_states=1, n_actions=2, start=[1.0], r_min=0, r_max=1, time_limit=1
+    )
+    return monmdp.make(mdp, "full")
+
+
+def test_oracle_on_random_rewards():
+    _, kinds = follow(noisy(), agents.config(NAME), 160)
+    assert {"observe", "optimize"} <= set(kinds)
 
 
 @settings(max_examples=20)
@@ -455,18 +472,6 @@ def test_factors_that_go_together_are_found_out(seed):
     np.testing.assert_allclose(best, 0.99**2)
     np.testing.assert_allclose(found, best)
     assert agent.state.own[0, 0] or agent.state.own[0, 1]
-
-
-def noisy():
-    """One decision: 0 pays 0 or 1, 1 pays 0.3 or 0.5; both end, and the outcome is the same."""
-    rows = [
-        (0, 0, 0, 0.5, 0.0, True, False), (0, 0, 0, 0.5, 1.0, True, False),
-        (0, 1, 0, 0.5, 0.3, True, False), (0, 1, 0, 0.5, 0.5, True, False),
-    ]  # fmt: skip
-    mdp = MDP.from_outcomes(
-        rows, name="noisy", n_states=1, n_actions=2, start=[1.0], r_min=0, r_max=1, time_limit=1
-    )
-    return monmdp.make(mdp, "full")
 
 
 def test_random_rewards_are_looked_at_until_they_are_known():
