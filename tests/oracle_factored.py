@@ -1,8 +1,8 @@
 """A plain-Python oracle of Factored MBIE-EB, with the monitor unknown and with it known.
 
 It follows docs/algorithms/factored-mbie-eb.md and nothing else, and is deliberately unoptimised:
-raw counts in dictionaries, every mean, frequency, bound and verdict recomputed from them after every
-step, plain loops. The tests compare the compiled agent with it. numpy only holds the values.
+raw counts in dictionaries, every mean, frequency, bound and verdict recomputed from them after
+every step, plain loops. The tests compare the compiled agent with it. numpy only holds the values.
 
 Nothing random happens here: the caller picks an action out of `act` and reports what happened to
 `update`. A time limit is not a termination: report such a step with `terminated=False` and begin
@@ -19,6 +19,7 @@ import numpy as np
 
 TIE = 1e-10
 RULED_OUT = -1e300
+ROUGH, FINE = 1e-4, 1e-9
 LIKELY, POSSIBLE, OPTIMIZE = 1, 2, 3
 
 
@@ -70,6 +71,7 @@ class FactoredOracle:
         self.done = 0  # D: those of them that were to optimize
         self.idle = 0  # episodes since the last news, this one included
         self.since = 0  # steps since the last plan
+        self.length = 0  # steps of this episode
         self.news = False  # since the last plan
         self.phase = 0
         self.of_net = self.at_start = False
@@ -77,8 +79,9 @@ class FactoredOracle:
         self.aim_x, self.aim_y = set(), set()
 
         worst = r_min / (1 - self.gamma)
-        self.v_likely = dict.fromkeys(self.states, worst)
-        self.v_possible = dict.fromkeys(self.states, worst)
+        self.v_low, self.v_likely, self.v_possible = (
+            dict.fromkeys(self.states, worst) for _ in range(3)
+        )
         pairs = (self.n_se * self.n_sm, self.n_ae * self.n_am)
         self.q_low = np.full(pairs, worst)
         self.q_hope = np.full(pairs, self.r_max / (1 - self.gamma))
@@ -229,7 +232,7 @@ class FactoredOracle:
         if self.given and all(self.given[2]((x, y)) == 0 for y in self.ys):
             return True
         share = self.effective(x) * self.met[x][se2] / self.n_x(x)
-        return share > self.give_up + self.revive * math.sqrt(self.done)
+        return share > self.give_up and self.met[x][se2] > self.revive * math.sqrt(self.done)
 
     @until_counted
     def is_unresolved(self, x):
@@ -278,7 +281,7 @@ class FactoredOracle:
 
     # ---- what is planned --------------------------------------------------------------------
 
-    def sweep(self, reward, v, q, *, sweeps, hoped=None, observing=False):
+    def sweep(self, reward, v, q, *, sweeps, tolerance=ROUGH, hoped=None, observing=False):
         """Improve v and write q. `hoped` is what follows an outcome never met."""
         model = {}
         scale = self.gamma_obs / self.gamma if observing else 1.0
@@ -327,7 +330,7 @@ class FactoredOracle:
             if last:
                 return
             n_sweeps += 1
-            last = change <= 1e-6 or n_sweeps >= sweeps
+            last = change <= tolerance or n_sweeps >= sweeps
 
     def plan(self):
         for x in self.xs:
@@ -354,6 +357,15 @@ class FactoredOracle:
             reward = {c: self.lure(c) for c in self.cells}
             v = dict.fromkeys(self.states, 0.0)
             self.sweep(reward, v, self.q_obs, sweeps=self.sweeps, observing=True)
+
+    def plan_low(self, sweeps, v):
+        """Go on with the low plan, from v."""
+        reward = {}
+        for c in self.cells:
+            reward[c] = self.r_min / (1 - self.gamma) - 1
+            if not self.is_untried(c):
+                reward[c] = self.mean_of_seen(c[0]) + self.of_monitor(c[1])
+        self.sweep(reward, v, self.q_low, sweeps=sweeps, tolerance=FINE)
 
     def hoped(self, c, likely):
         """Rewards of the likely and of the possible plan."""
@@ -464,6 +476,9 @@ class FactoredOracle:
         self.k += 1
         self.at_start = True
         self.idle += 1
+        if self.pessimistic_test:
+            self.plan_low(1 + min(self.length, 400) // 4, self.v_low)
+        self.length = 0
         if self.news or self.phase != OPTIMIZE or self.since >= 50:
             self.plan()
         due = self.passes(self.k, self.net)
@@ -530,6 +545,7 @@ class FactoredOracle:
         self.memory.clear()
 
         self.since += 1
+        self.length += 1
         if news:
             for y2 in self.ys:
                 self.q_obs[self.index((x, y2))] = -1.0
@@ -546,13 +562,7 @@ class FactoredOracle:
         """Greedy actions by state: {(sᵉ, sᵐ): {(aᵉ, aᵐ)}}."""
         q = self.q_hope
         if self.pessimistic_test:
-            reward = {}
-            for c in self.cells:
-                reward[c] = self.r_min / (1 - self.gamma) - 1
-                if not self.is_untried(c):
-                    reward[c] = self.mean_of_seen(c[0]) + self.of_monitor(c[1])
-            v = dict.fromkeys(self.states, self.r_min / (1 - self.gamma))
-            self.sweep(reward, v, self.q_low, sweeps=50 * self.sweeps)
+            self.plan_low(self.sweeps, dict(self.v_low))
             q = self.q_low
         return {
             (se, sm): {

@@ -1,85 +1,95 @@
-"""Factored MBIE-EB against a plain-Python oracle of its page, and by conduct."""
+"""Factored MBIE-EB: against a plain-Python oracle of its page, claim by claim, and by conduct."""
 
 from __future__ import annotations
 
 from collections import Counter
 
+import gymnasium
 import numpy as np
 import pytest
+from gymnasium import spaces
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from monmdp import agents, experiment
-from monmdp.agents import Transition, verbs
+import monmdp
+from conftest import MONITORS, READING, WORLDS, random_monmdp, seeds
+from monmdp import MDP, MonMDPError, agents, experiment, planning
+from monmdp.agents import Transition, stepwise, verbs
 from monmdp.agents import factored_mbie_eb as code
 from monmdp.compiling import compiled
 from monmdp.envs import MonMDPEnv
 from oracle_factored import FactoredOracle
+from test_agents import Foreign, walk
 
 NAME = "factored-mbie-eb"
+ADVERSARIAL = ["patchy", "cameras", "zones", "shy", "decoy"]
+
+
+# ---- the oracle ---------------------------------------------------------------------------------
 
 
 def oracle_of(config, problem):
-    params = config.hyper_parameters()
-    given = None
+    params, given_monitor = config.hyper_parameters(), None
     if params.pop("knows_monitor"):
         monitor, n_ae, n_am = problem.monitor, problem.mdp.n_actions, problem.monitor.n_actions
         chance = problem.observability()
-        given = (
+        given_monitor = (
             lambda x, y: monitor.transition[problem.pair_class[x[0] * n_ae + x[1]], y[0], y[1]],
             lambda y: monitor.reward[y],
             lambda c: chance[c[0][0] * monitor.n_states + c[1][0], c[0][1] * n_am + c[1][1]],
         )
-    return FactoredOracle(problem.shape, problem.mdp.r_min, given=given, **params)
-
-
-def tested(agent):
-    """The test policy, compiled: in plain Python it takes long."""
-    policy = np.zeros(agent.state.n.shape)
-    compiled(_test, code.State)(agent.state, policy)
-    return policy
+    return FactoredOracle(problem.shape, problem.mdp.r_min, given=given_monitor, **params)
 
 
 def _test(agent, policy):
     verbs.test_policy(agent, policy)
 
 
-def same(state, oracle):
-    """Compare all that the agent and the oracle know and want."""
-    clock, (n_sm, n_am) = state.clock, state.n_mon.shape
-    assert clock[code.K] == oracle.k
-    assert clock[code.PHASE] == oracle.phase
-    assert clock[code.DONE] == oracle.done
-    assert clock[code.NET] == oracle.of_net
-    assert clock[code.SINCE] == oracle.since
-    assert clock[code.NEWS] == oracle.news
-    assert clock[code.IDLE] == oracle.idle
-    for c in oracle.cells:
-        at = s, a = oracle.index(c)
-        assert state.n[at] == oracle.n_c(c)
-        assert state.own[at] == oracle.own(c)
-        assert state.evidence[at] == pytest.approx(oracle.evidence_c[c], abs=1e-9)
-    for x in oracle.xs:
-        assert state.n_env[x] == oracle.n_x(x)
-        assert state.alone[x] == oracle.alone(x)
-        assert state.evidence_env[x] == pytest.approx(oracle.evidence_x[x], abs=1e-9)
-        assert state.unresolved[x] == oracle.unresolved[x]
-        assert state.aim_env[x] == (x in oracle.aim_x)
-        assert state.seen_reward[x] == pytest.approx(oracle.mean_of_seen(x), abs=1e-9)
-    for y in oracle.ys:
-        assert state.aim_mon[y] == (y in oracle.aim_y)
-        if not oracle.given:
-            assert state.n_mon[y] == oracle.n_y(y)
-            assert state.n_pool[0][y] == sum(oracle.pool(y).values())
-    for s in oracle.states:
-        assert state.n_start[s[0] * n_sm + s[1]] == oracle.starts[s]
-    for name in ("q_hope", "q_obs", "q_net"):
-        close(getattr(state, name), getattr(oracle, name), name)
+def policy_now(agent):
+    """The test policy, compiled: in plain Python it takes long."""
+    policy = np.zeros(agent.state.n.shape)
+    compiled(_test, code.State)(agent.state, policy)
+    return policy
 
 
 def close(actual, desired, name=""):
     np.testing.assert_allclose(actual, desired, rtol=1e-9, atol=1e-9, err_msg=name)
 
 
-def follow(problem, config, steps, seed=0, test_every=40):
+def same(state, oracle):
+    """Compare all that the agent and the oracle know and want."""
+    clock = state.clock
+    assert [clock[i] for i in (code.K, code.PHASE, code.DONE, code.NET)] == [
+        oracle.k, oracle.phase, oracle.done, oracle.of_net,
+    ]  # fmt: skip
+    assert [clock[i] for i in (code.SINCE, code.NEWS, code.IDLE)] == [
+        oracle.since, oracle.news, oracle.idle,
+    ]  # fmt: skip
+
+    def of(table, keys):
+        return [table[key] for key in keys]
+
+    cells = [oracle.index(c) for c in oracle.cells]
+    assert of(state.n, cells) == [oracle.n_c(c) for c in oracle.cells]
+    assert of(state.own, cells) == [oracle.own(c) for c in oracle.cells]
+    close(of(state.evidence, cells), of(oracle.evidence_c, oracle.cells))
+    assert of(state.n_env, oracle.xs) == [oracle.n_x(x) for x in oracle.xs]
+    assert of(state.alone, oracle.xs) == [oracle.alone(x) for x in oracle.xs]
+    close(of(state.evidence_env, oracle.xs), of(oracle.evidence_x, oracle.xs))
+    assert of(state.unresolved, oracle.xs) == of(oracle.unresolved, oracle.xs)
+    assert of(state.aim_env, oracle.xs) == [x in oracle.aim_x for x in oracle.xs]
+    assert of(state.aim_mon, oracle.ys) == [y in oracle.aim_y for y in oracle.ys]
+    close(of(state.seen_reward, oracle.xs), [oracle.mean_of_seen(x) for x in oracle.xs])
+    if not oracle.given:
+        assert of(state.n_mon, oracle.ys) == [oracle.n_y(y) for y in oracle.ys]
+        pools = [sum(oracle.pool(y).values()) for y in oracle.ys]
+        assert of(state.n_pool[0], oracle.ys) == pools
+    assert state.n_start.tolist() == of(oracle.starts, oracle.states)
+    for name in ("q_low", "q_hope", "q_obs", "q_net"):
+        close(getattr(state, name), getattr(oracle, name), name)
+
+
+def follow(problem, config, steps, seed=0, test_every=50):
     """Run an agent step by step and feed its transitions to the oracle; compare all the way."""
     streams = experiment.streams(problem, seed)
     agent = agents.make(config, problem, seed=streams.agent)
@@ -92,13 +102,11 @@ def follow(problem, config, steps, seed=0, test_every=40):
             kinds["net" if oracle.of_net else "observe" if observed else "optimize"] += 1
             observation, _ = env.reset(seed=streams.environment) if t == 0 else env.reset()
         same(agent.state, oracle)
-        if t % test_every == 0:
-            policy, best = tested(agent), oracle.test_policy()
-            if config.pessimistic_test:
-                close(agent.state.q_low, oracle.q_low)
+        if t % test_every == test_every - 1:
+            policy, best = policy_now(agent), oracle.test_policy()
             for i, s in enumerate(oracle.states):
-                chosen = {divmod(int(a), oracle.n_am) for a in np.flatnonzero(policy[i])}
-                assert chosen == best[s]
+                found = {divmod(int(a), oracle.n_am) for a in np.flatnonzero(policy[i])}
+                assert found == best[s]
         action = agent.act(observation)
         assert (action["env"], action["mon"]) in oracle.act(observation["env"], observation["mon"])
         following, _, terminated, truncated, info = env.step(action)
@@ -111,3 +119,441 @@ def follow(problem, config, steps, seed=0, test_every=40):
         observation, over = following, terminated or truncated
     same(agent.state, oracle)
     return agent, kinds
+
+
+def make_small(world, monitor, **params):
+    limit = 2 if world == "treasure-hunter" else 12
+    n = {"n-experts": 2, "n-supporters": 2, "level-up": 2, "battery": 2}.get(monitor)
+    size = {} if n is None else {"n": n}
+    shown = {} if monitor == "full" else {"rho": 0.7}
+    return monmdp.make(world, monitor, time_limit=limit, **size, **shown, **params)
+
+
+@pytest.mark.parametrize("monitor", ["button", "ask"])
+@pytest.mark.parametrize("world", WORLDS)
+def test_oracle_on_every_world(world, monitor):
+    problem = make_small(world, monitor)
+    _, kinds = follow(problem, agents.config(NAME), min(1800 // problem.mdp.n_states, 200))
+    assert {"net", "observe"} <= set(kinds)
+
+
+@pytest.mark.parametrize("monitor", MONITORS)
+@pytest.mark.parametrize("world", ["loop", "hazard"])
+def test_oracle_on_every_monitor(world, monitor):
+    problem = make_small(world, monitor)
+    steps = {"loop": 110, "hazard": 70}[world]
+    _, kinds = follow(problem, agents.config(NAME), steps)
+    assert {"net", "observe"} <= set(kinds)
+
+
+@pytest.mark.parametrize("monitor", ["full", "button", "n-experts", "zones"])
+def test_oracle_meets_all_kinds_of_episodes(monitor):
+    _, kinds = follow(make_small("loop", monitor), agents.config(NAME, net=0.35), 450)
+    assert set(kinds) == {"net", "observe", "optimize"}
+
+
+SETTINGS = [
+    {"factored": False}, {"pool_sights": False}, {"likely_first": False}, {"aim": False},
+    {"stop": False}, {"novelty": False}, {"pessimistic_test": False}, {"replan": 0}, {"replan": 2},
+    {"sweeps": 1}, {"gamma": 0.7}, {"gamma_obs": 0.6, "path": 0.2, "aside": 0.3}, {"net": 0.0},
+    {"net": 0.9}, {"net_after": 0.2, "bored": 1}, {"give_up": 0.3, "revive": 0.1},
+    {"caution": 0.0, "rho_cap": 0.9}, {"evidence": 0.3}, {"typical": 0.4, "unseen_cost": 0.2},
+    {"trust": -1.0}, {"r_max": 3.0}, {"r_max": 0.0}, {"beta_kl": 0.5, "beta_obs": 0.1},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("changed", SETTINGS, ids=str)
+@pytest.mark.parametrize(("world", "monitor"), [("river-swim", "button"), ("loop", "zones")])
+def test_oracle_on_every_setting(world, monitor, changed):
+    follow(make_small(world, monitor), agents.config(NAME, **changed), 100, seed=1)
+
+
+@pytest.mark.parametrize("changed", [{}, {"factored": False}, {"novelty": False}], ids=str)
+@pytest.mark.parametrize("monitor", [name for name in MONITORS if name not in READING])
+def test_oracle_that_knows_the_monitor(monitor, changed):
+    config = agents.config(NAME, knows_monitor=True, **changed)
+    world = "bottleneck" if monitor in ("button", "ask") and not changed else "river-swim"
+    follow(make_small(world, monitor), config, 80)
+
+
+@settings(max_examples=20)
+@given(
+    problem_seed=seeds,
+    seed=st.integers(0, 1000),
+    gamma=st.sampled_from([0.5, 0.9, 0.99]),
+    r_max=st.sampled_from([0.0, 1.0, 10.0]),
+    evidence=st.sampled_from([0.5, 3.0]),
+    precision=st.sampled_from([0.1, 1.0]),
+    give_up=st.sampled_from([0.5, 4.0]),
+    net=st.sampled_from([0.0, 0.35, 0.8]),
+    knows_monitor=st.booleans(),
+    switch=st.sampled_from(["factored", "pool_sights", "likely_first", "aim", "novelty", None]),
+)
+def test_oracle_on_random_problems(problem_seed, seed, switch, **params):
+    off = {} if switch is None else {switch: False}
+    follow(random_monmdp(problem_seed), agents.config(NAME, **params, **off), 100, seed)
+
+
+# ---- what looks on, and what is hidden ----------------------------------------------------------
+
+
+def test_neither_tests_nor_snapshots_make_a_difference():
+    problem, config = monmdp.make("river-swim", "n-experts"), agents.config(NAME)
+    often = experiment.train(problem, config, 1500, every=1, snapshots=[1500])
+    seldom = experiment.train(problem, config, 1500, every=100, snapshots=[700, 1500])
+    for field, values in often.snapshots.items():
+        np.testing.assert_array_equal(values[-1], seldom.snapshots[field][-1], err_msg=field)
+    for field, values in often.curve.items():
+        np.testing.assert_array_equal(values[::100], seldom.curve[field], err_msg=field)
+    alone = experiment.train(problem, config, 1500)
+    for field, values in seldom.curve.items():
+        np.testing.assert_array_equal(values, alone.curve[field], err_msg=field)
+
+
+@pytest.mark.parametrize("knows_monitor", [False, True])
+def test_compiled_stepwise_and_plain_python_are_the_same(knows_monitor):
+    problem = make_small("loop", "zones")
+    config = agents.config(NAME, knows_monitor=knows_monitor)
+    streams = experiment.streams(problem, 2)
+    run = experiment.train(problem, config, 130, 2, snapshots=[130])
+    again = experiment.train(problem, config, 130, 2, snapshots=[130])
+    other = experiment.train(problem, config, 130, 3, snapshots=[130])
+    by_step = agents.make(config, problem, seed=streams.agent)
+    plain = agents.make(config, problem, seed=streams.agent)
+    plain._run = lambda _, function: function
+    for agent in (by_step, plain):
+        walk(agent, MonMDPEnv(problem), 130, streams.environment)
+    for field, values in run.snapshots.items():
+        np.testing.assert_array_equal(values, again.snapshots[field])
+        for agent in (by_step, plain):
+            found = config.snapshot(agent.state)[field]
+            np.testing.assert_array_equal(values[0], found, err_msg=field)
+    assert (run.snapshots["n"] != other.snapshots["n"]).any()
+
+
+def test_many_tries_overflow_nothing():
+    """e(x) grows without end where an outcome of x is rare: so do the odds against seeing it."""
+    problem = make_small("river-swim", "full")
+    config = agents.config(NAME)
+    agent = agents.make(config, problem)
+    walk(agent, MonMDPEnv(problem), 200, 0)
+    agent.state.n[:] *= 10_000
+    agent.state.n_env[:] *= 10_000
+    agent.state.env.visits[:] *= 10_000
+    slots = agent.state.env
+    agent.state.sights[slots.first[2 * 2 + 1]] = 0  # of (2, RIGHT) an outcome was never seen
+    code._plan(agent.state)
+    assert np.isfinite(agent.state.q_obs).all()
+    config.layers(config.snapshot(agent.state), problem)
+
+
+def test_what_was_not_shown_does_not_reach_it():
+    problem = make_small("hazard", "ask")
+    states = []
+    for hidden in (0.0, 7.0):
+        rng, env = np.random.default_rng(0), MonMDPEnv(problem)
+        state = agents.config(NAME).state(problem.shape, problem.mdp.r_min, problem)
+        begin = compiled(stepwise._begin_episode, code.State)
+        learn = compiled(stepwise._update, code.State)
+        over = True
+        for t in range(300):
+            if over:
+                begin(state, rng)
+                seen, _ = env.reset(seed=5) if t == 0 else env.reset()
+            s = problem.shape.joint_state(seen)
+            a = code.act(state, s, rng)
+            seen, _, ended, cut, info = env.step(problem.shape.action(a))
+            shown, next_s = info["reward_observed"], problem.shape.joint_state(seen)
+            reward = info["proxy_reward"] if shown else hidden
+            learn(state, s, a, shown, reward, info["monitor_reward"], next_s, ended)
+            over = ended or cut
+        states.append(agents.config(NAME).snapshot(state))
+    assert 0 < states[0]["n_seen"].sum() < 300
+    for field, values in states[0].items():
+        np.testing.assert_array_equal(values, states[1][field], err_msg=field)
+
+
+def test_episodes_are_counted_as_what_they_are():
+    problem = make_small("loop", "button")
+    for params in ({}, {"stop": False}, {"net": 0.0}):
+        agent, observed = agents.make(NAME, problem, **params), 0
+        env, over = MonMDPEnv(problem), True
+        for t in range(300):
+            if over:
+                observed += agent.begin_episode()
+                seen, _ = env.reset(seed=1) if t == 0 else env.reset()
+            action = agent.act(seen)
+            following, _, ended, cut, info = env.step(action)
+            agent.update(Transition.from_step(seen, action, following, ended, info))
+            seen, over = following, ended or cut
+        k, kappa, now = agent.config.snapshot(agent.state)["episodes"]
+        assert kappa == observed
+        assert (kappa == k and now) == (params == {"stop": False})
+
+
+# ---- structure ----------------------------------------------------------------------------------
+
+
+def told(agent, *steps):
+    """Tell an agent steps (sᵉ, sᵐ, aᵉ, aᵐ, s′ᵉ, s′ᵐ), nothing shown."""
+    for se, sm, ae, am, next_se, next_sm in steps:
+        agent.update(
+            Transition(
+                {"env": se, "mon": sm}, {"env": ae, "mon": am}, None, 0.0,
+                {"env": next_se, "mon": next_sm}, False,
+            )
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize(("world", "pair"), [("river-swim", (0, 0)), ("bottleneck", (31, 1))])
+def test_the_button_is_found_after_one_push(world, pair):
+    """If ten other cells said twice that nothing moves, one push is enough."""
+    problem = monmdp.make(world, "button")
+    agent = agents.make(NAME, problem)
+    agent.begin_episode()
+    (se, ae), n_ae = pair, problem.mdp.n_actions
+    others = [divmod(x, n_ae) for x in range(problem.mdp.n_pairs)]
+    others = [x for x in others if x != pair][:10]
+    told(agent, *[(s, 0, a, 0, s, 0) for s, a in others for _ in range(2)])
+    assert not agent.state.own.any()
+    told(agent, (se, 0, ae, 0, se, 1))
+    assert agent.state.alone[pair]
+    assert agent.state.own.sum() == 2  # OFF and ON: the factors say nothing of the pair any more
+    assert agent.state.n_pool[0, 0, 0] == 20
+    # and a pair that is found to be none is put back
+    told(agent, *[(se, 0, ae, 0, se, 0) for _ in range(60)])
+    assert not agent.state.alone.any()
+    assert agent.state.n_pool[0, 0, 0] == 81
+
+
+@pytest.mark.parametrize("world", ["river-swim", "bottleneck"])
+def test_the_button_is_the_only_exception_there_is(world):
+    problem = monmdp.make(world, "button")
+    button = {"river-swim": (0, 0), "bottleneck": (31, 1)}[world]
+    for seed in range(3):
+        agent = trained(problem, 2000, seed)
+        assert [tuple(x) for x in np.argwhere(agent.state.alone)] == [button]
+        assert agent.state.own.sum() == 2
+
+
+def trained(problem, steps, seed=0, env=None, **params):
+    """An agent after some training, step by step, on an environment of ours or on `env`."""
+    streams = experiment.streams(problem, seed)
+    env = env or MonMDPEnv(problem)
+    agent = agents.make(NAME, env, seed=streams.agent, r_min=problem.mdp.r_min, **params)
+    walk(agent, env, steps, streams.environment)
+    return agent
+
+
+@pytest.mark.parametrize("world", ["hazard", "river-swim"])
+def test_monitors_that_are_the_same_everywhere_have_no_exceptions_that_last(world):
+    """A monitor that moves at random looks odd in some pair now and then, but not for ever."""
+    for monitor in ("level-up", "n-experts"):
+        problem = monmdp.make(world, monitor)
+        for seed in range(2):
+            early = trained(problem, 1000, seed).state
+            late = trained(problem, 10_000, seed).state
+            assert not (early.alone & late.alone).any()
+            assert late.alone.sum() <= 0.05 * late.alone.size
+            assert late.own.sum() <= 0.05 * late.own.size
+            if monitor == "level-up":  # it does not move at random
+                assert not early.alone.any()
+                assert not late.own.any()
+
+
+@pytest.mark.parametrize(("world", "monitor"), [("river-swim", "button"), ("hazard", "n-experts")])
+def test_an_environment_without_a_model_gives_the_same_agent(world, monitor):
+    problem = monmdp.make(world, monitor, rho=0.5)
+    foreign = trained(problem, 800, env=Foreign(problem))
+    run = experiment.train(problem, NAME, 800, snapshots=[800])
+    for field, values in foreign.config.snapshot(foreign.state).items():
+        np.testing.assert_array_equal(run.snapshots[field][0], values, err_msg=field)
+    ours = trained(problem, 800).state
+    for field in ("q_net", "evidence", "chance", "seen_reward", "omega", "fruitless"):
+        np.testing.assert_array_equal(
+            getattr(foreign.state, field), getattr(ours, field), err_msg=field
+        )
+
+
+class Coupled(gymnasium.Env):
+    """Where the environment lands decides where the monitor goes: no product of two factors.
+
+    In state 0 actions 0 and 1 gamble: on to 1 with the monitor at 0, or on to 2 with it at 1, half
+    of the time each. Action 2 takes 0.7 and ends. Action 3 stays and tosses the monitor to 0 or 1.
+    From 1 and 2 there is a way to 3, on which the monitor ends at 0 if it was at 0 in state 1 or at
+    1 in state 2, else at 2, which costs 1. State 3 pays 1 and ends. So gambling is worth γ², and
+    were the factors independent, γ²/2: less than 0.7.
+    """
+
+    GAMBLE, TAKE, TOSS = (0, 1), 2, 3
+    observation_space = spaces.Dict(env=spaces.Discrete(4), mon=spaces.Discrete(3))
+    action_space = spaces.Dict(env=spaces.Discrete(4), mon=spaces.Discrete(1))
+
+    @classmethod
+    def outcomes(cls, se, sm, ae):
+        """[(probability, s′ᵉ, s′ᵐ, rᵉ, ends)]."""
+        if se == 3:
+            return [(1.0, 3, sm, 1.0, True)]
+        if se > 0:
+            return [(1.0, 3, 0 if sm == se - 1 else 2, 0.0, False)]
+        if ae == cls.TAKE:
+            return [(1.0, 0, sm, 0.7, True)]
+        if ae == cls.TOSS:
+            return [(0.5, 0, 0, 0.0, False), (0.5, 0, 1, 0.0, False)]
+        return [(0.5, 1, 0, 0.0, False), (0.5, 2, 1, 0.0, False)]
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed, options=options)
+        self.at, self.t = (0, int(self.np_random.integers(2))), 0
+        return {"env": 0, "mon": self.at[1]}, {}
+
+    def step(self, action):
+        se, sm = self.at
+        possible = self.outcomes(se, sm, action["env"])
+        i = self.np_random.choice(len(possible), p=[o[0] for o in possible])
+        _, next_se, next_sm, reward, ends = possible[i]
+        self.at, self.t = (next_se, next_sm), self.t + 1
+        paid = -1.0 if sm == 2 else 0.0
+        info = {"reward_observed": True, "proxy_reward": reward, "monitor_reward": paid}
+        seen = {"env": next_se, "mon": next_sm}
+        return seen, reward + paid, ends, self.t == 20, info
+
+
+def values(policy=None, gamma=0.99):
+    """V of the coupled environment, of a policy or the best one, by value iteration."""
+    v = np.zeros((4, 3))
+    for _ in range(3000):
+        q = np.array(
+            [
+                [
+                    [
+                        -(sm == 2)
+                        + sum(
+                            p * (r + (0 if ends else gamma * v[se2, sm2]))
+                            for p, se2, sm2, r, ends in Coupled.outcomes(se, sm, ae)
+                        )
+                        for ae in range(4)
+                    ]
+                    for sm in range(3)
+                ]
+                for se in range(4)
+            ]
+        )
+        new = q.max(axis=-1) if policy is None else (q * policy.reshape(q.shape)).sum(axis=-1)
+        if np.abs(new - v).max() < 1e-12:
+            return new
+        v = new
+    raise AssertionError("value iteration did not end")
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_factors_that_go_together_are_found_out(seed):
+    env = Coupled()
+    agent = agents.make(NAME, env, seed=seed, r_min=0.0)
+    walk(agent, env, 1500, seed)
+    best, found = values()[0, :2], values(agent.test_policy())[0, :2]
+    np.testing.assert_allclose(best, 0.99**2)
+    np.testing.assert_allclose(found, best)
+    assert agent.state.own[0, 0] or agent.state.own[0, 1]
+
+
+def noisy():
+    """One decision: 0 pays 0 or 1, 1 pays 0.3 or 0.5; both end, and the outcome is the same."""
+    rows = [
+        (0, 0, 0, 0.5, 0.0, True, False), (0, 0, 0, 0.5, 1.0, True, False),
+        (0, 1, 0, 0.5, 0.3, True, False), (0, 1, 0, 0.5, 0.5, True, False),
+    ]  # fmt: skip
+    mdp = MDP.from_outcomes(
+        rows, name="noisy", n_states=1, n_actions=2, start=[1.0], r_min=0, r_max=1, time_limit=1
+    )
+    return monmdp.make(mdp, "full")
+
+
+def test_random_rewards_are_looked_at_until_they_are_known():
+    problem = noisy()
+    early, late = (trained(problem, steps, seed=1).state for steps in (120, 600))
+    # σ² is about 0.13, then 0.19: 1 + ⌈ln(k + 2)·σ²/0.01⌉ sights are some 63, then some 120
+    assert early.unresolved.all()
+    assert early.n_seen.tolist() == [[60, 60]]
+    assert not late.unresolved.any()
+    assert late.n_seen.min() > 120
+    assert late.noise[0] / late.noise[1] == pytest.approx(0.19, abs=0.03)
+    np.testing.assert_allclose(late.seen_reward[0], [0.5, 0.4], atol=0.05)
+    late.clock[code.K] = 10**6  # what is needed grows with the episodes
+    code._plan(late)
+    assert late.unresolved.tolist() == [[False, True]]
+    # where rewards follow from outcomes, one sight is enough
+    sure = trained(make_small("treasure-hunter", "full", solvable=True), 40).state
+    assert not sure.unresolved.any()
+
+
+# ---- convergence --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("monitor", ADVERSARIAL)
+@pytest.mark.parametrize("world", ["hazard", "loop"])
+def test_it_converges_whatever_the_monitor_does(world, monitor):
+    problem = monmdp.make(world, monitor)
+    best = planning.solve(problem).episode_return
+    # with zones no pair tells much about others: nearly all end as exceptions
+    steps = 100_000 if (world, monitor) == ("hazard", "zones") else 20_000
+    for seed in range(3):
+        run = experiment.train(problem, NAME, steps, seed, every=1000)
+        ends = run.curve["episode_return"][-5:]
+        np.testing.assert_allclose(ends, best, atol=0.01 * max(1, abs(best)))
+
+
+@pytest.mark.parametrize(
+    ("world", "monitor"),
+    [("bottleneck", "button"), ("bottleneck", "n-experts"), ("river-swim", "level-up")],
+)
+def test_it_converges_on_the_papers_problems(world, monitor):
+    problem = monmdp.make(world, monitor)
+    solution = planning.solve(problem)
+    for params in ({}, {"knows_monitor": True}):
+        config = agents.config(NAME, **params)
+        for seed in range(2):
+            run = experiment.train(problem, config, 5000, seed, every=500)
+            assert run.curve["episode_return"][-1] > solution.episode_return - 0.1, params
+
+
+# ---- configurations -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"gamma": 1.0}, r"\[0, 1\)"),
+        ({"gamma": 0.0}, "gamma must be above 0"),
+        ({"gamma_obs": 1.0}, "gamma_obs must be below 1"),
+        ({"gamma_obs": 1.1}, "gamma_obs is a probability"),
+        ({"rho_cap": 1.0}, "rho_cap must be below 1"),
+        ({"precision": 0.0}, "precision must be positive"),
+        ({"replan": -1}, "replan"),
+        ({"replan": 1.5}, "whole number"),
+        ({"sweeps": 0}, "sweeps"),
+        ({"bored": 0}, "bored"),
+        ({"net": -0.1}, "net must not be negative"),
+        ({"net_after": 1.5}, "net_after is a probability"),
+        ({"give_up": -1}, "give_up must not be negative"),
+        ({"aside": -0.5}, "aside must not be negative"),
+        ({"trust": float("nan")}, "finite"),
+        ({"likely": True}, "did you mean 'likely_first'"),
+    ],
+)
+def test_bad_hyper_parameters_are_named(params, message):
+    with pytest.raises(MonMDPError, match=message) as error:
+        agents.config(NAME, **params)
+    assert "\n" not in str(error.value)
+
+
+def test_problems_it_cannot_have_are_named():
+    with pytest.raises(MonMDPError, match="r_max is -20, below the world's r_min, -10"):
+        agents.make(NAME, monmdp.make("hazard", "ask"), r_max=-20.0)
+    with pytest.raises(MonMDPError, match="semi-random"):
+        agents.make(NAME, monmdp.make("hazard", "semi-random"), knows_monitor=True)
+    env = Foreign(monmdp.make("hazard", "ask"))
+    with pytest.raises(MonMDPError, match="without a model"):
+        agents.make(NAME, env, r_min=-10, knows_monitor=True)
+    with pytest.raises(MonMDPError, match="r_min"):
+        agents.make(NAME, env)

@@ -338,7 +338,7 @@ class FactoredMBIEEB(AgentConfig):
         was, used = int(state.env.first[pair]), int(state.env.used[pair])
         env = with_room(state.env, pair, next_s // n_sm)
         now, room = int(env.first[pair]), len(env.state) - len(state.sights)
-        columns = []
+        columns: list[Any] = []
         for column in (state.sights, state.sight_sum, state.given_up):
             larger = np.append(column, np.zeros(room, dtype=column.dtype))
             if now != was:  # the slots have moved, and what was seen there moves with them
