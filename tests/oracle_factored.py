@@ -330,7 +330,8 @@ class FactoredOracle:
             if last:
                 return
             n_sweeps += 1
-            last = change <= tolerance or n_sweeps >= sweeps
+            size = max(1.0, *(abs(v[s]) for s in v))
+            last = change <= tolerance * size or n_sweeps >= sweeps
 
     def plan(self):
         for x in self.xs:
@@ -350,7 +351,7 @@ class FactoredOracle:
             self.phase = POSSIBLE
             best = self.r_max / (1 - self.gamma)
             reward = {c: self.hoped(c, likely=False) for c in self.cells}
-            self.sweep(reward, self.v_possible, self.q_hope, sweeps=self.sweeps, hoped=best)
+            self.sweep(reward, self.v_possible, self.q_hope, sweeps=8 * self.sweeps, hoped=best)
             if not self.take_aim():
                 self.phase = OPTIMIZE
         if self.phase < OPTIMIZE or not self.stop:
@@ -477,7 +478,7 @@ class FactoredOracle:
         self.at_start = True
         self.idle += 1
         if self.pessimistic_test:
-            self.plan_low(1 + min(self.length, 400) // 4, self.v_low)
+            self.plan_low(1 + min(self.length, 400) // 8, self.v_low)
         self.length = 0
         if self.news or self.phase != OPTIMIZE or self.since >= 50:
             self.plan()

@@ -80,10 +80,13 @@ ASSUMED = 0.05
 HEADSTART = 3
 """steps after news at which plans are made anew"""
 ROUGH, FINE = 1e-4, 1e-9
-"""change of a value up to which a plan is good enough to explore with, and to be tested"""
+"""change of a value, as a share of the largest, up to which a plan is good enough: to explore with
+it, and to be tested"""
+PATIENT = 8
+"""by how much more sweeps the possible plan may take: its values are large and far away"""
 SETTLED = 50
 """steps for which a plan is followed once there is neither news nor anything to observe"""
-STEPS_A_SWEEP = 4
+STEPS_A_SWEEP = 8
 """steps of the last episode for which the low plan is swept once more before the next"""
 MOST = 700.0
 """the largest logarithm of odds: where it counts, more would be the same"""
@@ -753,7 +756,7 @@ def _plan(agent: Any) -> None:
         clock[PHASE] = POSSIBLE
         best = p.r_max / (1.0 - p.gamma)
         _hope(agent, best)
-        _sweep(agent, r, u, best, False, p.sweeps, ROUGH, agent.v_possible, agent.q_hope)
+        _sweep(agent, r, u, best, False, PATIENT * p.sweeps, ROUGH, agent.v_possible, agent.q_hope)
         if not _take_aim(agent):
             clock[PHASE] = OPTIMIZE
     if clock[PHASE] < OPTIMIZE or not p.stop:
@@ -1014,7 +1017,7 @@ def _sweep(
             for s in range(len(v)):
                 restart += agent.n_start[s] * v[s]
             restart /= n_starts
-        change = 0.0
+        change, size = 0.0, 1.0
         for i in range(n_se):
             se = i if sweep % 2 == 0 else n_se - 1 - i
             for sm in range(n_sm):
@@ -1057,13 +1060,13 @@ def _sweep(
                         best[sm] = max(best[sm], (value - to_self * v[s]) / (1.0 - to_self))
             for sm in range(n_sm):
                 s = se * n_sm + sm
-                change = max(change, abs(best[sm] - v[s]))
+                change, size = max(change, abs(best[sm] - v[s])), max(size, abs(best[sm]))
                 v[s] = best[sm]
             _look_ahead(mon, v, se, n_sm, z)
         if last:
             break
         sweep += 1
-        last = change <= tolerance or sweep >= sweeps
+        last = change <= tolerance * size or sweep >= sweeps
 
 
 @compilable
