@@ -85,6 +85,13 @@ def same(state, oracle):
         pools = [sum(oracle.pool(y).values()) for y in oracle.ys]
         assert of(state.n_pool[0], oracle.ys) == pools
     assert state.n_start.tolist() == of(oracle.starts, oracle.states)
+    if oracle.since == 0:  # it was planned with what is known now
+        assert of(state.untried, cells) == [oracle.is_untried(c) for c in oracle.cells]
+        close(of(state.chance, cells), [oracle.chance(c) for c in oracle.cells])
+        close(of(state.weight, cells), [oracle.weight(c) for c in oracle.cells])
+        close(of(state.omega, oracle.xs), [oracle.omega(x) for x in oracle.xs])
+        tried = [x for x in oracle.xs if oracle.n_x(x) > 0]
+        close(of(state.fruitless, tried), [oracle.effective(x) / oracle.n_x(x) for x in tried])
     for name in ("q_low", "q_hope", "q_obs", "q_net"):
         close(getattr(state, name), getattr(oracle, name), name)
 
@@ -152,11 +159,25 @@ def test_oracle_meets_all_kinds_of_episodes(monitor):
     assert set(kinds) == {"net", "observe", "optimize"}
 
 
+@pytest.mark.parametrize(
+    ("world", "monitor", "params", "changed", "steps"),
+    [
+        ("river-swim", "full", {"time_limit": 450}, {}, 460),  # an episode that takes long
+        ("loop", "full", {"time_limit": 12}, {"stop": False}, 250),  # it stops, and does not
+        ("loop", "cameras", {"time_limit": 5, "n": 4}, {"net": 0.0, "typical": 1.0}, 150),
+        ("loop", "button", {"time_limit": 12, "rho": 0.98}, {"knows_monitor": True}, 100),
+    ],
+)
+def test_oracle_where_it_is_seldom(world, monitor, params, changed, steps):
+    follow(monmdp.make(world, monitor, **params), agents.config(NAME, **changed), steps)
+
+
 SETTINGS = [
     {"factored": False}, {"pool_sights": False}, {"likely_first": False}, {"aim": False},
     {"stop": False}, {"novelty": False}, {"pessimistic_test": False}, {"replan": 0}, {"replan": 2},
     {"sweeps": 1}, {"gamma": 0.7}, {"gamma_obs": 0.6, "path": 0.2, "aside": 0.3}, {"net": 0.0},
-    {"net": 0.9}, {"net_after": 0.2, "bored": 1}, {"give_up": 0.3, "revive": 0.1}, {"give_up": 0.1, "revive": 3.0, "caution": 0.0},
+    {"net": 0.9}, {"net_after": 0.2, "bored": 1}, {"give_up": 0.3, "revive": 0.1},
+    {"give_up": 0.1, "revive": 3.0, "caution": 0.0},
     {"caution": 0.0, "rho_cap": 0.9}, {"evidence": 0.3}, {"typical": 0.4, "unseen_cost": 0.2},
     {"trust": -1.0}, {"r_max": 3.0}, {"r_max": 0.0}, {"beta_kl": 0.5, "beta_obs": 0.1},
 ]  # fmt: skip
@@ -343,6 +364,18 @@ def test_the_button_is_found_after_one_push(world, pair):
     assert agent.state.n_pool[0, 0, 0] == 81
 
 
+def test_a_monitor_pair_tried_for_the_first_time_is_news():
+    agent = agents.make(NAME, monmdp.make("loop", "ask"))
+    agent.begin_episode()
+    told(agent, *[(0, 0, 0, 0, 0, 0)] * 3)
+    agent.begin_episode()
+    assert not agent.state.clock[code.NEWS]
+    told(agent, (0, 0, 0, 0, 0, 0))
+    assert not agent.state.clock[code.NEWS]
+    told(agent, (0, 0, 0, 1, 0, 0))
+    assert agent.state.clock[code.NEWS]
+
+
 @pytest.mark.parametrize("world", ["river-swim", "bottleneck"])
 def test_the_button_is_the_only_exception_there_is(world):
     problem = monmdp.make(world, "button")
@@ -367,15 +400,13 @@ def test_monitors_that_are_the_same_everywhere_have_no_exceptions_that_last(worl
     """A monitor that moves at random looks odd in some pair now and then, but not for ever."""
     for monitor in ("level-up", "n-experts"):
         problem = monmdp.make(world, monitor)
-        for seed in range(2):
-            early = trained(problem, 1000, seed).state
-            late = trained(problem, 10_000, seed).state
-            assert not (early.alone & late.alone).any()
-            assert late.alone.sum() <= 0.05 * late.alone.size
-            assert late.own.sum() <= 0.05 * late.own.size
-            if monitor == "level-up":  # it does not move at random
-                assert not early.alone.any()
-                assert not late.own.any()
+        early, late = (trained(problem, steps, seed=1).state for steps in (1000, 8000))
+        assert not (early.alone & late.alone).any()
+        assert late.alone.sum() <= 0.05 * late.alone.size
+        assert late.own.sum() <= 0.05 * late.own.size
+        if monitor == "level-up":  # it does not move at random
+            assert not early.alone.any()
+            assert not late.own.any()
 
 
 @pytest.mark.parametrize(("world", "monitor"), [("river-swim", "button"), ("hazard", "n-experts")])
