@@ -470,28 +470,30 @@ def test_problems_that_an_agent_is_not_for_fail_before_any_work():
 
 
 def test_request_sorts_parameters_and_applies_presets():
-    asked = experiment.request("one-way", "level-up", params={"rho": "0.5", "beta": "0.1"})
+    paper = agents.MonitoredMBIEEB.name
+    asked = experiment.request("one-way", "level-up", paper, {"rho": "0.5", "beta": "0.1"})
     assert asked.agent == agents.MonitoredMBIEEB(beta=0.1)
     assert asked.parameters == {"monitor.rho": 0.5}
-    released = experiment.request("one-way", "level-up", preset="released")
+    released = experiment.request("one-way", "level-up", paper, preset="released")
     assert released.agent == agents.MonitoredMBIEEB(growth="log", schedule="released")
     assert released.parameters == {"world.one_way": "block", "monitor.start": "uniform"}
     np.testing.assert_allclose(released.monmdp.monitor.start, 1 / 3)
     mine = experiment.request(
-        "one-way", "level-up", params={"one_way": "push", "growth": "none"}, preset="released"
+        "one-way", "level-up", paper, {"one_way": "push", "growth": "none"}, preset="released"
     )
     assert mine.agent == agents.MonitoredMBIEEB(growth="none", schedule="released")
     assert mine.parameters["world.one_way"] == "push"
-    assert experiment.request("river-swim", "full").agent.q_opt_init == 30
+    assert experiment.request("river-swim", "full", paper).agent.q_opt_init == 30
     finished = monmdp.make("loop", "ask")
-    assert experiment.request(finished, None, params={"agent.beta": "1"}).agent.beta == 1
+    assert experiment.request(finished, None, paper, {"agent.beta": "1"}).agent.beta == 1
     with pytest.raises(MonMDPError, match="did you mean 'beta_obs'"):
-        experiment.request("loop", "ask", params={"beta_obz": 1})
+        experiment.request("loop", "ask", paper, {"beta_obz": 1})
     with pytest.raises(MonMDPError, match="which monitor"):
         experiment.request("loop", None)
     with pytest.raises(MonMDPError, match="growth=log schedule=released"):
         experiment.request(finished, None, preset="released")
-    assert experiment.request(monmdp.make("river-swim", "ask"), None).agent.q_opt_init == 30
+    assert experiment.request(monmdp.make("river-swim", "ask"), None, paper).agent.q_opt_init == 30
+    assert experiment.request("loop", "ask").agent == agents.FactoredMBIEEB()
 
 
 def test_agents_of_ones_own_by_module_and_object(tmp_path):

@@ -132,7 +132,8 @@ def _command(world: str, words: list[str] | None, found: Bounds) -> str:
     usual = MonitoredMBIEEB().hyper_parameters()
     chosen = theorem_agent(found).hyper_parameters()
     changed = [f"agent.{key}={value}" for key, value in chosen.items() if value != usual[key]]
-    return shlex.join(["monmdp", "train", world, *(words or []), *changed])
+    agent = ["--agent", MonitoredMBIEEB.name]
+    return shlex.join(["monmdp", "train", world, *(words or []), *agent, *changed])
 
 
 @app.command()
