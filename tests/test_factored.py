@@ -162,9 +162,9 @@ def test_oracle_meets_all_kinds_of_episodes(monitor):
 @pytest.mark.parametrize(
     ("world", "monitor", "params", "changed", "steps"),
     [
-        ("river-swim", "full", {"time_limit": 450}, {}, 460),  # an episode that takes long
-        ("loop", "full", {"time_limit": 12}, {"stop": False}, 250),  # it stops, and does not
-        ("loop", "cameras", {"time_limit": 5, "n": 4}, {"net": 0.0, "typical": 1.0}, 150),
+        ("river-swim", "n-experts", {"time_limit": 450, "n": 2}, {}, 460),  # a long episode
+        ("loop", "button", {"time_limit": 12}, {"stop": False}, 250),  # nothing left, no stop
+        ("river-swim", "cameras", {"n": 8}, {"net": 0.0}, 120),  # monitor actions never tried
         ("loop", "button", {"time_limit": 12, "rho": 0.98}, {"knows_monitor": True}, 100),
     ],
 )
