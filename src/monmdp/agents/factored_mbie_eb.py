@@ -41,7 +41,7 @@ import numpy as np
 
 from monmdp.agents import layers
 from monmdp.agents.base import AgentConfig, at_least_zero, tried_with
-from monmdp.agents.greedy import greedy_action, greedy_policy
+from monmdp.agents.greedy import TIE, greedy_action, greedy_policy
 from monmdp.agents.planner import growth_of
 from monmdp.agents.successors import (
     Successors,
@@ -601,7 +601,7 @@ def update(
     if p.factored and not p.knows_monitor:
         news = _weigh(agent, s, a, next_s, is_new) or news
     if agent.n_env[se, ae] > 0:
-        b = min(int(math.log2(agent.n_env[se, ae])), BINS - 1)
+        b = _bin_of(agent.n_env[se, ae])
         agent.looked[b] += 1
         agent.novel[b] += is_new
 
@@ -651,6 +651,12 @@ def update(
     due = clock[SINCE] >= p.replan or (clock[NEWS] and clock[SINCE] >= HEADSTART)
     if due and p.replan > 0 and not (settled or terminated or clock[NET]):
         _plan(agent)
+
+
+@compilable
+def _bin_of(n: int) -> int:
+    """Return the bin of ω that n visits fall into."""
+    return min(int(math.log2(n)), BINS - 1)
 
 
 @compilable
@@ -811,7 +817,7 @@ def _believe(agent: Any) -> None:
                     )  # fmt: skip
             unresolved = False
             if n > 0:
-                b = min(int(math.log2(n)), BINS - 1)
+                b = _bin_of(n)
                 agent.omega[se, ae] = omega[b] * 2.0**b / n if p.novelty else 0.0
                 agent.fruitless[se, ae] = tries / n
                 for j in range(agent.env.first[x], agent.env.first[x] + agent.env.used[x]):
@@ -947,7 +953,7 @@ def _take_aim(agent: Any) -> bool:
         s = waiting[n_waiting]
         a = 0
         for b in range(1, n_a):
-            if agent.q_hope[s, b] > agent.q_hope[s, a] + 1e-10:
+            if agent.q_hope[s, b] > agent.q_hope[s, a] + TIE:
                 a = b
         se, sm, ae, am = s // n_sm, s % n_sm, a // n_am, a % n_am
         if agent.untried[s, a]:
