@@ -54,17 +54,17 @@ from monmdp.agents.value_iteration import LOW, value_iteration
 from monmdp.compiling import compilable, implement
 from monmdp.errors import MonMDPError
 from monmdp.model import MonMDP
-from monmdp.model.arrays import BoolArray, FloatArray, IntArray
+from monmdp.model.arrays import FloatArray, IntArray, Table
 from monmdp.model.mdp import probability, whole_number
 from monmdp.model.monmdp import Shape
 from monmdp.planning.factors import factors
 
 LIKELY, POSSIBLE, OPTIMIZE = 1, 2, 3
 """phases: what is observed for, and that nothing is any more"""
-K, NET, SINCE, NEWS, FIRST, PHASE, IDLE, DONE, OBSERVED, LENGTH = range(10)
+K, NET, SINCE, NEWS, FIRST, PHASE, IDLE, QUIET, DONE, OBSERVED, LENGTH, CLOCK = range(12)
 """entries of `clock`: episodes, whether this one is of the net, steps since the last plan, whether
-there was news since, whether no action was taken yet, the phase, episodes since the last news,
-episodes that were to optimize, episodes that observed, steps of this one"""
+there was news since, whether no action was taken yet, the phase, episodes and steps since the last
+news, episodes that were to optimize, episodes that observed, steps of this one; and how many"""
 BINS = 24
 """ω(n) is learnt for n = 1, 2-3, 4-7, …"""
 SMOOTH = 0.5
@@ -73,8 +73,6 @@ VOTES = 2
 """visits of a cell that count when all pairs vote on how the monitor moves"""
 NEW = 50
 """visits up to which a cell is compared with the vote, too"""
-WORST_EVIDENCE = -3.0
-"""how far evidence against an exception may add up; so a change of mind is never far"""
 ASSUMED = 0.05
 """ρ, if it is not learnt"""
 HEADSTART = 3
@@ -86,6 +84,8 @@ PATIENT = 8
 """by how much more sweeps the possible plan may take: its values are large and far away"""
 SETTLED = 50
 """steps for which a plan is followed once there is neither news nor anything to observe"""
+CALM = 10
+"""a plan that observes is followed for a tenth of the steps since the last news"""
 STEPS_A_SWEEP = 8
 """steps of the last episode for which the low plan is swept once more before the next"""
 MOST = 700.0
@@ -98,9 +98,6 @@ class FactoredMBIEEB(AgentConfig):
 
     name: ClassVar[str] = "factored-mbie-eb"
     slow_verbs: ClassVar[tuple[str, ...]] = ("begin_episode", "update")
-    snapshot_fields: ClassVar[tuple[str, ...]] = (
-        "n", "n_env", "n_seen", "fruitless", "q_low", "q_hope", "q_obs",
-    )  # fmt: skip
     explains: ClassVar[Mapping[str, str]] = {
         "hope": "How likely the agent holds it that a reward never shown can be seen at all. It "
         "falls with every try in vain, the faster the better the monitor action shows other "
@@ -226,7 +223,6 @@ class FactoredMBIEEB(AgentConfig):
         n_se, n_sm, n_ae, n_am = shape
         joint, env, mon = (n_se * n_sm, n_ae * n_am), (n_se, n_ae), (n_sm, n_am)
         of_env, of_joint = tried_with(shape, model)
-        worst, best = r_min / (1 - self.gamma), self.r_max / (1 - self.gamma)
         state = State(
             parameters=Parameters(
                 gamma=self.gamma,
@@ -260,54 +256,26 @@ class FactoredMBIEEB(AgentConfig):
                 beta_kl=self.beta_kl,
                 beta_obs=self.beta_obs,
             ),
-            clock=np.zeros(10, dtype=np.int64),
-            n=np.zeros(joint, dtype=np.int64),
-            n_state=np.zeros(joint[0], dtype=np.int64),
-            n_start=np.zeros(joint[0], dtype=np.int64),
-            joint=no_successors(of_joint),
-            n_env=np.zeros(env, dtype=np.int64),
+            clock=np.zeros(CLOCK, dtype=np.int64),
+            cells=np.zeros(joint, dtype=CELL),
+            pairs=np.zeros(env, dtype=PAIR),
+            monitor=np.zeros(mon, dtype=MONITOR_PAIR),
+            states=np.zeros(joint[0], dtype=STATE),
             env=no_successors(of_env),
-            sights=np.zeros(int(np.sum(of_env)), dtype=np.int64),
-            sight_sum=np.zeros(int(np.sum(of_env))),
-            given_up=np.zeros(int(np.sum(of_env)), dtype=np.bool_),
-            noise=np.zeros(2),
-            n_seen=np.zeros(env, dtype=np.int64),
-            seen_reward=np.full(env, r_min),
-            pair_class=np.zeros(env, dtype=np.int64),
-            n_mon=np.zeros(mon, dtype=np.int64),
-            mon_sum=np.zeros(mon),
-            n_pool=np.zeros((1, *mon), dtype=np.int64),
+            outcomes=np.zeros(int(np.sum(of_env)), dtype=OUTCOME),
             mon=no_successors(np.full(n_sm * n_am, n_sm)),
-            stay=np.zeros((1, *mon)),
+            pool=np.zeros((1, *mon), dtype=POOL),
+            joint=no_successors(of_joint),
             votes=np.zeros((n_sm, n_am, n_sm), dtype=np.int64),
-            evidence=np.zeros(joint),
-            evidence_env=np.zeros(env),
-            own=np.full(joint, not self.factored),
-            alone=np.full(env, not self.factored),
-            shown=np.zeros(mon, dtype=np.int64),
-            tries=np.zeros(mon, dtype=np.int64),
-            hits=np.zeros(mon, dtype=np.int64),
-            chance=np.zeros(joint),
-            weight=np.zeros(joint),
-            novel=np.zeros(BINS, dtype=np.int64),
-            looked=np.zeros(BINS, dtype=np.int64),
-            omega=np.zeros(env),
-            fruitless=np.zeros(env),
-            unresolved=np.zeros(env, dtype=np.bool_),
-            untried=np.ones(joint, dtype=np.bool_),
-            aim_env=np.zeros(env, dtype=np.bool_),
-            aim_mon=np.zeros(mon, dtype=np.bool_),
-            reward=np.zeros(joint),
-            v_low=np.full(joint[0], worst),
-            v_likely=np.full(joint[0], worst),
-            v_possible=np.full(joint[0], worst),
-            v_obs=np.zeros(joint[0]),
-            q_low=np.full(joint, worst),
-            q_hope=np.full(joint, best),
-            q_obs=np.zeros(joint),
-            tried=np.zeros(joint, dtype=np.bool_),
-            q_net=np.full(joint, 1 / (1 - self.gamma)),
+            bins=np.zeros(BINS, dtype=BIN),
+            noise=np.zeros(2),
         )
+        state.clock[NEWS] = 1  # there is no plan yet
+        state.cells["own"] = state.pairs["alone"] = not self.factored
+        state.pairs["reward"] = r_min
+        state.states["v_low"] = state.cells["q_low"] = r_min / (1 - self.gamma)
+        state.cells["q_hope"] = self.r_max / (1 - self.gamma)
+        state.cells["q_net"] = 1 / (1 - self.gamma)
         return self._told(state, model) if self.knows_monitor and model is not None else state
 
     def _told(self, state: State, model: MonMDP) -> State:
@@ -320,45 +288,46 @@ class FactoredMBIEEB(AgentConfig):
             to = np.flatnonzero(row)
             here = slice(mon.first[u], mon.first[u] + len(to))
             mon.state[here], mon.land[here], mon.used[u] = to, row[to], len(to)
-        of_state = np.arange(n_sm)
-        return state._replace(
-            pair_class=np.array(model.pair_class, dtype=np.int64).reshape(state.pair_class.shape),
-            n_mon=np.ones((n_sm, n_am), dtype=np.int64),
-            mon_sum=np.array(model.monitor.reward, dtype=np.float64),
-            n_pool=np.ones((n_classes, n_sm, n_am), dtype=np.int64),
-            mon=mon,
-            stay=np.ascontiguousarray(rows[:, of_state, :, of_state].transpose(1, 0, 2)),
-            chance=model.observability(),
-        )
+        pool = np.ones((n_classes, n_sm, n_am), dtype=POOL)
+        for sm in range(n_sm):
+            pool["stay"][:, sm] = rows[:, sm, :, sm]
+        state.pairs["kind"] = np.array(model.pair_class).reshape(state.pairs.shape)
+        state.monitor["n"] = 1
+        state.monitor["total"] = model.monitor.reward
+        state.cells["chance"] = model.observability()
+        return state._replace(mon=mon, pool=pool)
 
     def with_room(self, state: State, s: int, a: int, next_s: int) -> State:
         """Return a state with room for one more successor."""
-        n_sm, n_am = state.n_mon.shape
-        pair = (s // n_sm) * state.n_env.shape[1] + a // n_am
+        n_sm, n_am = state.monitor.shape
+        pair = (s // n_sm) * state.pairs.shape[1] + a // n_am
         was, used = int(state.env.first[pair]), int(state.env.used[pair])
         env = with_room(state.env, pair, next_s // n_sm)
-        now, room = int(env.first[pair]), len(env.state) - len(state.sights)
-        columns: list[Any] = []
-        for column in (state.sights, state.sight_sum, state.given_up):
-            larger = np.append(column, np.zeros(room, dtype=column.dtype))
-            if now != was:  # the slots have moved, and what was seen there moves with them
-                larger[now : now + used] = larger[was : was + used]
-                larger[was : was + used] = 0
-            columns.append(larger)
-        sights, sight_sum, given_up = columns
-        joint = with_room(state.joint, s * state.n.shape[1] + a, next_s)
-        return state._replace(
-            env=env, joint=joint, sights=sights, sight_sum=sight_sum, given_up=given_up
-        )
+        now, room = int(env.first[pair]), len(env.state) - len(state.outcomes)
+        outcomes = np.append(state.outcomes, np.zeros(room, dtype=OUTCOME))
+        if now != was:  # the slots have moved, and what was seen there moves with them
+            outcomes[now : now + used] = outcomes[was : was + used]
+            outcomes[was : was + used] = 0
+        joint = with_room(state.joint, s * state.cells.shape[1] + a, next_s)
+        return state._replace(env=env, joint=joint, outcomes=outcomes)
 
     def snapshot(self, state: State) -> dict[str, Any]:
         """Return copies of counts and action values, the test policy, and the episodes."""
-        policy = np.zeros(state.n.shape)
+        policy = np.zeros(state.cells.shape)
         test_policy(state, policy)
-        clock = state.clock
+        clock, cells, pairs = state.clock, state.cells, state.pairs
         observing = clock[NET] or clock[PHASE] < OPTIMIZE or not self.stop
-        episodes = np.array([clock[K], clock[OBSERVED], observing])
-        return super().snapshot(state) | {"policy": policy, "episodes": episodes}
+        return {
+            "n": cells["n"].copy(),
+            "n_env": pairs["n"].copy(),
+            "n_seen": pairs["n_seen"].copy(),
+            "fruitless": pairs["fruitless"].copy(),
+            "q_low": cells["q_low"].copy(),
+            "q_hope": cells["q_hope"].copy(),
+            "q_obs": cells["q_obs"].copy(),
+            "policy": policy,
+            "episodes": np.array([clock[K], clock[OBSERVED], observing]),
+        }
 
     def layers(self, snapshot: Mapping[str, Any], monmdp: MonMDP) -> layers.Layers:
         """Return what one snapshot says of the cells of a map.
@@ -420,104 +389,102 @@ class Parameters(NamedTuple):
     beta_obs: float
 
 
+CELL = np.dtype(
+    [
+        ("n", np.int64),  # n(c), visits
+        ("evidence", np.float64),  # log Bayes factor of its own dynamics against the factors
+        ("own", np.bool_),  # whether it is an exception
+        ("chance", np.float64),  # how likely a reward is shown: ρ̂(y), or what was given
+        ("weight", np.float64),  # how much a try in vain counts: -ln(1 - ρ_low(y))
+        ("untried", np.bool_),  # whether nothing is known of where it leads
+        ("reward", np.float64),  # of the plan in progress
+        ("q_low", np.float64),
+        ("q_hope", np.float64),  # of the likely or the possible plan, whichever came last
+        ("q_obs", np.float64),
+        ("tried", np.bool_),  # whether n(c) > 0 when the net was last planned
+        ("q_net", np.float64),
+    ],
+    align=True,
+)
+PAIR = np.dtype(
+    [
+        ("n", np.int64),  # n(x), visits
+        ("n_seen", np.int64),  # those whose reward was shown
+        ("reward", np.float64),  # R̄ᵉ over the outcomes that were seen, r_min if there is none
+        ("kind", np.int64),  # which pᵐ holds here; 0 if it has to be learnt
+        ("evidence", np.float64),  # as of a cell, for all of its cells together
+        ("alone", np.bool_),  # whether all are exceptions: the factors say nothing of the untried
+        ("omega", np.float64),  # ω(n(x))
+        ("fruitless", np.float64),  # e(x)/n(x)
+        ("unresolved", np.bool_),  # whether an outcome's reward is not known and not given up
+        ("aim", np.bool_),  # whether it is aimed at
+    ],
+    align=True,
+)
+MONITOR_PAIR = np.dtype(
+    [
+        ("n", np.int64),  # n(y), visits
+        ("total", np.float64),  # sum of the monitor's rewards
+        ("shown", np.int64),  # visits that showed a reward
+        ("tries", np.int64),  # visits of outcomes whose reward had been seen before
+        ("hits", np.int64),  # those among them that showed it again
+        ("aim", np.bool_),  # whether it was never tried and is aimed at
+    ],
+    align=True,
+)
+POOL = np.dtype([("n", np.int64), ("stay", np.float64)])
+"""visits that P̄ᵐ is learnt from, exceptions left out, and P̄ᵐ(sᵐ | y)"""
+OUTCOME = np.dtype(
+    [
+        ("sights", np.int64),  # how often its reward was shown
+        ("total", np.float64),  # sum of the rewards shown
+        ("given_up", np.bool_),  # whether it was in vain so often that it counts as never shown
+        ("hoped", np.bool_),  # whether the plan in progress hopes for all that follows
+    ],
+    align=True,
+)
+STATE = np.dtype(
+    [
+        ("n", np.int64),  # N(s)
+        ("starts", np.int64),  # episodes that began here
+        ("v_low", np.float64),
+        ("v", np.float64),  # of the other plans
+    ]
+)
+BIN = np.dtype([("looked", np.int64), ("novel", np.int64)])
+"""tries of pairs tried so often before, and those among them that had an outcome never met"""
+
+
 class State(NamedTuple):
-    """All that the agent knows."""
+    """All that the agent knows: one table for each kind of thing."""
 
     parameters: Parameters
     clock: IntArray
     """see K, NET, … above"""
-    n: IntArray
-    """[s, a] n(c), visits of joint pairs"""
-    n_state: IntArray
-    """[s] N(s)"""
-    n_start: IntArray
-    """[s] episodes that began there"""
-    joint: Successors
-    """of joint pairs: P̄"""
-    n_env: IntArray
-    """[sᵉ, aᵉ] n(x), visits"""
+    cells: Table
+    """[s, a] of CELL"""
+    pairs: Table
+    """[sᵉ, aᵉ] of PAIR"""
+    monitor: Table
+    """[sᵐ, aᵐ] of MONITOR_PAIR"""
+    states: Table
+    """[s] of STATE"""
     env: Successors
-    """of environment pairs: P̄ᵉ; a slot is an outcome"""
-    sights: IntArray
-    """[slot of env] how often the outcome's reward was shown"""
-    sight_sum: FloatArray
-    """[slot of env] sum of the rewards shown"""
-    given_up: BoolArray
-    """[slot of env] whether it was tried so often in vain that it counts as never shown"""
-    noise: FloatArray
-    """[2] squared deviations of rewards from the mean of their outcome, and how many"""
-    n_seen: IntArray
-    """[sᵉ, aᵉ] N(sᵉ,aᵉ), visits whose reward was shown"""
-    seen_reward: FloatArray
-    """[sᵉ, aᵉ] R̄ᵉ over the outcomes that were seen, r_min if there is none"""
-    pair_class: IntArray
-    """[sᵉ, aᵉ] which pᵐ holds there; all 0 if it has to be learnt"""
-    n_mon: IntArray
-    """[sᵐ, aᵐ] n(y), visits"""
-    mon_sum: FloatArray
-    """[sᵐ, aᵐ] sum of the monitor's rewards"""
-    n_pool: IntArray
-    """[class, sᵐ, aᵐ] visits that P̄ᵐ is learnt from; exceptions are left out"""
+    """of environment pairs: P̄ᵉ; its slots are the outcomes"""
+    outcomes: Table
+    """[slot of env] of OUTCOME"""
     mon: Successors
-    """of monitor pairs, class by class: P̄ᵐ is its `land`"""
-    stay: FloatArray
-    """[class, sᵐ, aᵐ] P̄ᵐ(sᵐ | y)"""
+    """of monitor pairs, kind by kind: P̄ᵐ is its `land`"""
+    pool: Table
+    """[kind, sᵐ, aᵐ] of POOL"""
+    joint: Successors
+    """of cells: P̄"""
     votes: IntArray
     """[sᵐ, aᵐ, s′ᵐ] moves of the monitor, a few of each cell"""
-    evidence: FloatArray
-    """[s, a] log Bayes factor of a cell's own dynamics against the factors"""
-    evidence_env: FloatArray
-    """[sᵉ, aᵉ] the same for all cells of a pair together"""
-    own: BoolArray
-    """[s, a] whether the cell is an exception"""
-    alone: BoolArray
-    """[sᵉ, aᵉ] whether all of its cells are: the factors say nothing of those never tried"""
-    shown: IntArray
-    """[sᵐ, aᵐ] rewards shown"""
-    tries: IntArray
-    """[sᵐ, aᵐ] visits of outcomes whose reward had been seen before"""
-    hits: IntArray
-    """[sᵐ, aᵐ] those among them that showed it again"""
-    chance: FloatArray
-    """[s, a] how likely a reward is shown: ρ̂(y), or what was given"""
-    weight: FloatArray
-    """[s, a] how much a try in vain counts: -ln(1 - ρ_low(y))"""
-    novel: IntArray
-    """[bin] tries of pairs tried so often before that had an outcome never met"""
-    looked: IntArray
-    """[bin] all tries of such pairs"""
-    omega: FloatArray
-    """[sᵉ, aᵉ] ω(n(x))"""
-    fruitless: FloatArray
-    """[sᵉ, aᵉ] e(x)/n(x)"""
-    unresolved: BoolArray
-    """[sᵉ, aᵉ] whether an outcome's reward is not known and not given up"""
-    untried: BoolArray
-    """[s, a] whether nothing is known of where the cell leads"""
-    aim_env: BoolArray
-    """[sᵉ, aᵉ] what is aimed at"""
-    aim_mon: BoolArray
-    """[sᵐ, aᵐ] what is aimed at, of monitor pairs never tried"""
-    reward: FloatArray
-    """[s, a] the rewards of the plan in progress"""
-    v_low: FloatArray
-    """[s]"""
-    v_likely: FloatArray
-    """[s]"""
-    v_possible: FloatArray
-    """[s]"""
-    v_obs: FloatArray
-    """[s]"""
-    q_low: FloatArray
-    """[s, a]"""
-    q_hope: FloatArray
-    """[s, a] of the likely or the possible plan, whichever came last"""
-    q_obs: FloatArray
-    """[s, a]"""
-    tried: BoolArray
-    """[s, a] for the net, whether n(c) > 0 when it was last planned"""
-    q_net: FloatArray
-    """[s, a]"""
+    bins: Table
+    """[bin of n(x)] of BIN"""
+    noise: FloatArray
+    """[2] squared deviations of rewards from the mean of their outcome, and how many"""
 
 
 def begin_episode(agent: State, rng: np.random.Generator) -> bool:
@@ -526,15 +493,14 @@ def begin_episode(agent: State, rng: np.random.Generator) -> bool:
     clock[K] += 1
     clock[FIRST] = 1
     clock[IDLE] += 1
-    if p.pessimistic_test:
-        _plan_low(agent, 1 + min(clock[LENGTH], 400) // STEPS_A_SWEEP, agent.v_low)
+    _plan_low(agent, 1 + min(clock[LENGTH], 400) // STEPS_A_SWEEP, agent.states["v_low"])
     clock[LENGTH] = 0
-    if clock[NEWS] or clock[PHASE] != OPTIMIZE or clock[SINCE] >= SETTLED:
+    if clock[NEWS] or clock[SINCE] >= _patience(clock, p.replan):
         _plan(agent)
     net = _falls_due(clock[K], p.net)
     if clock[PHASE] == OPTIMIZE:
         clock[DONE] += 1
-        if _is_doubtful(agent):
+        if _is_doubtful(agent.pairs):
             net = net or clock[DONE] % 2 == 0
         else:
             net = net or _falls_due(clock[DONE], p.net_after)
@@ -549,19 +515,27 @@ def begin_episode(agent: State, rng: np.random.Generator) -> bool:
 
 
 @compilable
+def _patience(clock: IntArray, replan: int) -> Any:
+    """Return for how many steps a plan is followed if there is no news."""
+    if clock[PHASE] == OPTIMIZE:
+        return SETTLED + clock[DONE]
+    return max(replan, clock[QUIET] // CALM)
+
+
+@compilable
 def _falls_due(k: int, power: float) -> bool:
     """Return whether k to this power passes a whole number."""
     return power > 0 and math.floor(k**power) > math.floor((k - 1) ** power)
 
 
 @compilable
-def _is_doubtful(agent: Any) -> bool:
+def _is_doubtful(pairs: Table) -> bool:
     """Return whether exceptions are so many that the factors explain little."""
-    n_alone, n_tried = 0, 0
-    for se in range(agent.n_env.shape[0]):
-        for ae in range(agent.n_env.shape[1]):
-            n_tried += agent.n_env[se, ae] > 0
-            n_alone += agent.alone[se, ae]
+    n, alone, n_alone, n_tried = pairs["n"], pairs["alone"], 0, 0
+    for se in range(n.shape[0]):
+        for ae in range(n.shape[1]):
+            n_tried += n[se, ae] > 0
+            n_alone += alone[se, ae]
     return n_alone > 1 + 0.1 * n_tried
 
 
@@ -570,10 +544,12 @@ def act(agent: State, s: int, rng: np.random.Generator) -> int:
     clock = agent.clock
     if clock[FIRST]:
         clock[FIRST] = 0
-        agent.n_start[s] += 1
+        agent.states["starts"][s] += 1
+    q = agent.cells["q_obs"]
     if clock[NET]:
-        return greedy_action(agent.q_net, s, rng.random())
-    q = agent.q_hope if clock[PHASE] == OPTIMIZE and agent.parameters.stop else agent.q_obs
+        q = agent.cells["q_net"]
+    elif clock[PHASE] == OPTIMIZE and agent.parameters.stop:
+        q = agent.cells["q_hope"]
     return greedy_action(q, s, rng.random())
 
 
@@ -588,68 +564,72 @@ def update(
     terminated: bool,
 ) -> None:
     """Count, weigh the evidence, and plan anew if there is news or it is time."""
-    p, clock = agent.parameters, agent.clock
-    n_sm, n_am = agent.n_mon.shape
-    n_ae = agent.n_env.shape[1]
+    p, clock, env = agent.parameters, agent.clock, agent.env
+    n, n_env, n_mon = agent.cells["n"], agent.pairs["n"], agent.monitor["n"]
+    (n_sm, n_am), n_ae = n_mon.shape, n_env.shape[1]
     se, sm, ae, am = s // n_sm, s % n_sm, a // n_am, a % n_am
     next_se, next_sm = next_s // n_sm, next_s % n_sm
-    x, c = se * n_ae + ae, s * agent.n.shape[1] + a
-    outcome = find_slot(agent.env, x, next_se)
-    is_new = outcome == agent.env.first[x] + agent.env.used[x]
-    news = agent.n_env[se, ae] == 0 or is_new
+    x, c = se * n_ae + ae, s * n.shape[1] + a
+    outcome = find_slot(env, x, next_se)
+    is_new = outcome == env.first[x] + env.used[x]
+    news = is_new
 
     if p.factored and not p.knows_monitor:
         news = _weigh(agent, s, a, next_s, is_new) or news
-    if agent.n_env[se, ae] > 0:
-        b = _bin_of(agent.n_env[se, ae])
-        agent.looked[b] += 1
-        agent.novel[b] += is_new
+    if n_env[se, ae] > 0:
+        b = _bin_of(n_env[se, ae])
+        agent.bins["looked"][b] += 1
+        agent.bins["novel"][b] += is_new
 
-    agent.n[s, a] += 1
-    agent.n_state[s] += 1
-    agent.n_env[se, ae] += 1
-    count_successor(agent.env, x, agent.n_env[se, ae], next_se, terminated, p.gamma)
-    count_successor(agent.joint, c, agent.n[s, a], next_s, terminated, p.gamma)
+    n[s, a] += 1
+    n_env[se, ae] += 1
+    agent.states["n"][s] += 1
+    count_successor(env, x, n_env[se, ae], next_se, terminated, p.gamma)
+    count_successor(agent.joint, c, n[s, a], next_s, terminated, p.gamma)
     if not p.knows_monitor:
-        news = news or agent.n_mon[sm, am] == 0
-        agent.n_mon[sm, am] += 1
-        agent.mon_sum[sm, am] += monitor_reward
-        if not agent.own[s, a]:
-            _pool(agent, sm, am, next_sm, 1)
+        news = news or n_mon[sm, am] == 0
+        n_mon[sm, am] += 1
+        agent.monitor["total"][sm, am] += monitor_reward
+        if not agent.cells["own"][s, a]:
+            _pool(agent.mon, agent.pool, sm, am, next_sm, 1)
 
-    n_sights = agent.sights[outcome]
+    sights, total = agent.outcomes["sights"], agent.outcomes["total"]
+    n_sights = sights[outcome]
     if n_sights > 0:
-        agent.tries[sm, am] += 1
-        agent.hits[sm, am] += shown
+        agent.monitor["tries"][sm, am] += 1
+        agent.monitor["hits"][sm, am] += shown
     if shown:
         news = news or n_sights == 0
         if n_sights > 0:
-            off = reward - agent.sight_sum[outcome] / n_sights
+            off = reward - total[outcome] / n_sights
             agent.noise[0] += off * off * n_sights / (n_sights + 1)
             agent.noise[1] += 1
-        agent.sights[outcome] += 1
-        agent.sight_sum[outcome] += reward
-        agent.n_seen[se, ae] += 1
-        agent.shown[sm, am] += 1
-    if agent.n_seen[se, ae] > 0:
-        n, total = 0, 0.0
-        for j in range(agent.env.first[x], agent.env.first[x] + agent.env.used[x]):
-            if agent.sights[j] > 0:
-                n += agent.env.visits[j]
-                total += agent.env.visits[j] * agent.sight_sum[j] / agent.sights[j]
-        agent.seen_reward[se, ae] = total / n
+        sights[outcome] += 1
+        total[outcome] += reward
+        agent.pairs["n_seen"][se, ae] += 1
+        agent.monitor["shown"][sm, am] += 1
+    if agent.pairs["n_seen"][se, ae] > 0:
+        visits, of_seen = 0, 0.0
+        for j in range(env.first[x], env.first[x] + env.used[x]):
+            if sights[j] > 0:
+                visits += env.visits[j]
+                of_seen += env.visits[j] * total[j] / sights[j]
+        agent.pairs["reward"][se, ae] = of_seen / visits
 
     clock[SINCE] += 1
+    clock[QUIET] += 1
     clock[LENGTH] += 1
     if news:
         # Until the next plan there is nothing more to be had of this pair.
         for m in range(n_sm):
             for b in range(n_am):
-                agent.q_obs[se * n_sm + m, ae * n_am + b] = -1.0
-        clock[NEWS], clock[IDLE] = 1, 0
-    settled = clock[PHASE] == OPTIMIZE and not clock[NEWS]
-    due = clock[SINCE] >= p.replan or (clock[NEWS] and clock[SINCE] >= HEADSTART)
-    if due and p.replan > 0 and not (settled or terminated or clock[NET]):
+                agent.cells["q_obs"][se * n_sm + m, ae * n_am + b] = -1.0
+        clock[NEWS], clock[IDLE], clock[QUIET] = 1, 0, 0
+    if clock[NEWS]:
+        due = clock[SINCE] >= HEADSTART
+    else:
+        due = clock[PHASE] != OPTIMIZE and clock[SINCE] >= _patience(clock, p.replan)
+    if due and p.replan > 0 and not (terminated or clock[NET]):
         _plan(agent)
 
 
@@ -669,18 +649,20 @@ def _weigh(agent: Any, s: int, a: int, next_s: int, is_new: bool) -> bool:
     of a vote, of a few visits of every cell: else a pair that is visited all the time could pass
     for the rule, and all others for exceptions.
     """
-    p = agent.parameters
-    n_sm, n_am = agent.n_mon.shape
-    n_ae = agent.n_env.shape[1]
+    env, mon, joint, votes = agent.env, agent.mon, agent.joint, agent.votes
+    n_env, n_mon = agent.pairs["n"], agent.monitor["n"]
+    of_cell, own = agent.cells["evidence"], agent.cells["own"]
+    of_pair, alone = agent.pairs["evidence"], agent.pairs["alone"]
+    (n_sm, n_am), n_ae = n_mon.shape, n_env.shape[1]
     se, sm, ae, am = s // n_sm, s % n_sm, a // n_am, a % n_am
     next_se, next_sm = next_s // n_sm, next_s % n_sm
-    x, y, c = se * n_ae + ae, sm * n_am + am, s * agent.n.shape[1] + a
-    env, mon, joint = agent.env, agent.mon, agent.joint
-    if agent.n_mon[sm, am] > 0:
+    x, y, c = se * n_ae + ae, sm * n_am + am, s * n_ae * n_am + a
+    n = agent.cells["n"][s, a]
+    if n_mon[sm, am] > 0:
         of_env = 1.0  # an outcome never met says nothing of how the factors go together
         if not is_new:
-            of_env = env.visits[find_slot(env, x, next_se)] / agent.n_env[se, ae]
-        n_others, others = agent.n_pool[0, sm, am], 0
+            of_env = env.visits[find_slot(env, x, next_se)] / n_env[se, ae]
+        n_others, others = agent.pool["n"][0, sm, am], 0
         slot = find_slot(mon, y, next_sm)
         if slot < mon.first[y] + mon.used[y]:
             others = mon.visits[slot]
@@ -690,164 +672,169 @@ def _weigh(agent: Any, s: int, a: int, next_s: int, is_new: bool) -> bool:
                 before += joint.visits[j]
             if joint.state[j] == next_s:
                 same = joint.visits[j]
-        if not agent.own[s, a]:
+        if not own[s, a]:
             others -= before
-            n_others -= agent.n[s, a]
+            n_others -= n
         of_mon = (others + SMOOTH / n_sm) / (n_others + SMOOTH)
-        if agent.n[s, a] < NEW:
+        if n < NEW:
             n_votes = 0
             for m in range(n_sm):
-                n_votes += agent.votes[sm, am, m]
-            voted = (agent.votes[sm, am, next_sm] + SMOOTH / n_sm) / (n_votes + SMOOTH)
+                n_votes += votes[sm, am, m]
+            voted = (votes[sm, am, next_sm] + SMOOTH / n_sm) / (n_votes + SMOOTH)
             of_mon = max(of_mon, voted)
         base = of_env * 0.5 * (of_mon + 1.0 / n_sm)
-        ratio = math.log((same + base) / ((agent.n[s, a] + 1) * of_env * of_mon))
-        agent.evidence[s, a] = max(WORST_EVIDENCE, agent.evidence[s, a] + ratio)
-        agent.evidence_env[se, ae] = max(WORST_EVIDENCE, agent.evidence_env[se, ae] + ratio)
-    if agent.n[s, a] < VOTES:
-        agent.votes[sm, am, next_sm] += 1
+        ratio = math.log((same + base) / ((n + 1) * of_env * of_mon))
+        of_cell[s, a] = max(_least_evidence(n), of_cell[s, a] + ratio)
+        of_pair[se, ae] = max(_least_evidence(n_env[se, ae]), of_pair[se, ae] + ratio)
+    if n < VOTES:
+        votes[sm, am, next_sm] += 1
 
-    alone = agent.evidence_env[se, ae] > p.evidence
-    own = alone or agent.evidence[s, a] > p.evidence
-    if alone == agent.alone[se, ae] and own == agent.own[s, a]:
+    bar = agent.parameters.evidence
+    is_alone = of_pair[se, ae] > bar
+    is_own = is_alone or of_cell[s, a] > bar
+    if is_alone == alone[se, ae] and is_own == own[s, a]:
         return False
-    agent.alone[se, ae] = alone
+    alone[se, ae] = is_alone
     for m in range(n_sm):
         for b in range(n_am):
             s, a = se * n_sm + m, ae * n_am + b
-            own = alone or agent.evidence[s, a] > p.evidence
-            if own != agent.own[s, a]:
-                agent.own[s, a] = own
-                c = s * agent.n.shape[1] + a
+            is_own = is_alone or of_cell[s, a] > bar
+            if is_own != own[s, a]:
+                own[s, a] = is_own
+                c = s * n_ae * n_am + a
                 for j in range(joint.first[c], joint.first[c] + joint.used[c]):
-                    n = -joint.visits[j] if own else joint.visits[j]
-                    _pool(agent, m, b, joint.state[j] % n_sm, n)
+                    moves = -joint.visits[j] if is_own else joint.visits[j]
+                    _pool(mon, agent.pool, m, b, joint.state[j] % n_sm, moves)
     return True
 
 
 @compilable
-def _pool(agent: Any, sm: int, am: int, next_sm: int, n: int) -> None:
-    """Count n moves of the monitor for P̄ᵐ, or take them back if n is negative."""
-    mon, y = agent.mon, sm * agent.n_mon.shape[1] + am
+def _least_evidence(n: int) -> float:
+    """Return how far the evidence may fall after n visits.
+
+    So a change of mind is never far, and one by chance the rarer the more is known.
+    """
+    return -3.0 - 2.0 * math.log(n + 1.0)
+
+
+@compilable
+def _pool(mon: Any, pool: Table, sm: int, am: int, next_sm: int, moves: int) -> None:
+    """Count moves of the monitor for P̄ᵐ, or take them back if their number is negative."""
+    n, stay = pool["n"], pool["stay"]
+    y = sm * n.shape[2] + am
     slot = find_slot(mon, y, next_sm)
     if slot == mon.first[y] + mon.used[y]:
         mon.state[slot] = next_sm
         mon.used[y] += 1
-    mon.visits[slot] += n
-    agent.n_pool[0, sm, am] += n
-    agent.stay[0, sm, am] = 0.0
-    if agent.n_pool[0, sm, am] > 0:
+    mon.visits[slot] += moves
+    n[0, sm, am] += moves
+    stay[0, sm, am] = 0.0
+    if n[0, sm, am] > 0:
         for j in range(mon.first[y], mon.first[y] + mon.used[y]):
-            mon.land[j] = mon.visits[j] / agent.n_pool[0, sm, am]
+            mon.land[j] = mon.visits[j] / n[0, sm, am]
             if mon.state[j] == sm:
-                agent.stay[0, sm, am] = mon.land[j]
+                stay[0, sm, am] = mon.land[j]
 
 
 @compilable
 def _plan(agent: Any) -> None:
     """Decide what to observe for, if anything, and plan it."""
-    p, clock, r, u = agent.parameters, agent.clock, agent.reward, agent.untried
+    p, clock, v, v_low = agent.parameters, agent.clock, agent.states["v"], agent.states["v_low"]
     _believe(agent)
-    # Values that fell short of what was hoped for would come down slowly: they start from below.
-    if clock[NEWS]:
-        for s in range(len(agent.v_likely)):
-            agent.v_likely[s] = p.r_min / (1.0 - p.gamma)
-            agent.v_possible[s] = p.r_min / (1.0 - p.gamma)
     clock[SINCE], clock[NEWS] = 0, 0
-    clock[PHASE] = LIKELY
+    found = False
     if p.likely_first:
-        _hope(agent, p.r_max)
-        _sweep(agent, r, u, p.r_max, False, p.sweeps, ROUGH, agent.v_likely, agent.q_hope)
-    if not p.likely_first or not _take_aim(agent):
+        clock[PHASE] = LIKELY
+        _hope(agent, True, p.r_max)
+        v[:] = v_low
+        _sweep(agent, p.r_max, False, p.sweeps, ROUGH, v, agent.cells["q_hope"])
+        found = _take_aim(agent)
+    if not found:
         clock[PHASE] = POSSIBLE
         best = p.r_max / (1.0 - p.gamma)
-        _hope(agent, best)
-        _sweep(agent, r, u, best, False, PATIENT * p.sweeps, ROUGH, agent.v_possible, agent.q_hope)
+        _hope(agent, False, best)
+        v[:] = v_low
+        _sweep(agent, best, False, PATIENT * p.sweeps, ROUGH, v, agent.cells["q_hope"])
         if not _take_aim(agent):
             clock[PHASE] = OPTIMIZE
     if clock[PHASE] < OPTIMIZE or not p.stop:
         _lure(agent)
-        for s in range(len(agent.v_obs)):
-            agent.v_obs[s] = 0.0
-        _sweep(agent, r, u, LOW, True, p.sweeps, ROUGH, agent.v_obs, agent.q_obs)
+        v[:] = 0.0
+        _sweep(agent, LOW, True, p.sweeps, ROUGH, v, agent.cells["q_obs"])
 
 
 @compilable
 def _believe(agent: Any) -> None:
     """Find chances, weights, ω, e(x), and what is untried or unresolved."""
-    p, clock = agent.parameters, agent.clock
-    (n_se, n_ae), (n_sm, n_am) = agent.n_env.shape, agent.n_mon.shape
-    chance, weight = np.empty((n_sm, n_am)), np.empty((n_sm, n_am))
+    p, clock, env, noise = agent.parameters, agent.clock, agent.env, agent.noise
+    n, chance, weight = agent.cells["n"], agent.cells["chance"], agent.cells["weight"]
+    n_env, omega, fruitless = agent.pairs["n"], agent.pairs["omega"], agent.pairs["fruitless"]
+    unresolved = agent.pairs["unresolved"]
+    sights, given_up = agent.outcomes["sights"], agent.outcomes["given_up"]
+    monitor = agent.monitor
+    (n_se, n_ae), (n_sm, n_am) = n_env.shape, monitor.shape
+    _find_untried(agent)
+    likely, low = np.empty((n_sm, n_am)), np.empty((n_sm, n_am))
     for sm in range(n_sm):
         for am in range(n_am):
-            chance[sm, am] = (agent.shown[sm, am] + 1.0) / (agent.n_mon[sm, am] + 2.0)
-            low = _lower_bound(agent.hits[sm, am], agent.tries[sm, am], p.caution)
-            weight[sm, am] = -math.log(1.0 - min(low, p.rho_cap))
-    omega, last = np.zeros(BINS), 1.0
+            likely[sm, am] = (monitor["shown"][sm, am] + 1.0) / (monitor["n"][sm, am] + 2.0)
+            bound = _lower_bound(monitor["hits"][sm, am], monitor["tries"][sm, am], p.caution)
+            low[sm, am] = -math.log(1.0 - min(bound, p.rho_cap))
+    of_bin, last = np.zeros(BINS), 1.0
     for b in range(BINS):
         # A bin that is empty is thought to have half of the one before.
-        omega[b] = (agent.novel[b] + 0.5 * last) / (agent.looked[b] + 1.0)
-        last = omega[b]
+        of_bin[b] = (agent.bins["novel"][b] + 0.5 * last) / (agent.bins["looked"][b] + 1.0)
+        last = of_bin[b]
     needed = 1
-    if agent.noise[0] > 1e-12:
-        variance = agent.noise[0] / agent.noise[1]
+    if noise[0] > 1e-12:
+        variance = noise[0] / noise[1]
         needed += math.ceil(math.log(clock[K] + 2.0) * variance / p.precision**2)
     least = p.revive * math.sqrt(clock[DONE])
     for se in range(n_se):
         for ae in range(n_ae):
-            n, x = agent.n_env[se, ae], se * n_ae + ae
+            n_x, x = n_env[se, ae], se * n_ae + ae
             tries, most = 0.0, 0.0
             for sm in range(n_sm):
                 for am in range(n_am):
                     s, a = se * n_sm + sm, ae * n_am + am
                     if p.knows_monitor:
-                        most = max(most, agent.chance[s, a])
-                        low = min(agent.chance[s, a], 0.999)
-                        agent.weight[s, a] = -math.log(1.0 - low)
+                        most = max(most, chance[s, a])
+                        weight[s, a] = -math.log(1.0 - min(chance[s, a], 0.999))
                     elif p.pool_sights:
-                        agent.chance[s, a] = chance[sm, am]
-                        agent.weight[s, a] = weight[sm, am]
+                        chance[s, a] = likely[sm, am]
+                        weight[s, a] = low[sm, am]
                     else:
-                        agent.chance[s, a] = 1.0 / (agent.n[s, a] + 2.0)
-                        agent.weight[s, a] = -math.log(1.0 - ASSUMED)
-                    tries += agent.n[s, a] * agent.weight[s, a]
-                    agent.untried[s, a] = _is_untried(
-                        agent.n, agent.n_env, agent.alone, agent.n_pool, agent.pair_class,
-                        se, sm, ae, am,
-                    )  # fmt: skip
-            unresolved = False
-            if n > 0:
-                b = _bin_of(n)
-                agent.omega[se, ae] = omega[b] * 2.0**b / n if p.novelty else 0.0
-                agent.fruitless[se, ae] = tries / n
-                for j in range(agent.env.first[x], agent.env.first[x] + agent.env.used[x]):
-                    visits = agent.env.visits[j]
-                    agent.given_up[j] = agent.sights[j] == 0 and (
-                        (visits * tries / n > p.give_up and visits > least)
+                        chance[s, a] = 1.0 / (n[s, a] + 2.0)
+                        weight[s, a] = -math.log(1.0 - ASSUMED)
+                    tries += n[s, a] * weight[s, a]
+            unresolved[se, ae] = False
+            if n_x > 0:
+                b = _bin_of(n_x)
+                omega[se, ae] = of_bin[b] * 2.0**b / n_x if p.novelty else 0.0
+                fruitless[se, ae] = tries / n_x
+                for j in range(env.first[x], env.first[x] + env.used[x]):
+                    visits = env.visits[j]
+                    given_up[j] = sights[j] == 0 and (
+                        (visits * tries / n_x > p.give_up and visits > least)
                         or (p.knows_monitor and most == 0)
                     )
-                    unresolved |= agent.sights[j] < needed and not agent.given_up[j]
-            if unresolved != agent.unresolved[se, ae]:
-                agent.unresolved[se, ae] = unresolved
-                clock[NEWS] = 1
+                    if sights[j] < needed and not given_up[j]:
+                        unresolved[se, ae] = True
 
 
 @compilable
-def _is_untried(
-    n: IntArray,
-    n_env: IntArray,
-    alone: BoolArray,
-    n_pool: IntArray,
-    pair_class: IntArray,
-    se: int,
-    sm: int,
-    ae: int,
-    am: int,
-) -> bool:
-    """Return whether nothing is known of where a cell leads, by itself or by its factors."""
-    if n[se * n_pool.shape[1] + sm, ae * n_pool.shape[2] + am] > 0:
-        return False
-    return bool(n_env[se, ae] == 0 or alone[se, ae] or n_pool[pair_class[se, ae], sm, am] == 0)
+def _find_untried(agent: Any) -> None:
+    """Find where nothing is known of where a cell leads, by itself or by its factors."""
+    n, untried, pool = agent.cells["n"], agent.cells["untried"], agent.pool["n"]
+    n_env, alone, kind = agent.pairs["n"], agent.pairs["alone"], agent.pairs["kind"]
+    n_sm, n_am = agent.monitor.shape
+    for s in range(n.shape[0]):
+        se, sm = s // n_sm, s % n_sm
+        for ae in range(n_env.shape[1]):
+            nothing, of = n_env[se, ae] == 0 or alone[se, ae], kind[se, ae]
+            for am in range(n_am):
+                a = ae * n_am + am
+                untried[s, a] = n[s, a] == 0 and (nothing or pool[of, sm, am] == 0)
 
 
 @compilable
@@ -861,90 +848,89 @@ def _lower_bound(hits: int, tries: int, z: float) -> float:
 
 
 @compilable
-def _hope(agent: Any, unknown: float) -> None:
+def _hope(agent: Any, likely: bool, unknown: float) -> None:
     """Rewards of the likely plan, or of the possible one; `unknown` is what is never tried."""
-    p = agent.parameters
-    likely = agent.clock[PHASE] == LIKELY
-    (n_se, n_ae), (n_sm, n_am) = agent.n_env.shape, agent.n_mon.shape
-    env = agent.env
+    p, env = agent.parameters, agent.env
+    untried, reward = agent.cells["untried"], agent.cells["reward"]
+    n_env, fruitless, seen = agent.pairs["n"], agent.pairs["fruitless"], agent.pairs["reward"]
+    sights, total = agent.outcomes["sights"], agent.outcomes["total"]
+    given_up, hoped = agent.outcomes["given_up"], agent.outcomes["hoped"]
+    (n_se, n_ae), (n_sm, n_am) = n_env.shape, agent.monitor.shape
+    of_mon = agent.monitor["total"] / np.maximum(agent.monitor["n"], 1)
     for se in range(n_se):
         for ae in range(n_ae):
-            n, x, of_env = agent.n_env[se, ae], se * n_ae + ae, 0.0
+            n, x, of_env = n_env[se, ae], se * n_ae + ae, 0.0
             for j in range(env.first[x], env.first[x] + env.used[x]):
-                visits, tries = env.visits[j], agent.fruitless[se, ae] * env.visits[j]
-                if agent.sights[j] > 0:
-                    reward = agent.sight_sum[j] / agent.sights[j]
-                elif agent.given_up[j]:
-                    reward = agent.seen_reward[se, ae]
-                elif likely:
-                    ended = env.ended[j] / visits
-                    reward = ended * p.r_max + (1.0 - ended) * p.typical
-                    # One over the odds that it can be seen: so many more tries it would take.
-                    reward -= p.unseen_cost * (1.0 + math.exp(min(tries - p.trust, MOST)))
+                visits = env.visits[j]
+                hoped[j] = not likely and sights[j] == 0 and not given_up[j]
+                if sights[j] > 0:
+                    of_outcome = total[j] / sights[j]
+                elif given_up[j]:
+                    of_outcome = seen[se, ae]
                 else:
-                    reward = p.r_max
-                of_env += reward * visits / n
+                    ended = env.ended[j] / visits
+                    onward = p.typical if likely else unknown
+                    of_outcome = ended * p.r_max + (1.0 - ended) * onward
+                    if likely:
+                        # One over the odds that it can be seen: so many more tries it would take.
+                        odds = math.exp(min(fruitless[se, ae] * visits - p.trust, MOST))
+                        of_outcome -= p.unseen_cost * (1.0 + odds)
+                of_env += of_outcome * visits / n
+            # A monitor pair never tried is unlikely to pay.
+            ruled_out = likely and n > 0 and not agent.pairs["alone"][se, ae]
+            of_untried = LOW if ruled_out else unknown
             for sm in range(n_sm):
                 for am in range(n_am):
                     s, a = se * n_sm + sm, ae * n_am + am
-                    if not agent.untried[s, a]:
-                        of_mon = agent.mon_sum[sm, am] / agent.n_mon[sm, am]
-                        agent.reward[s, a] = of_env + of_mon
-                    elif likely and n > 0 and not agent.alone[se, ae]:
-                        agent.reward[s, a] = LOW  # a monitor pair never tried is unlikely to pay
-                    else:
-                        agent.reward[s, a] = unknown
+                    reward[s, a] = of_untried if untried[s, a] else of_env + of_mon[sm, am]
 
 
 @compilable
 def _lure(agent: Any) -> None:
     """Rewards of the plan that observes."""
-    p = agent.parameters
-    (n_se, n_ae), (n_sm, n_am) = agent.n_env.shape, agent.n_mon.shape
+    p, possible = agent.parameters, agent.clock[PHASE] == POSSIBLE
+    n, chance, weight = agent.cells["n"], agent.cells["chance"], agent.cells["weight"]
+    untried, reward = agent.cells["untried"], agent.cells["reward"]
+    pairs, n_env, aim_mon = agent.pairs, agent.pairs["n"], agent.monitor["aim"]
+    (n_se, n_ae), (n_sm, n_am) = n_env.shape, agent.monitor.shape
     most = 1.0 / (1.0 - p.gamma_obs)
     for se in range(n_se):
         for ae in range(n_ae):
-            n, x = agent.n_env[se, ae], se * n_ae + ae
-            aimed = agent.aim_env[se, ae] or not p.aim
-            worth = 0.0
-            if n > 0 and agent.unresolved[se, ae]:
-                if not aimed:
-                    tries = agent.fruitless[se, ae] * n
+            n_x, worth = n_env[se, ae], 0.0
+            if n_x > 0 and pairs["unresolved"][se, ae]:
+                if p.aim and not pairs["aim"][se, ae]:
+                    tries = pairs["fruitless"][se, ae] * n_x
                     worth = p.aside / (1.0 + math.exp(min(tries - p.trust, MOST)))
-                elif agent.env.may_end[x] or agent.clock[PHASE] == POSSIBLE:
-                    worth = 1.0
                 else:
-                    worth = p.path
+                    worth = 1.0 if possible or agent.env.may_end[se * n_ae + ae] else p.path
+            pinned = n_x == 0 or pairs["alone"][se, ae] or not p.aim
             for sm in range(n_sm):
                 for am in range(n_am):
                     s, a = se * n_sm + sm, ae * n_am + am
-                    if agent.untried[s, a]:
-                        pinned = n == 0 or agent.alone[se, ae] or agent.aim_mon[sm, am]
-                        share = 1.0 if pinned or not p.aim else p.aside
-                        agent.reward[s, a] = most * share + agent.chance[s, a]
+                    if untried[s, a]:
+                        share = 1.0 if pinned or aim_mon[sm, am] else p.aside
+                        reward[s, a] = most * share + chance[s, a]
                     else:
                         # A cell that was in vain for long gives way to others of the same pair.
-                        stale = max(0.0, agent.n[s, a] * agent.weight[s, a] - 2.0)
-                        agent.reward[s, a] = worth * agent.chance[s, a] / (1.0 + stale)
-                        agent.reward[s, a] += p.aside * agent.omega[se, ae]
+                        stale = max(0.0, n[s, a] * weight[s, a] - 2.0)
+                        reward[s, a] = worth * chance[s, a] / (1.0 + stale)
+                        reward[s, a] += p.aside * pairs["omega"][se, ae]
 
 
 @compilable
 def _take_aim(agent: Any) -> bool:
     """Mark what is not known on the way of the hopeful policy; return whether there is any."""
-    env, mon, joint = agent.env, agent.mon, agent.joint
-    (n_se, n_ae), (n_sm, n_am) = agent.n_env.shape, agent.n_mon.shape
-    n_s, n_a = agent.n.shape
-    for se in range(n_se):
-        for ae in range(n_ae):
-            agent.aim_env[se, ae] = False
-    for sm in range(n_sm):
-        for am in range(n_am):
-            agent.aim_mon[sm, am] = False
+    env, mon, joint, q = agent.env, agent.mon, agent.joint, agent.cells["q_hope"]
+    n, own, untried = agent.cells["n"], agent.cells["own"], agent.cells["untried"]
+    aim, aim_mon, starts = agent.pairs["aim"], agent.monitor["aim"], agent.states["starts"]
+    n_ae, (n_sm, n_am) = aim.shape[1], aim_mon.shape
+    n_s, n_a = q.shape
+    aim[:] = False
+    aim_mon[:] = False
     reached, waiting = np.zeros(n_s, np.bool_), np.empty(n_s, np.int64)
     n_waiting, found = 0, False
     for s in range(n_s):
-        if agent.n_start[s] > 0:
+        if starts[s] > 0:
             reached[s] = True
             waiting[n_waiting] = s
             n_waiting += 1
@@ -953,18 +939,18 @@ def _take_aim(agent: Any) -> bool:
         s = waiting[n_waiting]
         a = 0
         for b in range(1, n_a):
-            if agent.q_hope[s, b] > agent.q_hope[s, a] + TIE:
+            if q[s, b] > q[s, a] + TIE:
                 a = b
         se, sm, ae, am = s // n_sm, s % n_sm, a // n_am, a % n_am
-        if agent.untried[s, a]:
-            agent.aim_env[se, ae] = True
-            agent.aim_mon[sm, am] = True
+        if untried[s, a]:
+            aim[se, ae] = True
+            aim_mon[sm, am] = True
             found = True
             continue
-        if agent.unresolved[se, ae]:
-            agent.aim_env[se, ae] = True
+        if agent.pairs["unresolved"][se, ae]:
+            aim[se, ae] = True
             found = True
-        if agent.own[s, a] and agent.n[s, a] > 0:
+        if own[s, a] and n[s, a] > 0:
             c = s * n_a + a
             for j in range(joint.first[c], joint.first[c] + joint.used[c]):
                 next_s = joint.state[j]
@@ -974,7 +960,7 @@ def _take_aim(agent: Any) -> bool:
                     n_waiting += 1
         else:
             x = se * n_ae + ae
-            u = (agent.pair_class[se, ae] * n_sm + sm) * n_am + am
+            u = (agent.pairs["kind"][se, ae] * n_sm + sm) * n_am + am
             for j in range(env.first[x], env.first[x] + env.used[x]):
                 for i in range(mon.first[u], mon.first[u] + mon.used[u]):
                     next_s = env.state[j] * n_sm + mon.state[i]
@@ -988,8 +974,6 @@ def _take_aim(agent: Any) -> bool:
 @compilable
 def _sweep(
     agent: Any,
-    reward: FloatArray,
-    untried: BoolArray,
     unknown: float,
     observing: bool,
     sweeps: int,
@@ -1001,48 +985,62 @@ def _sweep(
 
     With z(s′ᵉ, y) = Σ P̄ᵐ(s′ᵐ|y) v(s′ᵉ, s′ᵐ), one sum over the outcomes of a pair serves all monitor
     states and actions. A step that leads back to its own state is solved for, not iterated. ω of
-    the time `unknown` is what follows, unless it is LOW. An episode that ended has no future,
-    unless the agent observes: then the next one begins.
+    the time `unknown` is what follows, and what is hoped for has no other future than its reward;
+    neither counts if `unknown` is LOW. An episode that ended has no future, unless the agent
+    observes: then the next one begins. After the first sweep a state is passed over unless a value
+    has changed that it depends on.
     """
-    p = agent.parameters
-    env, mon, joint = agent.env, agent.mon, agent.joint
-    (n_se, n_ae), (n_sm, n_am) = agent.n_env.shape, agent.n_mon.shape
-    n_a, n_u = n_ae * n_am, agent.n_pool.size
-    own, stay, n = agent.own, agent.stay, agent.n
+    p, env, mon, joint = agent.parameters, agent.env, agent.mon, agent.joint
+    n, own = agent.cells["n"], agent.cells["own"]
+    reward, untried = agent.cells["reward"], agent.cells["untried"]
+    omegas, kinds, hoped = agent.pairs["omega"], agent.pairs["kind"], agent.outcomes["hoped"]
+    stay, starts = agent.pool["stay"], agent.states["starts"]
+    (n_se, n_ae), (n_sm, n_am) = kinds.shape, agent.monitor.shape
+    n_a, n_y = n_ae * n_am, n_sm * n_am
+    hopes = unknown > LOW
     scale = p.gamma_obs / p.gamma if observing else 1.0
-    z, ahead, best = np.empty((n_se, n_u)), np.empty(n_sm * n_am), np.empty(n_sm)
+    z, ahead, best = np.empty((n_se, stay.size)), np.empty(n_y), np.empty(n_sm)
     for se in range(n_se):
         _look_ahead(mon, v, se, n_sm, z)
     n_starts = 0
     for s in range(len(v)):
-        n_starts += agent.n_start[s]
-    sweep, last = 0, False
-    while True:
-        restart = 0.0
+        n_starts += starts[s]
+    # Turns are numbered: when v(sᵉ, ·) was last looked at, and when it last changed.
+    turn, looked, moved = 0, np.zeros(n_se, np.int64), np.zeros(n_se, np.int64)
+    restart, restart_moved, size = 0.0, 0, 1.0
+    for sweep in range(sweeps):
         if observing and n_starts > 0:
+            before, restart = restart, 0.0
             for s in range(len(v)):
-                restart += agent.n_start[s] * v[s]
+                restart += starts[s] * v[s]
             restart /= n_starts
-        change, size = 0.0, 1.0
+            if restart != before:
+                turn += 1
+                restart_moved = turn
+        change = 0.0
         for i in range(n_se):
             se = i if sweep % 2 == 0 else n_se - 1 - i
+            if sweep > 0 and not _is_behind(env, se, n_ae, moved, restart_moved, looked[se]):
+                continue
+            turn += 1
+            looked[se] = turn
             for sm in range(n_sm):
                 best[sm] = LOW
             for ae in range(n_ae):
-                x, cls = se * n_ae + ae, agent.pair_class[se, ae]
-                omega = agent.omega[se, ae] if unknown > LOW else 0.0
-                keep, add = (1.0 - omega) * scale, omega * p.gamma * unknown
+                x, kind = se * n_ae + ae, kinds[se, ae]
+                omega = omegas[se, ae] if hopes else 0.0
+                keep, add = (1.0 - omega) * scale, omega * p.gamma * unknown if hopes else 0.0
                 ended, back = 0.0, 0.0
-                for y in range(n_sm * n_am):
+                for y in range(n_y):
                     ahead[y] = 0.0
                 for j in range(env.first[x], env.first[x] + env.used[x]):
                     w, to = env.go_on[j], env.state[j]
                     ended += (env.land[j] - w) * restart
-                    if to == se:
-                        back += w
-                    if w > 0.0:
-                        for y in range(n_sm * n_am):
-                            ahead[y] += w * z[to, cls * n_sm * n_am + y]
+                    if w > 0.0 and not (hopes and hoped[j]):
+                        if to == se:
+                            back += w
+                        for y in range(n_y):
+                            ahead[y] += w * z[to, kind * n_y + y]
                 for sm in range(n_sm):
                     s = se * n_sm + sm
                     for am in range(n_am):
@@ -1053,31 +1051,49 @@ def _sweep(
                                 c, future = s * n_a + a, 0.0
                                 for j in range(joint.first[c], joint.first[c] + joint.used[c]):
                                     w, to = joint.go_on[j], joint.state[j]
-                                    future += w * v[to] + (joint.land[j] - w) * restart
-                                    if to == s:
-                                        to_self += w
+                                    future += (joint.land[j] - w) * restart
+                                    if not (hopes and hoped[find_slot(env, x, to // n_sm)]):
+                                        future += w * v[to]
+                                        if to == s:
+                                            to_self += w
                             else:
                                 future = ahead[sm * n_am + am] + ended
-                                to_self = back * stay[cls, sm, am]
+                                to_self = back * stay[kind, sm, am]
                             value += add + keep * future
                             to_self *= keep
-                        if last:
-                            q[s, a] = value
+                        q[s, a] = value
                         best[sm] = max(best[sm], (value - to_self * v[s]) / (1.0 - to_self))
             for sm in range(n_sm):
                 s = se * n_sm + sm
-                change, size = max(change, abs(best[sm] - v[s])), max(size, abs(best[sm]))
+                if best[sm] != v[s]:
+                    moved[se] = turn
+                change = max(change, abs(best[sm] - v[s]))
+                if best[sm] > LOW:
+                    size = max(size, abs(best[sm]))
                 v[s] = best[sm]
-            _look_ahead(mon, v, se, n_sm, z)
-        if last:
+            if moved[se] == turn:
+                _look_ahead(mon, v, se, n_sm, z)
+        if change <= tolerance * size:
             break
-        sweep += 1
-        last = change <= tolerance * size or sweep >= sweeps
+
+
+@compilable
+def _is_behind(
+    env: Any, se: int, n_ae: int, moved: IntArray, restart_moved: int, looked: int
+) -> bool:
+    """Return whether a value has changed since sᵉ was looked at that it depends on."""
+    for x in range(se * n_ae, se * n_ae + n_ae):
+        if env.may_end[x] and restart_moved > looked:
+            return True
+        for j in range(env.first[x], env.first[x] + env.used[x]):
+            if moved[env.state[j]] >= looked:  # equal: it leads to itself, and has just changed
+                return True
+    return False
 
 
 @compilable
 def _look_ahead(mon: Any, v: FloatArray, se: int, n_sm: int, z: FloatArray) -> None:
-    """Write z(sᵉ, y) = Σ P̄ᵐ(s′ᵐ | y) v(sᵉ, s′ᵐ), class by class."""
+    """Write z(sᵉ, y) = Σ P̄ᵐ(s′ᵐ | y) v(sᵉ, s′ᵐ), kind by kind."""
     for u in range(z.shape[1]):
         total = 0.0
         for j in range(mon.first[u], mon.first[u] + mon.used[u]):
@@ -1087,49 +1103,48 @@ def _look_ahead(mon: Any, v: FloatArray, se: int, n_sm: int, z: FloatArray) -> N
 
 @compilable
 def _plan_net(agent: Any) -> None:
-    """Plan an episode of Monitored MBIE-EB that observes: R_obs, on counts of joint pairs."""
-    p = agent.parameters
-    n_sm, n_am = agent.n_mon.shape
-    for s in range(agent.n.shape[0]):
-        if agent.n_state[s] > 0:
-            g = growth_of(agent.n_state[s], 0)
-            for a in range(agent.n.shape[1]):
-                n = agent.n[s, a]
-                if n > 0:
-                    agent.tried[s, a] = True
-                    agent.reward[s, a] = p.beta_obs * math.sqrt(g / n)
-                    if agent.n_seen[s // n_sm, a // n_am] == 0:
-                        agent.reward[s, a] += 1.0 - math.exp(-p.beta_kl * g / n)
-    value_iteration(agent.joint, agent.tried, False, agent.reward, p.gamma, 50, agent.q_net)
+    """Plan an episode of Monitored MBIE-EB that observes: R_obs, on counts of cells."""
+    p, n_seen, n_state = agent.parameters, agent.pairs["n_seen"], agent.states["n"]
+    n, tried, reward = agent.cells["n"], agent.cells["tried"], agent.cells["reward"]
+    n_sm, n_am = agent.monitor.shape
+    for s in range(n.shape[0]):
+        if n_state[s] > 0:
+            g = growth_of(n_state[s], 0)
+            for a in range(n.shape[1]):
+                if n[s, a] > 0:
+                    tried[s, a] = True
+                    reward[s, a] = p.beta_obs * math.sqrt(g / n[s, a])
+                    if n_seen[s // n_sm, a // n_am] == 0:
+                        reward[s, a] += 1.0 - math.exp(-p.beta_kl * g / n[s, a])
+    value_iteration(agent.joint, tried, False, reward, p.gamma, 50, agent.cells["q_net"])
 
 
 @compilable
 def _plan_low(agent: Any, sweeps: int, v: FloatArray) -> None:
     """Go on with the low plan: from v[s], and into q_low."""
-    p = agent.parameters
-    n_sm, n_am = agent.n_mon.shape
-    reward, untried = np.empty(agent.n.shape), np.empty(agent.n.shape, np.bool_)
-    for s in range(agent.n.shape[0]):
-        for a in range(agent.n.shape[1]):
-            se, sm, ae, am = s // n_sm, s % n_sm, a // n_am, a % n_am
-            untried[s, a] = _is_untried(
-                agent.n, agent.n_env, agent.alone, agent.n_pool, agent.pair_class, se, sm, ae, am
-            )
-            reward[s, a] = p.r_min / (1.0 - p.gamma) - 1.0
-            if not untried[s, a]:
-                of_mon = agent.mon_sum[sm, am] / agent.n_mon[sm, am]
-                reward[s, a] = agent.seen_reward[se, ae] + of_mon
-    _sweep(agent, reward, untried, LOW, False, sweeps, FINE, v, agent.q_low)
+    p, seen = agent.parameters, agent.pairs["reward"]
+    untried, reward = agent.cells["untried"], agent.cells["reward"]
+    n_sm, n_am = agent.monitor.shape
+    _find_untried(agent)
+    of_mon = agent.monitor["total"] / np.maximum(agent.monitor["n"], 1)
+    worst = p.r_min / (1.0 - p.gamma) - 1.0
+    for s in range(reward.shape[0]):
+        for a in range(reward.shape[1]):
+            known = seen[s // n_sm, a // n_am] + of_mon[s % n_sm, a % n_am]
+            reward[s, a] = worst if untried[s, a] else known
+    _sweep(agent, LOW, False, sweeps, FINE, v, agent.cells["q_low"])
 
 
 def test_policy(agent: State, policy: FloatArray) -> None:
     """Greedy on the low plan, with what was learnt in the running episode."""
     if not agent.parameters.pessimistic_test:
-        greedy_policy(agent.q_hope, policy)
+        greedy_policy(agent.cells["q_hope"], policy)
         return
-    # A copy, so that a test makes no difference to training nor to other tests.
-    _plan_low(agent, agent.parameters.sweeps, agent.v_low.copy())
-    greedy_policy(agent.q_low, policy)
+    # On a copy: a test makes no difference to training nor to other tests.
+    v = agent.states["v"]
+    v[:] = agent.states["v_low"]
+    _plan_low(agent, agent.parameters.sweeps, v)
+    greedy_policy(agent.cells["q_low"], policy)
 
 
 implement(State, begin_episode=begin_episode, act=act, update=update, test_policy=test_policy)

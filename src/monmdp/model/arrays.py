@@ -14,6 +14,8 @@ from monmdp.errors import MonMDPError
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
+Table = NDArray[np.void]
+"""an array of records: table["name"] is an array, of one field"""
 
 ROW_SUM_TOLERANCE = 1e-9
 
