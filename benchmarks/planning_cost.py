@@ -8,7 +8,7 @@ within 1 % of the minimax-optimal return for good (tested every 100 steps in a r
 the first seeds; runs that never get there count with the whole budget.
 
     python benchmarks/planning_cost.py [factored-mbie-eb] [--against monitored-mbie-eb]
-        [--steps 20000] [--repeats 5] [--budget 50000] [--limit 5] [--only button]
+        [--steps 20000] [--repeats 5] [--budget 50000] [--limit 5] [--only button] [--json FILE]
 
 Agents take parameters: "monitored-mbie-eb growth=log". Ends with status 1 if the geometric mean of
 the ratios is above the limit.
@@ -17,8 +17,10 @@ the ratios is above the limit.
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 
@@ -93,6 +95,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3, help="of the times to optimal")
     parser.add_argument("--limit", type=float, default=5.0)
     parser.add_argument("--only", default="", help="settings that contain this text")
+    parser.add_argument("--json", type=Path, help="write what was measured there, too")
     args = parser.parse_args()
     print(f"first: {args.agent}, second: {args.against}; CPU time of training alone")
     print()
@@ -102,7 +105,7 @@ def main() -> None:
     )
     print(" second | ratio |")
     print("|---|---|---|---|---|---|---|")
-    ratios, clocks = {}, []
+    ratios, clocks, rows = {}, [], []
     for world, monitor, given in SETTINGS:
         name = " ".join([world, monitor, *(f"{k}={v:g}" for k, v in given.items())])
         if args.only not in name:
@@ -123,6 +126,17 @@ def main() -> None:
             to_optimal(task, v, args.seeds, args.budget) for task in tasks
         )
         clocks.append(ours / theirs)
+        rows.append(
+            {
+                "setting": name,
+                "microseconds": medians.tolist(),
+                "ratio": ratios[name],
+                "least_and_most": [apart.min(), apart.max()],
+                "seconds_to_optimal": [ours, theirs],
+                "never": [lost, others_lost],
+                "clock_ratio": clocks[-1],
+            }
+        )
         marks = [f" ({n} never)" if n else "" for n in (lost, others_lost)]
         print(
             f"| {name} | {medians[0]:.2f} | {medians[1]:.2f} "
@@ -132,6 +146,9 @@ def main() -> None:
         )
     if not ratios:
         sys.exit(f"no setting contains {args.only!r}")
+    if args.json:
+        said = {"first": args.agent, "second": args.against, "limit": args.limit, "settings": rows}
+        args.json.write_text(json.dumps(said) + "\n", encoding="utf-8")
     mean, worst = geometric_mean(list(ratios.values())), max(ratios, key=lambda name: ratios[name])
     print()
     print(

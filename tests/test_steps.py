@@ -259,7 +259,8 @@ def test_the_files_of_a_report():
     assert f"| hazard / ask | {cells[0]} | {cells[1]}, 1 never |" in text
     assert "| loop / ask | 42.5 [41.0, 44.0] | 42.5 [41.0, 44.0] |" in text
     assert "| loop / ask | 12 [10, 13] | 12 [10, 13] |" in text
-    (data,) = json.loads(Path("here/steps.json").read_text())
+    content = json.loads(Path("here/steps.json").read_text())
+    (data,) = content["tables"]
     assert data["agents"][1]["never"] == 1
     hazard = data["settings"][1]["agents"]["MBIE-EB"]
     assert hazard["steps_to_1pct"] == STEPS["mbie-eb", "hazard"]

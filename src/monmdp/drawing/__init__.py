@@ -6,6 +6,7 @@ Matplotlib is touched.
 """
 
 from monmdp.drawing.curves import learning_curves, power_law
+from monmdp.drawing.dots import Dot, dot_chart
 from monmdp.drawing.dynamics import draw_dynamics
 from monmdp.drawing.film import save_film
 from monmdp.drawing.palette import Style, styles
@@ -16,9 +17,11 @@ from monmdp.drawing.text import grid_text, policy_text, sparkline, world_text
 
 __all__ = [
     "CurveData",
+    "Dot",
     "PanelData",
     "RowData",
     "Style",
+    "dot_chart",
     "draw_dynamics",
     "draw_heatmap",
     "draw_policy",

@@ -25,8 +25,10 @@ NAMES = {
     "directed-e2": "Directed-E²",
     "mbie-eb": "MBIE-EB",
     "pessimistic-mbie-eb": "Pessimistic MBIE-EB",
+    "posterior-sampling": "Posterior sampling",
+    "r-max": "R-max",
 }
-"""as the paper writes them"""
+"""as papers write them"""
 AXES = {
     "episode_return": "discounted test return",
     "goal_visits": "visits to the goal",

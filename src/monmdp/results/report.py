@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,7 @@ from monmdp import drawing
 from monmdp.errors import MonMDPError
 from monmdp.files import write_whole
 from monmdp.results import evidence as evidence_file
+from monmdp.results.charts import draw_ratios, draw_steps
 from monmdp.results.claims import Claim, check_claims
 from monmdp.results.evidence import Aggregate, Evidence
 from monmdp.results.figures import draw, draw_profiles, label
@@ -54,7 +56,8 @@ def write_report(folder: Path, evidence: Evidence) -> Report:
         raise MonMDPError(f"cannot write into {folder}: {error.strerror or error}") from None
     pictures, tables, steps = [], [], []
     for figure in evidence.figures:
-        steps += steps_tables(figure, evidence)
+        own = steps_tables(figure, evidence)
+        steps += own
         table = suite_table(figure, evidence)
         tables += [] if table is None else [table]
         if len({label(curve) for curve in figure.curves()}) > SIDE_BY_SIDE:
@@ -68,6 +71,8 @@ def write_report(folder: Path, evidence: Evidence) -> Report:
             for suffix in (".png", ".pdf"):
                 drawing.save(drawn, folder / f"{figure.name}-profiles{suffix}")
             pictures.append(folder / f"{figure.name}-profiles.png")
+        if figure.reference is not None:
+            pictures += _charts(folder, figure, own)
     report = Report(
         folder=folder,
         pictures=tuple(pictures),
@@ -91,9 +96,25 @@ def write_report(folder: Path, evidence: Evidence) -> Report:
         _write(folder / "statistics.md", statistics_text(evidence, tables))
         _write_json(folder / "statistics.json", [table.to_dict() for table in tables])
         _write(folder / "steps.md", steps_text(steps))
-        _write_json(folder / "steps.json", [of.to_dict() for of in steps])
+        tables_of_steps = [of.to_dict() for of in steps]
+        _write_json(folder / "steps.json", {"about": about, "tables": tables_of_steps})
         evidence_file.save(evidence, folder / SUMMARY)
     return report
+
+
+def _charts(folder: Path, figure: Figure, tables: Sequence[StepsTable]) -> list[Path]:
+    """Draw the steps of agents that are compared with one of them."""
+    pictures = []
+    for table in tables:
+        if len(table.agents) < 2:
+            continue
+        group = re.sub(r"[^a-z0-9]+", "-", f" {table.group}".lower()).rstrip("-")
+        for what, draw_chart in (("steps", draw_steps), ("ratios", draw_ratios)):
+            for suffix in (".pdf", ".png"):
+                path = folder / f"{figure.name}{group}-{what}{suffix}"
+                drawing.save(draw_chart(table, figure), path)
+            pictures.append(path)
+    return pictures
 
 
 def _about(evidence: Evidence, report: Report) -> dict[str, Any]:

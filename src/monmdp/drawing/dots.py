@@ -1,0 +1,107 @@
+"""Dots with intervals on a logarithmic axis: one row for each setting, or for each agent."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from monmdp.drawing.palette import Style
+from monmdp.drawing.picture import new_figure
+from monmdp.statistics import Interval
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+ROW, SIDE, HEAD, FOOT = 0.26, 2.5, 0.5, 0.95
+"""inches: height of a row, width of the names, height above the rows and below"""
+MARKERS = {"-": "o", ":": "s", "-.": "^"}
+"""of the lines that tell the variants of an agent apart"""
+
+
+@dataclass(frozen=True)
+class Dot:
+    """One number with its interval."""
+
+    of: Interval
+    hollow: bool = False
+    """whether it is only a lower bound"""
+
+
+def dot_chart(
+    rows: Sequence[tuple[str, Mapping[str, Dot]]],
+    *,
+    styles: Mapping[str, Style],
+    title: str,
+    x_label: str,
+    note: str,
+    line: float | None = None,
+    legend: bool = True,
+) -> Figure:
+    """Draw a row of dots for each name, label by label, on one logarithmic axis.
+
+    Args:
+        rows: name -> label -> what is drawn; from above.
+        styles: label -> colour and, by its line, the marker.
+        title: above the picture.
+        x_label: what the axis is of.
+        note: below the picture.
+        line: a value to mark, if any.
+        legend: whether to say which label is which.
+    """
+    drawn = [label for label in styles if any(label in dots for _, dots in rows)]
+    labels = drawn if legend else []
+    columns = 3
+    below = FOOT + 0.2 * -(-len(labels) // columns)
+    width, height = 8.6, HEAD + below + ROW * len(rows)
+    figure = new_figure(width, height)
+    ax = figure.add_axes(
+        (SIDE / width, below / height, 1 - (SIDE + 0.25) / width, ROW * len(rows) / height)
+    )
+    if line is not None:
+        ax.axvline(line, color="0.4", linewidth=0.9, linestyle="--", zorder=1)
+    for i in range(1, len(rows), 2):
+        ax.axhspan(i - 0.5, i + 0.5, color="0.96", zorder=0)
+    for i, (_, dots) in enumerate(rows):
+        there = [label for label in drawn if label in dots]
+        for k, label in enumerate(there):
+            _draw(ax, i + 0.7 * ((k + 0.5) / len(there) - 0.5), dots[label], styles[label])
+    ax.set_xscale("log")
+    ax.set(ylim=(len(rows) - 0.5, -0.5), yticks=range(len(rows)))
+    ax.set_yticklabels([name for name, _ in rows], fontsize=8)
+    ax.xaxis.set_major_formatter(lambda x, _: f"{x:,.0f}" if x >= 1 else f"{x:g}")
+    low, high = ax.get_xlim()
+    shown = "1235" if high < 30 * low else ""  # decades alone would say little
+    ax.xaxis.set_minor_formatter(lambda x, _: f"{x:,.6g}" if f"{x:e}"[0] in shown else "")
+    ax.tick_params(axis="x", which="both", labelsize=8)
+    ax.tick_params(axis="y", length=0)
+    ax.grid(axis="x", color="0.85", linewidth=0.6)
+    ax.set_axisbelow(True)
+    ax.spines[["top", "right", "left"]].set_visible(False)
+    ax.set_xlabel(x_label, fontsize=9)
+    figure.text(0.02, 1 - 0.3 / height, title, fontsize=11, va="center")
+    handles = [
+        ax.plot([], [], MARKERS[styles[of].line], color=styles[of].colour, markersize=5)[0]
+        for of in labels
+    ]
+    if labels:
+        figure.legend(
+            handles, labels, loc="lower left", bbox_to_anchor=(0.01, 0.42 / height),
+            ncols=columns, fontsize=8, edgecolor="none", handletextpad=0.2, columnspacing=1.2,
+        )  # fmt: skip
+    figure.text(0.02, 0.1 / height, textwrap.fill(note, 140), fontsize=7, color="0.35", va="bottom")
+    return figure
+
+
+def _draw(ax: Axes, row: float, dot: Dot, style: Style) -> None:
+    of = dot.of
+    if not np.isnan(of.low):
+        ax.plot([max(of.low, 1e-9), of.high], [row, row], color=style.colour, linewidth=1.1)
+    ax.plot(
+        [of.estimate], [row], MARKERS[style.line], color=style.colour, markersize=5,
+        markerfacecolor="white" if dot.hollow else style.colour, zorder=3,
+    )  # fmt: skip
