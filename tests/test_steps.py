@@ -283,7 +283,7 @@ def test_unknown_times_are_no_numbers():
 
 # ---- targets --------------------------------------------------------------------------------
 
-NAMES = Names(ours="Known Monitor", known="r-max")
+NAMES = Names(ours="Known Monitor", known="R-max")
 """who plays the factored agent, and who the known monitor"""
 
 
