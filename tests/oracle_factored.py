@@ -71,6 +71,7 @@ class FactoredOracle:
         self.done = 0  # D: those of them that were to optimize
         self.idle = 0  # episodes since the last news, this one included
         self.since = 0  # steps since the last plan
+        self.quiet = 0  # q: steps since the last news
         self.length = 0  # steps of this episode
         self.news = False  # since the last plan
         self.phase = 0
@@ -79,9 +80,7 @@ class FactoredOracle:
         self.aim_x, self.aim_y = set(), set()
 
         worst = r_min / (1 - self.gamma)
-        self.v_low, self.v_likely, self.v_possible = (
-            dict.fromkeys(self.states, worst) for _ in range(3)
-        )
+        self.v_low = dict.fromkeys(self.states, worst)
         pairs = (self.n_se * self.n_sm, self.n_ae * self.n_am)
         self.q_low = np.full(pairs, worst)
         self.q_hope = np.full(pairs, self.r_max / (1 - self.gamma))
@@ -234,6 +233,10 @@ class FactoredOracle:
         share = self.effective(x) * self.met[x][se2] / self.n_x(x)
         return share > self.give_up and self.met[x][se2] > self.revive * math.sqrt(self.done)
 
+    def is_hoped_for(self, x, se2):
+        """Whether the reward of an outcome was never seen, though it may be."""
+        return not self.rewards[x, se2] and not self.given_up(x, se2)
+
     @until_counted
     def is_unresolved(self, x):
         needed = self.needed()
@@ -281,8 +284,14 @@ class FactoredOracle:
 
     # ---- what is planned --------------------------------------------------------------------
 
-    def sweep(self, reward, v, q, *, sweeps, tolerance=ROUGH, hoped=None, observing=False):
-        """Improve v and write q. `hoped` is what follows an outcome never met."""
+    def sweep(
+        self, reward, v, q, *, sweeps, tolerance=ROUGH, hoped=None, final=False, observing=False
+    ):
+        """Improve v and write q with it, state by state; no state is ever passed over.
+
+        `hoped` is what follows an outcome never met. `final`: outcomes that are hoped for have
+        no future.
+        """
         model = {}
         scale = self.gamma_obs / self.gamma if observing else 1.0
         for c in self.cells:
@@ -292,6 +301,8 @@ class FactoredOracle:
             (se, _), (sm, _) = c
             omega = self.omega(c[0]) if hoped is not None else 0.0
             go_on, ended = self.future(c)
+            if final:
+                go_on = {s2: w for s2, w in go_on.items() if not self.is_hoped_for(c[0], s2[0])}
             keep = (1 - omega) * scale
             model[c] = (
                 [(s2, keep * w) for s2, w in go_on.items()],
@@ -300,15 +311,14 @@ class FactoredOracle:
                 keep * go_on.get((se, sm), 0.0),
             )
         n_starts = sum(self.starts.values())
-        n_sweeps, last = 0, False
-        while True:
+        size = 1.0
+        for i in range(sweeps):
             # after an ending the next episode begins
             restart = 0.0
             if observing and n_starts:
                 restart = sum(n * v[s] for s, n in self.starts.items()) / n_starts
             change = 0.0
-            order = range(self.n_se) if n_sweeps % 2 == 0 else reversed(range(self.n_se))
-            for se in order:
+            for se in range(self.n_se) if i % 2 == 0 else reversed(range(self.n_se)):
                 new = {}
                 for sm in range(self.n_sm):
                     s = (se, sm)
@@ -320,38 +330,32 @@ class FactoredOracle:
                             value = reward[c] + added + ended * restart
                             for s2, w in go_on:
                                 value += w * v[s2]
-                            if last:
-                                q[self.index(c)] = value
+                            q[self.index(c)] = value
                             # a step back to the same state is solved for
                             new[s] = max(new[s], (value - back * v[s]) / (1 - back))
                 for s, value in new.items():
                     change = max(change, abs(value - v[s]))
+                    if value > RULED_OUT / 1e9:  # what is ruled out does not count
+                        size = max(size, abs(value))
                     v[s] = value
-            if last:
+            self.n_sweeps = i + 1
+            if change <= tolerance * size:
                 return
-            n_sweeps += 1
-            size = max(1.0, *(abs(v[s]) for s in v))
-            last = change <= tolerance * size or n_sweeps >= sweeps
 
     def plan(self):
-        for x in self.xs:
-            if self.n_x(x) > 0 and self.is_unresolved(x) != self.unresolved[x]:
-                self.unresolved[x] = not self.unresolved[x]
-                self.news = True
-        if self.news:
-            # after news the hopeful values start from below
-            self.v_likely = dict.fromkeys(self.states, self.r_min / (1 - self.gamma))
-            self.v_possible = dict(self.v_likely)
+        self.unresolved = {x: self.is_unresolved(x) for x in self.xs}
         self.since, self.news = 0, False
         self.phase = LIKELY
         if self.likely_first:
             reward = {c: self.hoped(c, likely=True) for c in self.cells}
-            self.sweep(reward, self.v_likely, self.q_hope, sweeps=self.sweeps, hoped=self.r_max)
+            v = dict(self.v_low)
+            self.sweep(reward, v, self.q_hope, sweeps=self.sweeps, hoped=self.r_max)
         if not self.likely_first or not self.take_aim():
             self.phase = POSSIBLE
             best = self.r_max / (1 - self.gamma)
             reward = {c: self.hoped(c, likely=False) for c in self.cells}
-            self.sweep(reward, self.v_possible, self.q_hope, sweeps=8 * self.sweeps, hoped=best)
+            v, most = dict(self.v_low), 8 * self.sweeps
+            self.sweep(reward, v, self.q_hope, sweeps=most, hoped=best, final=True)
             if not self.take_aim():
                 self.phase = OPTIMIZE
         if self.phase < OPTIMIZE or not self.stop:
@@ -388,7 +392,8 @@ class FactoredOracle:
                 share = self.effective(x) * n / self.n_x(x)
                 reward -= self.unseen_cost * (1 + math.exp(share - self.trust))
             else:
-                reward = self.r_max
+                ended = self.met_ended[x][se2] / n
+                reward = ended * self.r_max + (1 - ended) * self.r_max / (1 - self.gamma)
             of_env += reward * n / self.n_x(x)
         return of_env + self.of_monitor(y)
 
@@ -477,10 +482,9 @@ class FactoredOracle:
         self.k += 1
         self.at_start = True
         self.idle += 1
-        if self.pessimistic_test:
-            self.plan_low(1 + min(self.length, 400) // 8, self.v_low)
+        self.plan_low(1 + min(self.length, 400) // 8, self.v_low)
         self.length = 0
-        if self.news or self.phase != OPTIMIZE or self.since >= 50:
+        if self.news or self.phase == 0 or self.since >= self.patience():
             self.plan()
         due = self.passes(self.k, self.net)
         if self.phase == OPTIMIZE:
@@ -497,6 +501,12 @@ class FactoredOracle:
         if self.of_net:
             self.plan_net()
         return self.of_net or self.phase < OPTIMIZE or not self.stop
+
+    def patience(self):
+        """For how many steps a plan is followed without news."""
+        if self.phase == OPTIMIZE:
+            return 50 + self.done
+        return max(self.replan, self.quiet // 10)
 
     def act(self, se, sm):
         """The actions that are tied for the best: {(aᵉ, aᵐ)}."""
@@ -522,8 +532,11 @@ class FactoredOracle:
             before = self.alone(x), self.own(c)
             if self.n_y(y) > 0:
                 ratio = self.weigh(c, s2)
-                self.evidence_c[c] = max(-3.0, self.evidence_c[c] + ratio)
-                self.evidence_x[x] = max(-3.0, self.evidence_x[x] + ratio)
+                for evidence, key, n in (
+                    (self.evidence_c, c, self.n_c(c)),
+                    (self.evidence_x, x, self.n_x(x)),
+                ):
+                    evidence[key] = max(-3 - 2 * math.log(n + 1), evidence[key] + ratio)
                 self.memory.clear()
             news = news or before != (self.alone(x), self.own(c))
             if len(self.first_moves[c]) < 2:
@@ -546,17 +559,20 @@ class FactoredOracle:
         self.memory.clear()
 
         self.since += 1
+        self.quiet += 1
         self.length += 1
         if news:
             for y2 in self.ys:
                 self.q_obs[self.index((x, y2))] = -1.0
             self.news = True
-            self.idle = 0
+            self.idle = self.quiet = 0
         if self.replan == 0 or terminated or self.of_net:
             return
-        if (self.news and self.since >= 3) or (
-            self.since >= self.replan and (self.news or self.phase != OPTIMIZE)
-        ):
+        if self.news:
+            due = self.since >= 3
+        else:
+            due = self.phase != OPTIMIZE and self.since >= self.patience()
+        if due:
             self.plan()
 
     def test_policy(self):
