@@ -335,7 +335,7 @@ class FactoredOracle:
                             new[s] = max(new[s], (value - back * v[s]) / (1 - back))
                 for s, value in new.items():
                     change = max(change, abs(value - v[s]))
-                    if value > RULED_OUT / 1e9:  # what is ruled out does not count
+                    if value > -1e150:  # what is ruled out, or leads to it, does not count
                         size = max(size, abs(value))
                     v[s] = value
             self.n_sweeps = i + 1

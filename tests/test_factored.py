@@ -280,7 +280,18 @@ def test_oracle_that_knows_the_monitor(monitor, changed):
     follow(make_small(world, monitor), config, 80)
 
 
-@pytest.mark.xfail(strict=True, reason="_sweep counts what leads to a ruled-out state as large")
+RULED_OUT = pytest.mark.xfail(
+    strict=True, reason="_sweep counts what leads to a ruled-out state as large"
+)
+
+
+@RULED_OUT
+def test_oracle_on_a_random_problem_where_something_is_ruled_out():
+    params = {"gamma": 0.5, "give_up": 0.5, "net": 0.0, "pool_sights": False}
+    follow(random_monmdp(26193), agents.config(NAME, **params), 100, seed=1)
+
+
+@RULED_OUT
 def test_oracle_on_states_that_lead_to_what_is_ruled_out():
     """Monitor state 0 leads to 2, where nothing was tried; 1 stays, and needs many sweeps."""
     problem = monmdp.make("river-swim", "n-experts", n=3)
