@@ -85,9 +85,14 @@ PATIENT = 8
 SETTLED = 50
 """steps for which a plan is followed once there is neither news nor anything to observe"""
 CALM = 10
-"""a plan that observes is followed for a tenth of the steps since the last news"""
+"""plans are followed the longer the calmer it is: for a tenth of the steps since the last news, or
+of the episodes that optimized"""
 STEPS_A_SWEEP = 8
 """steps of the last episode for which the low plan is swept once more before the next"""
+RULED_OUT = -1e150
+"""values below are LOW, or lead there with some chance: they say nothing of how large values are"""
+MOST_ODDS = 20.0
+"""the largest logarithm of odds that the monitor is set in its ways, either way"""
 MOST = 700.0
 """the largest logarithm of odds: where it counts, more would be the same"""
 
@@ -149,6 +154,8 @@ class FactoredMBIEEB(AgentConfig):
     """log odds that a pair can be seen at all, before it was ever tried"""
     give_up: float = 4.0
     """effective tries in vain after which a reward counts as never shown"""
+    insist: float = 2.0
+    """times so many before the likely plan gives up, too: it weighs the odds that are left"""
     revive: float = 2.0
     """and visits, times the root of the episodes that optimized: no verdict is final"""
     caution: float = 0.5
@@ -195,6 +202,8 @@ class FactoredMBIEEB(AgentConfig):
             raise MonMDPError("gamma must be above 0: what is seen is worth a way to it")
         if self.precision <= 0:
             raise MonMDPError(f"precision must be positive, got {self.precision:g}")
+        if self.insist < 1:
+            raise MonMDPError(f"insist must be at least 1, got {self.insist:g}")
         whole_number(self.replan, "replan", at_least=0)
         whole_number(self.sweeps, "sweeps", at_least=1)
         whole_number(self.bored, "bored", at_least=1)
@@ -245,6 +254,7 @@ class FactoredMBIEEB(AgentConfig):
                 unseen_cost=self.unseen_cost,
                 trust=self.trust,
                 give_up=self.give_up,
+                insist=self.insist,
                 revive=self.revive,
                 caution=self.caution,
                 rho_cap=self.rho_cap,
@@ -268,11 +278,13 @@ class FactoredMBIEEB(AgentConfig):
             joint=no_successors(of_joint),
             votes=np.zeros((n_sm, n_am, n_sm), dtype=np.int64),
             bins=np.zeros(BINS, dtype=BIN),
+            odds=np.zeros(1),
             noise=np.zeros(2),
         )
         state.clock[NEWS] = 1  # there is no plan yet
         state.cells["own"] = state.pairs["alone"] = not self.factored
         state.pairs["reward"] = r_min
+        state.pool["stay"] = 1.0
         state.states["v_low"] = state.cells["q_low"] = r_min / (1 - self.gamma)
         state.cells["q_hope"] = self.r_max / (1 - self.gamma)
         state.cells["q_net"] = 1 / (1 - self.gamma)
@@ -377,6 +389,7 @@ class Parameters(NamedTuple):
     unseen_cost: float
     trust: float
     give_up: float
+    insist: float
     revive: float
     caution: float
     rho_cap: float
@@ -416,7 +429,7 @@ PAIR = np.dtype(
         ("alone", np.bool_),  # whether all are exceptions: the factors say nothing of the untried
         ("omega", np.float64),  # ω(n(x))
         ("fruitless", np.float64),  # e(x)/n(x)
-        ("unresolved", np.bool_),  # whether an outcome's reward is not known and not given up
+        ("unresolved", np.int64),  # 2: an outcome is not known; 1: it is likely never shown
         ("aim", np.bool_),  # whether it is aimed at
     ],
     align=True,
@@ -433,12 +446,12 @@ MONITOR_PAIR = np.dtype(
     align=True,
 )
 POOL = np.dtype([("n", np.int64), ("stay", np.float64)])
-"""visits that P̄ᵐ is learnt from, exceptions left out, and P̄ᵐ(sᵐ | y)"""
+"""visits that P̄ᵐ is learnt from, exceptions left out, and P̄ᵐ(sᵐ | y), 1 if there are none"""
 OUTCOME = np.dtype(
     [
         ("sights", np.int64),  # how often its reward was shown
         ("total", np.float64),  # sum of the rewards shown
-        ("given_up", np.bool_),  # whether it was in vain so often that it counts as never shown
+        ("given_up", np.int64),  # 2: so often in vain that it counts as never shown; 1: soon
         ("hoped", np.bool_),  # whether the plan in progress hopes for all that follows
     ],
     align=True,
@@ -483,6 +496,8 @@ class State(NamedTuple):
     """[sᵐ, aᵐ, s′ᵐ] moves of the monitor, a few of each cell"""
     bins: Table
     """[bin of n(x)] of BIN"""
+    odds: FloatArray
+    """[1] logarithm of the odds that the monitor is set in its ways, and does not move at random"""
     noise: FloatArray
     """[2] squared deviations of rewards from the mean of their outcome, and how many"""
 
@@ -518,7 +533,7 @@ def begin_episode(agent: State, rng: np.random.Generator) -> bool:
 def _patience(clock: IntArray, replan: int) -> Any:
     """Return for how many steps a plan is followed if there is no news."""
     if clock[PHASE] == OPTIMIZE:
-        return SETTLED + clock[DONE]
+        return SETTLED + clock[DONE] // CALM
     return max(replan, clock[QUIET] // CALM)
 
 
@@ -675,15 +690,19 @@ def _weigh(agent: Any, s: int, a: int, next_s: int, is_new: bool) -> bool:
         if not own[s, a]:
             others -= before
             n_others -= n
-        of_mon = (others + SMOOTH / n_sm) / (n_others + SMOOTH)
+        of_mon = _foretold(others, n_others, n_sm, agent.odds[0])
         if n < NEW:
             n_votes = 0
             for m in range(n_sm):
                 n_votes += votes[sm, am, m]
-            voted = (votes[sm, am, next_sm] + SMOOTH / n_sm) / (n_votes + SMOOTH)
+            voted = _foretold(votes[sm, am, next_sm], n_votes, n_sm, agent.odds[0])
             of_mon = max(of_mon, voted)
         base = of_env * 0.5 * (of_mon + 1.0 / n_sm)
         ratio = math.log((same + base) / ((n + 1) * of_env * of_mon))
+        odds = agent.odds[0] + math.log(
+            _if_set(others, n_others, n_sm) / _if_random(others, n_others, n_sm)
+        )
+        agent.odds[0] = min(max(odds, -MOST_ODDS), MOST_ODDS)
         of_cell[s, a] = max(_least_evidence(n), of_cell[s, a] + ratio)
         of_pair[se, ae] = max(_least_evidence(n_env[se, ae]), of_pair[se, ae] + ratio)
     if n < VOTES:
@@ -709,6 +728,25 @@ def _weigh(agent: Any, s: int, a: int, next_s: int, is_new: bool) -> bool:
 
 
 @compilable
+def _foretold(k: int, n: int, n_sm: int, odds: float) -> float:
+    """Return how likely a move of the monitor is that came k times in n, given log odds."""
+    weight = 1.0 / (1.0 + math.exp(-odds))
+    return weight * _if_set(k, n, n_sm) + (1.0 - weight) * _if_random(k, n, n_sm)
+
+
+@compilable
+def _if_set(k: int, n: int, n_sm: int) -> float:
+    """Return the same if the monitor is set in its ways: then a few moves tell."""
+    return (k + SMOOTH / n_sm) / (n + SMOOTH)
+
+
+@compilable
+def _if_random(k: int, n: int, n_sm: int) -> float:
+    """Return the same if it moves at random: then it may do anything at first."""
+    return (k + 1.0) / (n + n_sm)
+
+
+@compilable
 def _least_evidence(n: int) -> float:
     """Return how far the evidence may fall after n visits.
 
@@ -728,7 +766,7 @@ def _pool(mon: Any, pool: Table, sm: int, am: int, next_sm: int, moves: int) -> 
         mon.used[y] += 1
     mon.visits[slot] += moves
     n[0, sm, am] += moves
-    stay[0, sm, am] = 0.0
+    stay[0, sm, am] = 1.0 if n[0, sm, am] == 0 else 0.0
     if n[0, sm, am] > 0:
         for j in range(mon.first[y], mon.first[y] + mon.used[y]):
             mon.land[j] = mon.visits[j] / n[0, sm, am]
@@ -807,19 +845,20 @@ def _believe(agent: Any) -> None:
                         chance[s, a] = 1.0 / (n[s, a] + 2.0)
                         weight[s, a] = -math.log(1.0 - ASSUMED)
                     tries += n[s, a] * weight[s, a]
-            unresolved[se, ae] = False
+            unresolved[se, ae] = 0
             if n_x > 0:
                 b = _bin_of(n_x)
                 omega[se, ae] = of_bin[b] * 2.0**b / n_x if p.novelty else 0.0
                 fruitless[se, ae] = tries / n_x
                 for j in range(env.first[x], env.first[x] + env.used[x]):
-                    visits = env.visits[j]
-                    given_up[j] = sights[j] == 0 and (
-                        (visits * tries / n_x > p.give_up and visits > least)
-                        or (p.knows_monitor and most == 0)
-                    )
-                    if sights[j] < needed and not given_up[j]:
-                        unresolved[se, ae] = True
+                    in_vain, given_up[j] = env.visits[j] * tries / n_x, 0
+                    if sights[j] == 0 and env.visits[j] > least:
+                        given_up[j] += in_vain > p.give_up
+                        given_up[j] += in_vain > p.give_up * p.insist
+                    if sights[j] == 0 and p.knows_monitor and most == 0:
+                        given_up[j] = 2
+                    if sights[j] < needed:
+                        unresolved[se, ae] = max(unresolved[se, ae], 2 - given_up[j])
 
 
 @compilable
@@ -862,10 +901,10 @@ def _hope(agent: Any, likely: bool, unknown: float) -> None:
             n, x, of_env = n_env[se, ae], se * n_ae + ae, 0.0
             for j in range(env.first[x], env.first[x] + env.used[x]):
                 visits = env.visits[j]
-                hoped[j] = not likely and sights[j] == 0 and not given_up[j]
+                hoped[j] = not likely and sights[j] == 0 and given_up[j] == 0
                 if sights[j] > 0:
                     of_outcome = total[j] / sights[j]
-                elif given_up[j]:
+                elif given_up[j] > likely:
                     of_outcome = seen[se, ae]
                 else:
                     ended = env.ended[j] / visits
@@ -897,19 +936,21 @@ def _lure(agent: Any) -> None:
     for se in range(n_se):
         for ae in range(n_ae):
             n_x, worth = n_env[se, ae], 0.0
-            if n_x > 0 and pairs["unresolved"][se, ae]:
-                if p.aim and not pairs["aim"][se, ae]:
-                    tries = pairs["fruitless"][se, ae] * n_x
-                    worth = p.aside / (1.0 + math.exp(min(tries - p.trust, MOST)))
-                else:
+            if n_x > 0 and (pairs["aim"][se, ae] or not p.aim):
+                if pairs["unresolved"][se, ae] > 0:
                     worth = 1.0 if possible or agent.env.may_end[se * n_ae + ae] else p.path
+            elif n_x > 0 and pairs["unresolved"][se, ae] == 2:
+                tries = pairs["fruitless"][se, ae] * n_x
+                worth = p.aside / (1.0 + math.exp(min(tries - p.trust, MOST)))
             pinned = n_x == 0 or pairs["alone"][se, ae] or not p.aim
             for sm in range(n_sm):
                 for am in range(n_am):
                     s, a = se * n_sm + sm, ae * n_am + am
-                    if untried[s, a]:
-                        share = 1.0 if pinned or aim_mon[sm, am] else p.aside
-                        reward[s, a] = most * share + chance[s, a]
+                    if untried[s, a] and (pinned or aim_mon[sm, am]):
+                        reward[s, a] = most + chance[s, a]
+                    elif untried[s, a]:
+                        untried[s, a] = False  # it is thought to leave the monitor as it is
+                        reward[s, a] = max(worth, p.aside) * chance[s, a]
                     else:
                         # A cell that was in vain for long gives way to others of the same pair.
                         stale = max(0.0, n[s, a] * weight[s, a] - 2.0)
@@ -928,7 +969,7 @@ def _take_aim(agent: Any) -> bool:
     aim[:] = False
     aim_mon[:] = False
     reached, waiting = np.zeros(n_s, np.bool_), np.empty(n_s, np.int64)
-    n_waiting, found = 0, False
+    n_waiting, found, least = 0, False, 1 if agent.clock[PHASE] == LIKELY else 2
     for s in range(n_s):
         if starts[s] > 0:
             reached[s] = True
@@ -947,7 +988,7 @@ def _take_aim(agent: Any) -> bool:
             aim_mon[sm, am] = True
             found = True
             continue
-        if agent.pairs["unresolved"][se, ae]:
+        if agent.pairs["unresolved"][se, ae] >= least:
             aim[se, ae] = True
             found = True
         if own[s, a] and n[s, a] > 0:
@@ -994,14 +1035,14 @@ def _sweep(
     n, own = agent.cells["n"], agent.cells["own"]
     reward, untried = agent.cells["reward"], agent.cells["untried"]
     omegas, kinds, hoped = agent.pairs["omega"], agent.pairs["kind"], agent.outcomes["hoped"]
-    stay, starts = agent.pool["stay"], agent.states["starts"]
+    n_pool, stay, starts = agent.pool["n"], agent.pool["stay"], agent.states["starts"]
     (n_se, n_ae), (n_sm, n_am) = kinds.shape, agent.monitor.shape
     n_a, n_y = n_ae * n_am, n_sm * n_am
     hopes = unknown > LOW
     scale = p.gamma_obs / p.gamma if observing else 1.0
     z, ahead, best = np.empty((n_se, stay.size)), np.empty(n_y), np.empty(n_sm)
     for se in range(n_se):
-        _look_ahead(mon, v, se, n_sm, z)
+        _look_ahead(mon, n_pool, v, se, z)
     n_starts = 0
     for s in range(len(v)):
         n_starts += starts[s]
@@ -1068,11 +1109,11 @@ def _sweep(
                 if best[sm] != v[s]:
                     moved[se] = turn
                 change = max(change, abs(best[sm] - v[s]))
-                if best[sm] > LOW:
+                if best[sm] > RULED_OUT:
                     size = max(size, abs(best[sm]))
                 v[s] = best[sm]
             if moved[se] == turn:
-                _look_ahead(mon, v, se, n_sm, z)
+                _look_ahead(mon, n_pool, v, se, z)
         if change <= tolerance * size:
             break
 
@@ -1092,13 +1133,16 @@ def _is_behind(
 
 
 @compilable
-def _look_ahead(mon: Any, v: FloatArray, se: int, n_sm: int, z: FloatArray) -> None:
-    """Write z(sᵉ, y) = Σ P̄ᵐ(s′ᵐ | y) v(sᵉ, s′ᵐ), kind by kind."""
-    for u in range(z.shape[1]):
-        total = 0.0
-        for j in range(mon.first[u], mon.first[u] + mon.used[u]):
-            total += mon.land[j] * v[se * n_sm + mon.state[j]]
-        z[se, u] = total
+def _look_ahead(mon: Any, n_pool: IntArray, v: FloatArray, se: int, z: FloatArray) -> None:
+    """Write z(sᵉ, y) = Σ P̄ᵐ(s′ᵐ | y) v(sᵉ, s′ᵐ), kind by kind; if y was never tried, it stays."""
+    n_kinds, n_sm, n_am = n_pool.shape
+    for kind in range(n_kinds):
+        for sm in range(n_sm):
+            for am in range(n_am):
+                u, total = (kind * n_sm + sm) * n_am + am, 0.0
+                for j in range(mon.first[u], mon.first[u] + mon.used[u]):
+                    total += mon.land[j] * v[se * n_sm + mon.state[j]]
+                z[se, u] = total if n_pool[kind, sm, am] > 0 else v[se * n_sm + sm]
 
 
 @compilable
