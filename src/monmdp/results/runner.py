@@ -46,7 +46,7 @@ THREADS = 16
 CONNECTING = 10.0
 """seconds to wait for a scheduler"""
 MICROSECONDS: dict[str, tuple[float, float]] = {
-    "factored-mbie-eb": (5.0, 0.0300),
+    "factored-mbie-eb": (3.0, 0.0080),
     "monitored-mbie-eb": (1.0, 0.0040),
     "known-monitor": (13.0, 0.0016),
     "mbie-eb": (1.6, 0.0020),
