@@ -19,7 +19,7 @@ What is planned, by sweeps over the factored model:
 
     low        unseen rewards are r_min, what was never tried is the worst: the test policy
     likely     an unseen reward is r_max where it ended the episode, else what is typical
-    possible   every unseen reward is r_max, and r_max/(1 - γ) is waiting where nothing was tried
+    possible   r_max for ever follows every unseen reward, and waits where nothing was tried
     observe    1 for seeing, times the chance to see, of what is *aimed* at; little for all else
 
 Aimed at is what is not known on the way of the best likely policy; if all of it is known, of the
@@ -191,7 +191,7 @@ class FactoredMBIEEB(AgentConfig):
         """Refuse what is out of range."""
         at_least_zero(
             self, "path", "aside", "unseen_cost", "give_up", "revive", "caution", "beta_kl",
-            "beta_obs", "net", "net_after",
+            "beta_obs", "net", "net_after", "evidence",
         )  # fmt: skip
         for name in ("rho_cap", "net", "net_after", "gamma_obs"):
             probability(getattr(self, name), name)
@@ -429,7 +429,7 @@ PAIR = np.dtype(
         ("alone", np.bool_),  # whether all are exceptions: the factors say nothing of the untried
         ("omega", np.float64),  # ω(n(x))
         ("fruitless", np.float64),  # e(x)/n(x)
-        ("unresolved", np.int64),  # 2: an outcome is not known; 1: it is likely never shown
+        ("unresolved", np.int64),  # 2: some reward is not known; 1: the possible plan gave up
         ("aim", np.bool_),  # whether it is aimed at
     ],
     align=True,
@@ -451,7 +451,7 @@ OUTCOME = np.dtype(
     [
         ("sights", np.int64),  # how often its reward was shown
         ("total", np.float64),  # sum of the rewards shown
-        ("given_up", np.int64),  # 2: so often in vain that it counts as never shown; 1: soon
+        ("given_up", np.int64),  # in vain so often: 1, by the possible plan, 2, by both
         ("hoped", np.bool_),  # whether the plan in progress hopes for all that follows
     ],
     align=True,
@@ -1160,7 +1160,8 @@ def _plan_net(agent: Any) -> None:
                     reward[s, a] = p.beta_obs * math.sqrt(g / n[s, a])
                     if n_seen[s // n_sm, a // n_am] == 0:
                         reward[s, a] += 1.0 - math.exp(-p.beta_kl * g / n[s, a])
-    value_iteration(agent.joint, tried, False, reward, p.gamma, 50, agent.cells["q_net"])
+    # Endings have no future: nobody ever acts where some episodes end, and that is no loss.
+    value_iteration(agent.joint, tried, True, reward, p.gamma, 50, agent.cells["q_net"])
 
 
 @compilable
