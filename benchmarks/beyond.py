@@ -6,14 +6,16 @@
     python benchmarks/planning_cost.py --json results/reports/planning_cost.json
     python benchmarks/beyond.py results
 
-Copies pictures and tables beside it, into docs/beyond/. Every number in the text is read from them
-or computed from the problems.
+Copies pictures and tables beside it, into docs/beyond/. What is measured is read from them, what is
+said of a problem is computed from it.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -41,6 +43,8 @@ PICTURES = (
     "beyond-ablations-bottleneck-ratios.png",
 )
 SHOWN_OF_GRID = 5
+EVERY = 100
+"""steps between tests"""
 
 
 def main() -> None:
@@ -56,6 +60,7 @@ def main() -> None:
         content["sessions"] = read_sessions(reports / suite / SESSIONS)
         if suite != "beyond":  # every run of every agent would be long
             for table in content["tables"]:
+                table["seeds"] = _seeds(table)
                 table["settings"] = [of["setting"] for of in table["settings"]]
         _write(place / f"{suite}.json", content)
     targets = json.loads((reports / "beyond" / "targets.json").read_text(encoding="utf-8"))
@@ -80,23 +85,19 @@ def page(place: Path) -> str:
     tables = {of["group"]: of for of in known["beyond"]["tables"]}
     lines = [*_head(known), *_targets(known["targets"])]
     lines += _group(
-        tables["Bottleneck"],
-        "bottleneck",
-        "Six monitors, four chances ρ that a reward is shown; 50,000 steps, 30 seeds.",
+        tables["Bottleneck"], "bottleneck", "Six monitors, four chances ρ that a reward is shown."
     )
-    lines += _group(
-        tables["48 benchmarks"],
-        "48-benchmarks",
-        "Eight worlds, six monitors, ρ = 1; 20,000 steps, 30 seeds.",
-    )
+    lines += _group(tables["48 benchmarks"], "48-benchmarks", "Eight worlds, six monitors, ρ = 1.")
     lines += _adversarial(tables["Adversarial monitors"])
     lines += _group(
         tables["Larger worlds"],
         "larger-worlds",
-        "A maze of rooms with 20 × 20 cells, a River Swim of 100 states (γ = 0.995), and 32 "
-        "experts, of whom one at a time can be asked; 10 seeds. Tables of all pairs of joint pairs "
-        "(Directed-E²), and a draw of all transitions for every episode (posterior sampling), are "
-        "out of reach in the largest.",
+        "A maze of rooms with 20 × 20 cells, a River Swim of 100 states with γ = 0.995 (initial "
+        "values of Monitored MBIE-EB and the known-monitor variant raised to what can be had "
+        "there), and 32 experts, of whom one at a time can be asked. Directed-E² needs a table of "
+        "all pairs of joint pairs and is left out where that is too large; posterior sampling "
+        "takes minutes a run in the maze and with the experts, and is left out there. Budgets are "
+        "what the slowest agents allow: with the experts, rivals hardly begin within theirs.",
     )
     lines += _costs(tables)
     lines += _ablations(known["beyond-ablations"])
@@ -117,8 +118,8 @@ def _head(known: dict) -> list[str]:
         "",
         "`factored-mbie-eb` ([derivation](algorithms/factored-mbie-eb.md)) against Monitored "
         "MBIE-EB with the paper's settings and with its best single setting, the known-monitor "
-        "variant, Directed-E², and two classical explorers that are pessimistic about rewards they "
-        "have not seen: posterior sampling and R-max ([agents.md](agents.md)).",
+        "variant, Directed-E², and two classical explorers whose tests are pessimistic about "
+        "rewards never shown: posterior sampling and R-max ([agents.md](agents.md)).",
         "",
         "```console",
         "monmdp run beyond-grid        # the best single setting of Monitored MBIE-EB",
@@ -127,18 +128,19 @@ def _head(known: dict) -> list[str]:
         "```",
         "",
         "*Steps to 1 %*: the first test from which on the test policy's exact return in M_↓ stays "
-        "within 1 % of the minimax value, tests being 100 steps apart; a run that never gets there "
-        "counts with its budget, so that its agent's mean is a lower bound (hollow in pictures). "
+        "within 1 % of the minimax value v (of max(1, |v|)); a run that never gets there counts "
+        "with its budget, so that its agent's mean is a lower bound (hollow in pictures). Tests are 100 "
+        "steps apart, so nothing is measured finer than that. "
         "A setting has the mean over its seeds; over settings, the geometric mean of these means. "
-        "The reward of a step is discounted with 0.99 where nothing else is said. Seeds are "
-        "paired: all agents meet the same ones.",
+        "γ is 0.99 where nothing else is said. Seeds are paired: all agents meet the same ones.",
         "",
         "**One set of hyper-parameters for everything**, the defaults of `FactoredMBIEEB`. They "
-        "were chosen on odd seeds; the suite reports even ones, 0 to 58 (0 to 18 for larger worlds "
-        "and ablations). The grid, too, is judged on odd seeds.",
+        "were chosen on odd seeds; `beyond` and the ablations report even ones. The grid is "
+        "judged on odd ones.",
         "",
-        f"The numbers of this page are of {about['runs']:,} runs of `beyond`, and are written by "
-        "`make beyond`.",
+        f"This page is written by `make beyond`, from {about['runs']:,} runs of `beyond`, "
+        f"{known['beyond-grid']['about']['runs']:,} of the grid and "
+        f"{known['beyond-ablations']['about']['runs']:,} of the ablations.",
         "",
     ]
 
@@ -160,7 +162,7 @@ def _group(table: dict, slug: str, text: str) -> list[str]:
     return [
         f"## {table['group']}",
         "",
-        text,
+        f"{text} {_extent(table)}",
         "",
         *_agents_table(table, n),
         "",
@@ -169,6 +171,25 @@ def _group(table: dict, slug: str, text: str) -> list[str]:
         f"![{table['group']}: every setting](beyond/beyond-{slug}-steps.png)",
         "",
     ]
+
+
+def _extent(table: dict) -> str:
+    """How many seeds and steps the settings of a group have."""
+    runs = [run for of in table["settings"] for run in of["agents"].values()]
+    budgets = sorted({run["budget"] for run in runs})
+    seeds = sorted({len(run["seeds"]) for run in runs})
+    return f"{_listed(seeds)} seeds, {_listed(budgets)} steps."
+
+
+def _listed(numbers: list[int]) -> str:
+    *first, last = [f"{of:,}" for of in numbers]
+    return f"{', '.join(first)} or {last}" if first else last
+
+
+def _seeds(table: dict) -> list[int]:
+    return sorted(
+        {s for of in table["settings"] for run in of["agents"].values() for s in run["seeds"]}
+    )
 
 
 def _agents_table(table: dict, n: int) -> list[str]:
@@ -200,31 +221,34 @@ def _adversarial(table: dict) -> list[str]:
     lines = _group(
         table,
         "adversarial-monitors",
-        "Each breaks an assumption: `patchy` shows every pair with a chance of its own, `cameras` "
-        "are mounted in a few places only, in `zones` the place moves the monitor, `shy` shows "
-        "zeros and hides what counts, `decoy` has a monitor action that shows rewards of the wrong "
-        "pairs. 50,000 steps, 30 seeds.",
+        "They are hard on an agent that learns about the monitor at some pairs for others: "
+        "`patchy` shows the reward of every third pair ten times more seldom than others, each of "
+        "the `cameras` covers its own states only, in `zones` the place turns the monitor on and "
+        "off, `shy` shows zeros and hides nine of ten other rewards, and with `decoy` a button has "
+        "to be pushed that does nothing but at one far pair.",
     )
     never = [
-        (of["setting"], name, _never(of["agents"][name]))
+        f"{of['setting']}, {name}: {_never(run)} of {len(run['seeds'])}"
         for of in table["settings"]
-        for name in (OURS, PAPER)
-        if _never(of["agents"][name])
+        for name, run in of["agents"].items()
+        if name in (OURS, PAPER) and _never(run)
     ]
     if never:
-        said = "; ".join(
-            f"{setting}, {name}: {n} of {len(_run(table, setting, name)['seeds'])}"
-            for setting, name, n in never
-        )
-        lines += [
-            "Seeds that do not get to 1 % within the budget: " + said + ". In `zones` the minimax "
-            "value is next to 0, so that 1 % of it is next to nothing: all rewards are known after "
-            "some thousand steps, and what is left is to tell the chances with which every place "
-            "moves the monitor. The factors are no help there, and cells have to be counted one by "
-            "one, as Monitored MBIE-EB does; the net does so in every other episode.",
-            "",
-        ]
-    return lines
+        lines += [f"Seeds that are not within 1 % by the end: {'; '.join(never)}.", ""]
+    zones = [of for of in table["settings"] if "zones" in of["setting"]]
+    said = "; ".join(
+        f"{of['setting']}: {_mean(of['agents'][OURS]):,.0f} steps against "
+        f"{_mean(of['agents'][PAPER]):,.0f}"
+        for of in zones
+    )
+    return [
+        *lines,
+        f"`zones` is the hardest ({said}). There pᵐ is another one in each half of the world, so "
+        "that one half are exceptions, and every exception is learnt cell by cell, as Monitored "
+        "MBIE-EB learns everything. The agent has to find out first which they are, and it "
+        "follows its policy in between.",
+        "",
+    ]
 
 
 def _costs(tables: dict) -> list[str]:
@@ -234,7 +258,8 @@ def _costs(tables: dict) -> list[str]:
         "Regret: what the training episodes lost against the minimax value, with the true rewards. "
         "Steps on the worst reward: training steps that paid the least there is, -10 on Bottleneck "
         "and Hazard; where the least is no loss, none are counted. Means over settings stand in "
-        "the tables above; here, the median over settings of the ratio to Monitored MBIE-EB:",
+        "the tables above; here, the median of the ratio to Monitored MBIE-EB over the settings "
+        "where that has any:",
         "",
         "| | regret | steps on the worst reward |",
         "|---|---|---|",
@@ -260,8 +285,9 @@ def _ablations(known: dict) -> list[str]:
     return [
         "## Ablations",
         "",
-        f"Each ingredient is a switch; here one at a time is off, on the {n} Bottleneck settings, "
-        "10 seeds.",
+        f"Each ingredient is a switch; here one at a time is off, on {n} Bottleneck settings with "
+        f"{len(table['seeds'])} seeds. Without factoring all pairs count as exceptions, so that "
+        "every other episode that would optimize is the net's, too.",
         "",
         *_agents_table(table, n),
         "",
@@ -278,14 +304,16 @@ def _grid(known: dict) -> list[str]:
         "## The best single setting of Monitored MBIE-EB",
         "",
         f"All {len(agents)} settings of log base × β × β_KL × growth on the "
-        f"{len(table['settings'])} Bottleneck problems, 8 odd seeds. β stands for β, β_m, β_e and "
-        f"β_obs alike. The {SHOWN_OF_GRID} best, the paper's (number "
+        f"{len(table['settings'])} Bottleneck problems, {len(table['seeds'])} odd seeds. β stands "
+        f"for β, β_m, β_e and β_obs alike. The {SHOWN_OF_GRID} best, the paper's (number "
         f"{agents.index(reference) + 1}), and the worst:",
         "",
         "| setting | steps to 1 % | ratio to the paper's | runs that never get there |",
         "|---|---|---|---|",
     ]
-    for of in [*agents[:SHOWN_OF_GRID], reference, agents[-1]]:
+    shown = agents[:SHOWN_OF_GRID]
+    shown += [of for of in (reference, agents[-1]) if of not in shown]
+    for of in shown:
         name = of["agent"].removeprefix("Monitored MBIE-EB (").removesuffix(")")
         lines.append(
             f"| {name} | {of['geometric_mean_steps_to_1pct']:,.0f} | {_interval(of['ratio'])} "
@@ -299,19 +327,17 @@ def _planning(cost: dict, tables: dict) -> list[str]:
     per_step = [row["ratio"] for row in rows]
     clock = [row["clock_ratio"] for row in rows]
     above = [row["setting"] for row in rows if row["ratio"] > cost["limit"]]
+    later = [row["setting"] for row in rows if row["clock_ratio"] >= 1]
     lines = [
         "## What planning costs",
         "",
         "CPU time of training alone, agent against agent in one process "
         "(`benchmarks/planning_cost.py`): a step of Factored MBIE-EB takes "
         f"{geometric_mean(per_step):.2f} times as long as one of Monitored MBIE-EB in the "
-        f"geometric mean of {len(rows)} settings. "
-        + (
-            f"It takes at most {max(per_step):.2f} times as long."
-            if not above
-            else f"More than {cost['limit']:g} times as long: {', '.join(above)}."
-        )
-        + f" Until the policy is optimal it takes {geometric_mean(clock):.2f} times the time.",
+        f"geometric mean of {len(rows)} settings, at most {max(per_step):.2f} times. "
+        f"More than {cost['limit']:g} times as long: {', '.join(above) or 'none'}. Until the "
+        f"policy is optimal it takes {geometric_mean(clock):.2f} times the time; more time: "
+        f"{', '.join(later) or 'none'}.",
         "",
         "| setting | Factored MBIE-EB, µs a step | Monitored MBIE-EB | ratio | s to optimal | | "
         "ratio |",
@@ -319,18 +345,20 @@ def _planning(cost: dict, tables: dict) -> list[str]:
     ]
     for row in rows:
         ours, theirs = row["microseconds"]
-        mine, others = row["seconds_to_optimal"]
+        cells = [
+            f"{seconds:.4f}" + (f" ({never} never)" if never else "")
+            for seconds, never in zip(row["seconds_to_optimal"], row["never"], strict=True)
+        ]
         lines.append(
             f"| {row['setting']} | {ours:.2f} | {theirs:.2f} | {row['ratio']:.2f} "
-            f"| {mine:.4f} | {others:.4f} | {row['clock_ratio']:.2f} |"
+            f"| {' | '.join(cells)} | {row['clock_ratio']:.2f} |"
         )
-    if above:
-        lines += [
-            "",
-            "Where Monitored MBIE-EB takes next to nothing, because it plans once in an episode "
-            "of hundreds of steps, replanning shows: in a large maze every third step brings "
-            "news while it is explored. It is explored in far fewer steps, too.",
-        ]
+    lines += [
+        "",
+        "Monitored MBIE-EB plans once an episode, Factored MBIE-EB whenever there is news. The "
+        "ratio is largest where episodes are long, and where there is news for long because the "
+        "world is large.",
+    ]
     cpu = {
         group: [
             next(of for of in table["agents"] if of["agent"] == name)["cpu_seconds_until_converged"]
@@ -354,17 +382,26 @@ def _losses(tables: dict) -> list[str]:
         "## Where it loses",
         "",
         "Settings in which another agent that is not told the monitor needs fewer steps in the "
-        "mean:",
+        "mean; *beyond chance*: with the whole 95 % interval of the paired difference.",
         "",
-        "| setting | Factored MBIE-EB | agent | its steps |",
-        "|---|---|---|---|",
+        "| setting | Factored MBIE-EB | agent | its steps | beyond chance |",
+        "|---|---|---|---|---|",
     ]
+    sure = {
+        (setting, of["agent"])
+        for table in tables.values()
+        for of in table["agents"]
+        for setting in of["reference_worse_on"]
+    }
     for table in tables.values():
         for of in table["settings"]:
             ours = _mean(of["agents"][OURS])
             for name, run in of["agents"].items():
                 if "nown" not in name and name != OURS and _mean(run) < ours:
-                    lines.append(f"| {of['setting']} | {ours:,.0f} | {name} | {_mean(run):,.0f} |")
+                    yes = "yes" if (of["setting"], name) in sure else "no"
+                    lines.append(
+                        f"| {of['setting']} | {ours:,.0f} | {name} | {_mean(run):,.0f} | {yes} |"
+                    )
     known = [
         (of["setting"], _mean(of["agents"][OURS]), _mean(of["agents"][KNOWN]))
         for table in tables.values()
@@ -375,10 +412,9 @@ def _losses(tables: dict) -> list[str]:
     return [
         *lines,
         "",
-        "Why: a monitor that breaks the factoring costs the steps in which the agent finds out, "
-        "and the share of episodes that the net takes. Where rewards are shown always and "
-        "everything can be tried in a few steps there is little to gain. R-max and posterior "
-        "sampling are quick where there is nothing to observe.",
+        "Two things cost it steps. Where a monitor is not what it assumes, it has to find out, and "
+        "has the net for the rest. And where rewards are shown always and a world is small, there "
+        "is little to save.",
         "",
         "Against the known-monitor variant, which is given what has to be learnt here, it loses "
         + (f"on {len(known)} settings: {said}." if known else "nowhere."),
@@ -387,66 +423,73 @@ def _losses(tables: dict) -> list[str]:
 
 
 def _least(table: dict) -> list[str]:
-    """How many steps any learner needs that is right in every world."""
+    """How many steps a learner needs that relies on nothing it has not seen."""
     lines = [
         "## How much is left",
         "",
-        "A learner that is right in every world must have seen each reward on the way of its "
-        "policy: had it not, a world in which that reward is r_min would look the same to it, and "
-        "there the policy is wrong. A pair x takes 1/max_y P(shown|x,y) visits on average until "
-        "it is seen, and every step visits one pair. The sum over the pairs that the "
-        "minimax-optimal policy takes is a lower bound on the mean number of steps, which leaves "
-        "out everything else: finding the goal, the way back to a pair that moves the agent, and "
-        "learning how to make the monitor show.",
+        "How few steps could be enough? Take a learner whose test policy relies on no reward that "
+        "it has not seen, as that of Factored MBIE-EB does. On Bottleneck every pair of the best "
+        "way can be gone round, so such a policy is optimal only once the reward of each pair on "
+        "its way was seen; a way within 1 % of the best is a detour and has no fewer pairs. A pair "
+        "x takes at least 1/max_y P(shown|x,y) visits in the mean until it is seen, whatever the "
+        "learner does, and every step visits one pair. So the sum over the pairs of the best way "
+        "is a lower bound on the mean steps. It leaves out finding the goal, going back to a pair "
+        "that leads elsewhere, and learning how to make the monitor show. (Of the optimal "
+        "policies, that with the fewest pairs among those that prefer actions in some fixed order. "
+        "A learner that takes unseen rewards for harmless may be sooner here, and is wrong in a "
+        "world where they are not.)",
         "",
         "| setting | lower bound | Factored MBIE-EB | ratio | Monitored MBIE-EB | ratio |",
         "|---|---|---|---|---|---|",
     ]
-    ratios = []
+    ratios = {}
     for of in table["settings"]:
         bound = least_steps(of["setting"])
         ours, theirs = (_mean(of["agents"][name]) for name in (OURS, PAPER))
-        ratios.append(ours / bound)
+        ratios[of["setting"]] = ours / bound
         lines.append(
             f"| {of['setting']} | {bound:,.0f} | {ours:,.0f} | {ours / bound:.1f} "
             f"| {theirs:,.0f} | {theirs / bound:.1f} |"
         )
+    least = min(ratios, key=lambda name: ratios[name])
     return [
         *lines,
         "",
-        f"So at most a factor of {geometric_mean(ratios):.0f} is left in the geometric mean, "
-        f"{min(ratios):.0f} to {max(ratios):.0f}, and least where rewards are shown seldom.",
+        f"So at most a factor of {geometric_mean(list(ratios.values())):.0f} is left in the "
+        f"geometric mean, and {ratios[least]:.1f} on {least}. Where rewards are always shown the "
+        "bound says little: it is below the spacing of tests, and finding the goal takes longer "
+        "than seeing it.",
         "",
     ]
 
 
 def least_steps(setting: str) -> float:
-    """Return the lower bound for a Bottleneck setting, "full-random / ρ = 0.05" for example."""
-    words = setting.replace("=", " ").split()
-    rho = next(float(word) for word in reversed(words) if word[0].isdigit())
-    names = ("full-random", "ask", "n-supporters", "n-experts", "level-up", "button")
-    (monitor,) = (name for name in names if name in setting)
-    problem = make("bottleneck", monitor, rho=rho)
+    """Return the lower bound for a Bottleneck setting, such as "bottleneck 5 % / full-random"."""
+    found = re.fullmatch(r"bottleneck (\S+) % / (\S+)", setting)
+    assert found is not None, setting
+    problem = make("bottleneck", found[2], rho=float(found[1]) / 100)
     n_se, n_sm, n_ae, n_am = problem.shape
     chance = problem.observability().reshape(n_se, n_sm, n_ae, n_am).max(axis=(1, 3))
-    pairs = _pairs_on_the_way(problem)
-    return float(sum(1 / chance[pair] for pair in pairs if chance[pair] > 0))
+    best = planning.solve(problem).minimax.policy > 0
+    return min(
+        sum(1 / chance[pair] for pair in _pairs_on_the_way(problem, best, order))
+        for order in itertools.permutations(range(n_ae))
+    )
 
 
-def _pairs_on_the_way(problem) -> set[tuple[int, int]]:
-    """Environment pairs that the minimax-optimal policy may take."""
-    policy = planning.solve(problem).minimax.policy
+def _pairs_on_the_way(problem, best, order: tuple[int, ...]) -> set[tuple[int, int]]:
+    """Environment pairs of the optimal policy that prefers actions in this order."""
     _, n_sm, _, n_am = problem.shape
     reached = set(np.flatnonzero(problem.start).tolist())
     waiting, pairs = list(reached), set()
     while waiting:
         s = waiting.pop()
-        for a in np.flatnonzero(policy[s])[:1]:  # of several optimal ways, one
-            pairs.add((s // n_sm, int(a) // n_am))
-            for next_s in _successors(problem, s, int(a)):
-                if next_s not in reached:
-                    reached.add(next_s)
-                    waiting.append(next_s)
+        a = min(np.flatnonzero(best[s]).tolist(), key=lambda a: order.index(a // n_am))
+        pairs.add((s // n_sm, a // n_am))
+        for next_s in _successors(problem, s, a):
+            if next_s not in reached:
+                reached.add(next_s)
+                waiting.append(next_s)
     return pairs
 
 
@@ -463,14 +506,10 @@ def _successors(problem, s: int, a: int) -> list[int]:
     ]
 
 
-def _run(table: dict, setting: str, agent: str) -> dict:
-    return next(of for of in table["settings"] if of["setting"] == setting)["agents"][agent]
-
-
 def _mean(run: dict) -> float:
-    return float(
-        np.mean([run["budget"] if of is None else max(of, 1) for of in run["steps_to_1pct"]])
-    )
+    """Mean steps to 1 %, as the tables have them: at least one spacing of tests."""
+    steps = [run["budget"] if of is None else max(of, EVERY) for of in run["steps_to_1pct"]]
+    return float(np.mean(steps))
 
 
 def _never(run: dict) -> int:

@@ -10,8 +10,8 @@ the first seeds; runs that never get there count with the whole budget.
     python benchmarks/planning_cost.py [factored-mbie-eb] [--against monitored-mbie-eb]
         [--steps 20000] [--repeats 5] [--budget 50000] [--limit 5] [--only button] [--json FILE]
 
-Agents take parameters: "monitored-mbie-eb growth=log". Ends with status 1 if the geometric mean of
-the ratios is above the limit.
+Agents take parameters: "monitored-mbie-eb growth=log". Seeds are even. Ends with status 1 if a
+ratio is above the limit.
 """
 
 from __future__ import annotations
@@ -69,14 +69,14 @@ def alternating(tasks, steps: int, repeats: int) -> np.ndarray:
     found = np.zeros((2, repeats))
     for i in range(repeats):
         for agent in (0, 1) if i % 2 == 0 else (1, 0):
-            found[agent, i] = 1e6 * seconds(tasks[agent], i, steps) / steps
+            found[agent, i] = 1e6 * seconds(tasks[agent], 2 * i, steps) / steps
     return found
 
 
 def to_optimal(task, v: float, seeds: int, budget: int) -> tuple[float, int]:
     """Mean CPU seconds of training until optimal for good, and how many seeds never are."""
     spent, never = [], 0
-    for seed in range(seeds):
+    for seed in range(0, 2 * seeds, 2):
         run = training.carry_out(task, seed)
         steps = experiment.steps_to_minimax(run, v)
         never += steps is None
@@ -156,7 +156,7 @@ def main() -> None:
         f"at most {ratios[worst]:.2f} times ({worst}); "
         f"optimal after {geometric_mean(clocks):.2f} times the time"
     )
-    holds = mean <= args.limit
+    holds = max(ratios.values()) <= args.limit
     print(f"at most {args.limit:g} times: {'holds' if holds else 'does not hold'}")
     sys.exit(0 if holds else 1)
 

@@ -73,6 +73,8 @@ VOTES = 2
 """visits of a cell that count when all pairs vote on how the monitor moves"""
 NEW = 50
 """visits up to which a cell is compared with the vote, too"""
+ENOUGH = 5_000
+"""visits from which on a cell speaks for itself, exception or not"""
 ASSUMED = 0.05
 """ρ, if it is not learnt"""
 HEADSTART = 3
@@ -965,6 +967,7 @@ def _take_aim(agent: Any) -> bool:
     n, own, untried = agent.cells["n"], agent.cells["own"], agent.cells["untried"]
     aim, aim_mon, starts = agent.pairs["aim"], agent.monitor["aim"], agent.states["starts"]
     n_ae, (n_sm, n_am) = aim.shape[1], aim_mon.shape
+    enough = _enough(agent.parameters.knows_monitor)
     n_s, n_a = q.shape
     aim[:] = False
     aim_mon[:] = False
@@ -991,7 +994,7 @@ def _take_aim(agent: Any) -> bool:
         if agent.pairs["unresolved"][se, ae] >= least:
             aim[se, ae] = True
             found = True
-        if own[s, a] and n[s, a] > 0:
+        if n[s, a] >= enough or (own[s, a] and n[s, a] > 0):
             c = s * n_a + a
             for j in range(joint.first[c], joint.first[c] + joint.used[c]):
                 next_s = joint.state[j]
@@ -1038,7 +1041,7 @@ def _sweep(
     n_pool, stay, starts = agent.pool["n"], agent.pool["stay"], agent.states["starts"]
     (n_se, n_ae), (n_sm, n_am) = kinds.shape, agent.monitor.shape
     n_a, n_y = n_ae * n_am, n_sm * n_am
-    hopes = unknown > LOW
+    hopes, enough = unknown > LOW, _enough(p.knows_monitor)
     scale = p.gamma_obs / p.gamma if observing else 1.0
     z, ahead, best = np.empty((n_se, stay.size)), np.empty(n_y), np.empty(n_sm)
     for se in range(n_se):
@@ -1088,7 +1091,7 @@ def _sweep(
                         a = ae * n_am + am
                         value, to_self = reward[s, a], 0.0
                         if not untried[s, a]:
-                            if own[s, a] and n[s, a] > 0:
+                            if n[s, a] >= enough or (own[s, a] and n[s, a] > 0):
                                 c, future = s * n_a + a, 0.0
                                 for j in range(joint.first[c], joint.first[c] + joint.used[c]):
                                     w, to = joint.go_on[j], joint.state[j]
@@ -1116,6 +1119,12 @@ def _sweep(
                 _look_ahead(mon, n_pool, v, se, z)
         if change <= tolerance * size:
             break
+
+
+@compilable
+def _enough(knows_monitor: bool) -> int:
+    """Return how many visits make a cell speak for itself: if the monitor is known, none do."""
+    return 2**62 if knows_monitor else ENOUGH
 
 
 @compilable

@@ -62,6 +62,8 @@ def dot_chart(
     ax = figure.add_axes(
         (SIDE / width, below / height, 1 - (SIDE + 0.25) / width, ROW * len(rows) / height)
     )
+    # On a logarithmic axis there is no place for an interval's end that is not positive.
+    left = min(dot.of.estimate for _, dots in rows for dot in dots.values()) / 3
     if line is not None:
         ax.axvline(line, color="0.4", linewidth=0.9, linestyle="--", zorder=1)
     for i in range(1, len(rows), 2):
@@ -69,7 +71,7 @@ def dot_chart(
     for i, (_, dots) in enumerate(rows):
         there = [label for label in drawn if label in dots]
         for k, label in enumerate(there):
-            _draw(ax, i + 0.7 * ((k + 0.5) / len(there) - 0.5), dots[label], styles[label])
+            _draw(ax, i + 0.7 * ((k + 0.5) / len(there) - 0.5), dots[label], styles[label], left)
     ax.set_xscale("log")
     ax.set(ylim=(len(rows) - 0.5, -0.5), yticks=range(len(rows)))
     ax.set_yticklabels([name for name, _ in rows], fontsize=8)
@@ -97,10 +99,10 @@ def dot_chart(
     return figure
 
 
-def _draw(ax: Axes, row: float, dot: Dot, style: Style) -> None:
+def _draw(ax: Axes, row: float, dot: Dot, style: Style, left: float) -> None:
     of = dot.of
     if not np.isnan(of.low):
-        ax.plot([max(of.low, 1e-9), of.high], [row, row], color=style.colour, linewidth=1.1)
+        ax.plot([max(of.low, left), of.high], [row, row], color=style.colour, linewidth=1.1)
     ax.plot(
         [of.estimate], [row], MARKERS[style.line], color=style.colour, markersize=5,
         markerfacecolor="white" if dot.hollow else style.colour, zorder=3,

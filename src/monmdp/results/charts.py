@@ -41,6 +41,7 @@ def draw_ratios(table: StepsTable, figure: Figure) -> Picture:
     """Draw how many times the steps of the reference every other agent takes, over all settings."""
     others = [of for of in table.agents if of.ratio is not None]
     n = len(table.settings)
+    lost = any(of.never for of in table.agents if of.agent == table.reference)
     rows = [
         (
             of.agent if of.settings == n else f"{of.agent} ({of.settings} of {n})",
@@ -55,8 +56,9 @@ def draw_ratios(table: StepsTable, figure: Figure) -> Picture:
         styles=only_dots,
         title=f"{_titled(table)}: steps in units of {table.reference}'s",
         x_label=f"steps to 1 % ÷ those of {table.reference}",
-        note=f"Geometric mean over {n} settings, 95 % interval from resampled seeds. Hollow: some "
-        "runs never get there, so that it is a lower bound.",
+        note=f"Geometric mean over the settings that both have, of {n}; 95 % interval from "
+        "resampled seeds. Hollow: some of its runs never get there, so that it is a lower bound"
+        + (f", if {table.reference} always did; it does not." if lost else "."),
         line=1.0,
         legend=False,
     )

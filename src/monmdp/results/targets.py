@@ -119,6 +119,8 @@ def _ratio(table: StepsTable | None, n: int, ours: str, theirs: str, least: floa
     elif len(both) == n and (interval.low > least or (not strict and interval.low == least)):
         verdict = Verdict.HOLDS
     measured = f"{interval.in_words('.3g')} times, over {len(both)} of {n} settings"
+    if verdict is Verdict.HOLDS and not all(of.runs[ours].optimal.all() for of in both):
+        verdict = Verdict.OPEN  # with runs that never get there, its own steps are a lower bound
     return Part(text, (_decided(f"{n} settings", measured, interval, verdict, both, ours),), 1)
 
 
