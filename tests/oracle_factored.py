@@ -65,6 +65,7 @@ class FactoredOracle:
         self.again = defaultdict(list)  # y -> shown?, on visits of outcomes seen before
         self.retries = defaultdict(list)  # bin -> new outcome?, of each try but a pair's first
         self.evidence_c, self.evidence_x = Counter(), Counter()
+        self.odds = 0.0  # Λ: log odds that the monitor is set in its ways
         self.starts = Counter()  # s -> episodes that began there
 
         self.k = 0  # episodes begun
@@ -76,7 +77,8 @@ class FactoredOracle:
         self.news = False  # since the last plan
         self.phase = 0
         self.of_net = self.at_start = False
-        self.unresolved = dict.fromkeys(self.xs, False)
+        self.unresolved = dict.fromkeys(self.xs, ())  # for which plans
+        self.abandoned = {}  # outcomes without a sight -> plans that gave them up
         self.aim_x, self.aim_y = set(), set()
 
         worst = r_min / (1 - self.gamma)
@@ -133,12 +135,18 @@ class FactoredOracle:
         pool = self.pool(y)
         return {sm2: n / sum(pool.values()) for sm2, n in pool.items() if n > 0}
 
+    def fractions(self, counts, sm2):
+        """How a monitor that is set in its ways, and one that moves at random, would move so."""
+        k, total = counts[sm2], sum(counts.values())
+        return (k + 0.5 / self.n_sm) / (total + 0.5), (k + 1) / (total + self.n_sm)
+
     def foretold(self, counts, sm2):
-        # (k + ½/|Sᵐ|) / (K + ½)
-        return (counts[sm2] + 0.5 / self.n_sm) / (sum(counts.values()) + 0.5)
+        w = 1 / (1 + math.exp(-self.odds))
+        set_in_its_ways, at_random = self.fractions(counts, sm2)
+        return w * set_in_its_ways + (1 - w) * at_random
 
     def weigh(self, c, s2):
-        """ln(g/f) of one step, before it is counted."""
+        """ln(g/f) of one step, before it is counted; Λ is learnt from it."""
         x, y = c
         se2, sm2 = s2
         # If the outcome was never met, P̄ᵉ is taken for 1
@@ -154,6 +162,8 @@ class FactoredOracle:
                 if y2 == y:
                     vote.update(first)
             m = max(m, self.foretold(vote, sm2))
+        set_in_its_ways, at_random = self.fractions(others, sm2)
+        self.odds = min(max(self.odds + math.log(set_in_its_ways / at_random), -20), 20)
         f = of_env * m
         b = of_env * (m + 1 / self.n_sm) / 2
         g = (self.moves[c][s2] + b) / (self.n_c(c) + 1)
@@ -226,23 +236,24 @@ class FactoredOracle:
         return sum(self.n_c((x, y)) * self.weight((x, y)) for y in self.ys)
 
     @until_counted
-    def given_up(self, x, se2):
-        """Whether an outcome without a sight is thought never to be shown."""
+    def given_up(self, x, se2, plan):
+        """Whether a plan takes it that an outcome without a sight is never shown."""
         if self.given and all(self.given[2]((x, y)) == 0 for y in self.ys):
             return True
         share = self.effective(x) * self.met[x][se2] / self.n_x(x)
-        return share > self.give_up and self.met[x][se2] > self.revive * math.sqrt(self.done)
+        most = self.give_up * (self.insist if plan == LIKELY else 1)
+        return share > most and self.met[x][se2] > self.revive * math.sqrt(self.done)
 
     def is_hoped_for(self, x, se2):
-        """Whether the reward of an outcome was never seen, though it may be."""
-        return not self.rewards[x, se2] and not self.given_up(x, se2)
+        """Whether the possible plan hopes for the reward of an outcome, never seen so far."""
+        return not self.rewards[x, se2] and not self.given_up(x, se2, POSSIBLE)
 
     @until_counted
-    def is_unresolved(self, x):
+    def is_unresolved(self, x, plan):
         needed = self.needed()
         return any(
             len(self.rewards[x, se2]) < needed
-            and not (not self.rewards[x, se2] and self.given_up(x, se2))
+            and not (not self.rewards[x, se2] and self.given_up(x, se2, plan))
             for se2 in self.met[x]
         )
 
@@ -263,6 +274,25 @@ class FactoredOracle:
         if self.n_c(c) > 0:
             return False
         return self.n_x(x) == 0 or self.alone(x) or not self.monitor_step(x, y)
+
+    @until_counted
+    def only_y_is_untried(self, c):
+        return self.is_untried(c) and self.n_x(c[0]) > 0 and not self.alone(c[0])
+
+    def is_open(self, c):
+        """Whether to the plan that observes only y is untried, and nobody aims at it."""
+        return self.only_y_is_untried(c) and self.aim and c[1] not in self.aim_y
+
+    def unmoved(self, c):
+        """What follows where x leads if the monitor stays as it is, as `future` has it."""
+        x, (sm, _) = c
+        go_on, ended = {}, 0.0
+        for se2, n in self.met[x].items():
+            w = self.gamma * (n - self.met_ended[x][se2]) / self.n_x(x)
+            ended += self.gamma * self.met_ended[x][se2] / self.n_x(x)
+            if w > 0:
+                go_on[se2, sm] = w
+        return go_on, ended
 
     @until_counted
     def future(self, c):
@@ -292,15 +322,19 @@ class FactoredOracle:
         `hoped` is what follows an outcome never met. `final`: outcomes that are hoped for have
         no future.
         """
-        model = {}
+        model, self.shut = {}, set()  # what has no future but a value
         scale = self.gamma_obs / self.gamma if observing else 1.0
         for c in self.cells:
-            if self.is_untried(c):
-                model[c] = ([], 0.0, 0.0, 0.0)
-                continue
             (se, _), (sm, _) = c
+            if observing and self.is_open(c):
+                go_on, ended = self.unmoved(c)
+            elif self.is_untried(c):
+                model[c] = ([], 0.0, 0.0, 0.0)
+                self.shut.add(c)
+                continue
+            else:
+                go_on, ended = self.future(c)
             omega = self.omega(c[0]) if hoped is not None else 0.0
-            go_on, ended = self.future(c)
             if final:
                 go_on = {s2: w for s2, w in go_on.items() if not self.is_hoped_for(c[0], s2[0])}
             keep = (1 - omega) * scale
@@ -343,17 +377,24 @@ class FactoredOracle:
                 return
 
     def plan(self):
-        self.unresolved = {x: self.is_unresolved(x) for x in self.xs}
+        plans = LIKELY, POSSIBLE
+        self.unresolved = {x: {p for p in plans if self.is_unresolved(x, p)} for x in self.xs}
+        self.abandoned = {
+            (x, se2): {p for p in plans if self.given_up(x, se2, p)}
+            for x in self.xs
+            for se2 in self.met[x]
+            if not self.rewards[x, se2]
+        }
         self.since, self.news = 0, False
         self.phase = LIKELY
         if self.likely_first:
-            reward = {c: self.hoped(c, likely=True) for c in self.cells}
+            reward = {c: self.hoped(c, LIKELY) for c in self.cells}
             v = dict(self.v_low)
             self.sweep(reward, v, self.q_hope, sweeps=self.sweeps, hoped=self.r_max)
         if not self.likely_first or not self.take_aim():
             self.phase = POSSIBLE
             best = self.r_max / (1 - self.gamma)
-            reward = {c: self.hoped(c, likely=False) for c in self.cells}
+            reward = {c: self.hoped(c, POSSIBLE) for c in self.cells}
             v, most = dict(self.v_low), 8 * self.sweeps
             self.sweep(reward, v, self.q_hope, sweeps=most, hoped=best, final=True)
             if not self.take_aim():
@@ -372,21 +413,20 @@ class FactoredOracle:
                 reward[c] = self.mean_of_seen(c[0]) + self.of_monitor(c[1])
         self.sweep(reward, v, self.q_low, sweeps=sweeps, tolerance=FINE)
 
-    def hoped(self, c, likely):
+    def hoped(self, c, plan):
         """Rewards of the likely and of the possible plan."""
         x, y = c
         if self.is_untried(c):
-            if not likely:
+            if plan == POSSIBLE:
                 return self.r_max / (1 - self.gamma)
-            only_y = self.n_x(x) > 0 and not self.alone(x)
-            return RULED_OUT if only_y else self.r_max
+            return RULED_OUT if self.only_y_is_untried(c) else self.r_max
         of_env = 0.0
         for se2, n in self.met[x].items():
             if self.rewards[x, se2]:
                 reward = self.mean(x, se2)
-            elif self.given_up(x, se2):
+            elif self.given_up(x, se2, plan):
                 reward = self.mean_of_seen(x)
-            elif likely:
+            elif plan == LIKELY:
                 ended = self.met_ended[x][se2] / n
                 reward = ended * self.r_max + (1 - ended) * self.typical
                 share = self.effective(x) * n / self.n_x(x)
@@ -414,7 +454,7 @@ class FactoredOracle:
                 self.aim_x.add(x)
                 self.aim_y.add(y)
                 continue
-            if self.unresolved[x]:
+            if self.phase in self.unresolved[x]:
                 self.aim_x.add(x)
             for s2 in self.future(c)[0]:
                 if s2 not in reached:
@@ -424,22 +464,19 @@ class FactoredOracle:
 
     def lure(self, c):
         """Rewards of the plan that observes."""
-        x, y = c
-        if self.is_untried(c):
-            most = 1 / (1 - self.gamma_obs)
-            only_y = self.n_x(x) > 0 and not self.alone(x)
-            if only_y and y not in self.aim_y and self.aim:
-                most *= self.aside
-            return most + self.chance(c)
+        x = c[0]
+        if self.is_untried(c) and not self.is_open(c):
+            return 1 / (1 - self.gamma_obs) + self.chance(c)
         worth = 0.0
-        if self.unresolved[x]:
-            if self.aim and x not in self.aim_x:
-                odds = min(self.effective(x) - self.trust, 700)
-                worth = self.aside / (1 + math.exp(odds))
-            elif sum(self.met_ended[x].values()) > 0 or self.phase == POSSIBLE:
-                worth = 1.0
-            else:
-                worth = self.path
+        if x in self.aim_x or not self.aim:
+            if LIKELY in self.unresolved[x]:
+                ending = sum(self.met_ended[x].values()) > 0
+                worth = 1.0 if ending or self.phase == POSSIBLE else self.path
+        elif POSSIBLE in self.unresolved[x]:
+            odds = min(self.effective(x) - self.trust, 700)
+            worth = self.aside / (1 + math.exp(odds))
+        if self.is_open(c):
+            return max(worth, self.aside) * self.chance(c)
         w = self.n_c(c) * self.weight(c)
         if w > 2:
             worth /= w - 1
@@ -468,6 +505,7 @@ class FactoredOracle:
             v = self.q_net.max(axis=1).tolist()
             for c, value in reward.items():
                 for (se2, sm2), n in self.moves[c].items():
+                    n -= self.moves_ended[c][se2, sm2]  # endings have no future
                     value += self.gamma * n / self.n_c(c) * v[se2 * self.n_sm + sm2]
                 self.q_net[self.index(c)] = value
 
@@ -505,7 +543,7 @@ class FactoredOracle:
     def patience(self):
         """For how many steps a plan is followed without news."""
         if self.phase == OPTIMIZE:
-            return 50 + self.done
+            return 50 + self.done // 10
         return max(self.replan, self.quiet // 10)
 
     def act(self, se, sm):
