@@ -21,6 +21,7 @@ TIE = 1e-10
 RULED_OUT = -1e300
 ROUGH, FINE = 1e-4, 1e-9
 LIKELY, POSSIBLE, OPTIMIZE = 1, 2, 3
+ENOUGH = 5_000  # visits from which on a cell speaks for itself
 
 
 def until_counted(method):
@@ -299,7 +300,8 @@ class FactoredOracle:
         """γ·(chance to go on at s′) for each s′, and γ·(chance of an ending)."""
         x, y = c
         go_on, ended = Counter(), 0.0
-        if self.own(c) and self.n_c(c) > 0:
+        by_itself = self.n_c(c) >= ENOUGH and not self.given
+        if by_itself or (self.own(c) and self.n_c(c) > 0):
             for s2, n in self.moves[c].items():
                 go_on[s2] = self.gamma * (n - self.moves_ended[c][s2]) / self.n_c(c)
                 ended += self.gamma * self.moves_ended[c][s2] / self.n_c(c)
