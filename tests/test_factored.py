@@ -809,11 +809,11 @@ def test_rewards_that_follow_from_outcomes_need_one_sight():
 # ---- two levels of giving up, and monitor pairs never tried ------------------------------------
 
 
-def in_vain(tries, **params):
+def in_vain(tries, worst=-10, **params):
     """An agent on a way of three pairs to a goal, all of it seen but the first, often tried.
 
     In state 0 action 0 stays, in 1 and 2 it leads back to 0; action 1 goes on, and from 2 it ends
-    with 1. The worst reward is -10. Each try in vain counts ln 2, for rho_cap is ½.
+    with 1. Each try in vain counts ln 2, for rho_cap is ½.
     """
     rows = [
         (0, 0, 0, 1.0, 0.0, False, False), (0, 1, 1, 1.0, 0.0, False, False),
@@ -821,7 +821,7 @@ def in_vain(tries, **params):
         (2, 0, 0, 1.0, 0.0, False, False), (2, 1, 2, 1.0, 1.0, True, False),
     ]  # fmt: skip
     mdp = MDP.from_outcomes(
-        rows, name="way", n_states=3, n_actions=2, start=[1.0, 0, 0], r_min=-10, r_max=1,
+        rows, name="way", n_states=3, n_actions=2, start=[1.0, 0, 0], r_min=worst, r_max=1,
         time_limit=20,
     )  # fmt: skip
     agent = agents.make(NAME, monmdp.make(mdp, "full"), novelty=False, net=0.0, **params)
@@ -863,6 +863,11 @@ def test_likely_ways_are_insisted_on(tries, level):
     assert possible.pairs["unresolved"][0, 1] == level
     assert possible.pairs["aim"][0, 1] == (level == 2)
     assert possible.clock[code.PHASE] == (code.POSSIBLE if level == 2 else code.OPTIMIZE)
+    # on its way, too, which it takes if the worst is not bad
+    taken = in_vain(tries, worst=0, likely_first=False)
+    assert taken.act({"env": 0, "mon": 0})["env"] == 1
+    assert taken.state.pairs["aim"].sum() == (level == 2)
+    assert taken.state.clock[code.PHASE] == (code.POSSIBLE if level == 2 else code.OPTIMIZE)
     # to the plan that observes what is not aimed at is worth something on the higher level alone
     possible.pairs["aim"][:] = False
     code._lure(possible)
