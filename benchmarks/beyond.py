@@ -129,8 +129,8 @@ def _head(known: dict) -> list[str]:
         "",
         "*Steps to 1 %*: the first test from which on the test policy's exact return in M_↓ stays "
         "within 1 % of the minimax value v (of max(1, |v|)); a run that never gets there counts "
-        "with its budget, so that its agent's mean is a lower bound (hollow in pictures). Tests are 100 "
-        "steps apart, so nothing is measured finer than that. "
+        "with its budget, so that its agent's mean is a lower bound (hollow in pictures). Tests are "
+        "100 steps apart, so nothing is measured finer than that. "
         "A setting has the mean over its seeds; over settings, the geometric mean of these means. "
         "γ is 0.99 where nothing else is said. Seeds are paired: all agents meet the same ones.",
         "",
