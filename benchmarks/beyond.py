@@ -129,8 +129,8 @@ def _head(known: dict) -> list[str]:
         "",
         "*Steps to 1 %*: the first test from which on the test policy's exact return in M_↓ stays "
         "within 1 % of the minimax value v (of max(1, |v|)); a run that never gets there counts "
-        "with its budget, so that its agent's mean is a lower bound (hollow in pictures). Tests are "
-        "100 steps apart, so nothing is measured finer than that. "
+        "with its budget, so that its agent's mean is a lower bound (hollow in pictures). Tests "
+        "are 100 steps apart, so nothing is measured finer than that. "
         "A setting has the mean over its seeds; over settings, the geometric mean of these means. "
         "γ is 0.99 where nothing else is said. Seeds are paired: all agents meet the same ones.",
         "",
@@ -397,7 +397,7 @@ def _losses(tables: dict) -> list[str]:
         for of in table["settings"]:
             ours = _mean(of["agents"][OURS])
             for name, run in of["agents"].items():
-                if "nown" not in name and name != OURS and _mean(run) < ours:
+                if "known" not in name.lower() and name != OURS and _mean(run) < ours:
                     yes = "yes" if (of["setting"], name) in sure else "no"
                     lines.append(
                         f"| {of['setting']} | {ours:,.0f} | {name} | {_mean(run):,.0f} | {yes} |"
