@@ -24,16 +24,11 @@ import numpy as np
 
 from monmdp import make, planning
 from monmdp.experiment.sessions import SESSIONS, read_sessions
-from monmdp.statistics import geometric_mean
+from monmdp.statistics import Interval, geometric_mean
 
 DOCS = Path(__file__).parent.parent / "docs"
 SUITES = ("beyond", "beyond-grid", "beyond-ablations")
-OURS, PAPER, BEST, KNOWN = (
-    "Factored MBIE-EB",
-    "Monitored MBIE-EB",
-    "Monitored MBIE-EB, best",
-    "Known Monitor",
-)
+OURS, PAPER, KNOWN = "Factored MBIE-EB", "Monitored MBIE-EB", "Known Monitor"
 PICTURES = (
     *(
         f"beyond-{group}-{what}.png"
@@ -213,8 +208,7 @@ def _agents_table(table: dict, n: int) -> list[str]:
 def _interval(ratio: list | None) -> str:
     if ratio is None:
         return ""
-    estimate, low, high = ratio
-    return f"{estimate:.3g}" if low is None else f"{estimate:.3g} [{low:.3g}, {high:.3g}]"
+    return Interval(*(float("nan") if of is None else of for of in ratio)).in_words(".3g")
 
 
 def _adversarial(table: dict) -> list[str]:

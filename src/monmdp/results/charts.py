@@ -39,16 +39,15 @@ def draw_steps(table: StepsTable, figure: Figure) -> Picture:
 
 def draw_ratios(table: StepsTable, figure: Figure) -> Picture:
     """Draw how many times the steps of the reference every other agent takes, over all settings."""
-    others = [of for of in table.agents if of.ratio is not None]
+    others = [(of.ratio, of) for of in table.agents if of.ratio is not None]
     n = len(table.settings)
     lost = any(of.never for of in table.agents if of.agent == table.reference)
     rows = [
         (
             of.agent if of.settings == n else f"{of.agent} ({of.settings} of {n})",
-            {of.agent: drawing.Dot(of.ratio, of.never > 0)},
+            {of.agent: drawing.Dot(ratio, of.never > 0)},
         )
-        for of in sorted(others, key=lambda of: of.ratio or 0.0)
-        if of.ratio is not None
+        for ratio, of in sorted(others, key=lambda other: other[0])
     ]
     only_dots = {name: replace(style, line="-") for name, style in styles(figure).items()}
     return drawing.dot_chart(

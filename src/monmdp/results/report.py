@@ -62,15 +62,9 @@ def write_report(folder: Path, evidence: Evidence) -> Report:
         tables += [] if table is None else [table]
         if len({label(curve) for curve in figure.curves()}) > SIDE_BY_SIDE:
             continue  # so many curves cannot be told apart
-        drawn = draw(figure, evidence)
-        for suffix in (".png", ".pdf"):
-            drawing.save(drawn, folder / f"{figure.name}{suffix}")
-        pictures.append(folder / f"{figure.name}.png")
+        pictures.append(_save(draw(figure, evidence), folder, figure.name))
         if table is not None and table.problems > 1:
-            drawn = _profiles(table)
-            for suffix in (".png", ".pdf"):
-                drawing.save(drawn, folder / f"{figure.name}-profiles{suffix}")
-            pictures.append(folder / f"{figure.name}-profiles.png")
+            pictures.append(_save(_profiles(table), folder, f"{figure.name}-profiles"))
         if figure.reference is not None:
             pictures += _charts(folder, figure, own)
     report = Report(
@@ -110,11 +104,16 @@ def _charts(folder: Path, figure: Figure, tables: Sequence[StepsTable]) -> list[
             continue
         group = re.sub(r"[^a-z0-9]+", "-", f" {table.group}".lower()).rstrip("-")
         for what, draw_chart in (("steps", draw_steps), ("ratios", draw_ratios)):
-            for suffix in (".pdf", ".png"):
-                path = folder / f"{figure.name}{group}-{what}{suffix}"
-                drawing.save(draw_chart(table, figure), path)
-            pictures.append(path)
+            drawn = draw_chart(table, figure)
+            pictures.append(_save(drawn, folder, f"{figure.name}{group}-{what}"))
     return pictures
+
+
+def _save(drawn: Any, folder: Path, name: str) -> Path:
+    """Save a picture as PDF and PNG, and return where the latter is."""
+    drawing.save(drawn, folder / f"{name}.pdf")
+    drawing.save(drawn, folder / f"{name}.png")
+    return folder / f"{name}.png"
 
 
 def _about(evidence: Evidence, report: Report) -> dict[str, Any]:
