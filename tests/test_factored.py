@@ -750,6 +750,17 @@ def test_factors_that_go_together_are_found_out(seed):
     assert agent.state.cells["own"][0, :2].any()
 
 
+def assert_known(state, sights, variance):
+    """The random rewards of `noisy` are known, from more than so many sights: for this episode."""
+    assert not state.pairs["unresolved"].any()
+    assert state.pairs["n_seen"].min() > sights
+    assert state.noise[0] / state.noise[1] == pytest.approx(variance, abs=0.03)
+    np.testing.assert_allclose(state.pairs["reward"][0], [0.5, 0.4], atol=0.05)
+    state.clock[code.K] = 10**6  # what is needed grows with the episodes
+    code._plan(state)
+    assert state.pairs["unresolved"].tolist() == [[0, 2]]
+
+
 @pytest.mark.parametrize("seed", range(1, 4))
 def test_random_rewards_are_looked_at_while_they_could_matter(seed):
     problem = noisy(10)
@@ -758,14 +769,8 @@ def test_random_rewards_are_looked_at_while_they_could_matter(seed):
     assert early.pairs["unresolved"].all()
     assert early.pairs["n_seen"].min() > 1
     assert early.clock[code.PHASE] == code.LIKELY
-    assert not late.pairs["unresolved"].any()
     assert late.clock[code.PHASE] == code.OPTIMIZE
-    assert late.pairs["n_seen"].min() > 70
-    assert late.noise[0] / late.noise[1] == pytest.approx(0.17, abs=0.03)
-    np.testing.assert_allclose(late.pairs["reward"][0], [0.5, 0.4], atol=0.05)
-    late.clock[code.K] = 10**6  # what is needed grows with the episodes
-    code._plan(late)
-    assert late.pairs["unresolved"].tolist() == [[0, 2]]
+    assert_known(late, sights=70, variance=0.17)
 
 
 def test_plans_are_made_again_however_short_the_episodes():
@@ -792,13 +797,7 @@ def test_random_rewards_are_looked_at_until_they_are_known():
     # σ² is about 0.13, then 0.19: 1 + ⌈ln(k + 2)·σ²/0.01⌉ sights are some 63, then some 120
     assert early.pairs["unresolved"].all()
     assert early.pairs["n_seen"].tolist() == [[60, 60]]
-    assert not late.pairs["unresolved"].any()
-    assert late.pairs["n_seen"].min() > 120
-    assert late.noise[0] / late.noise[1] == pytest.approx(0.19, abs=0.03)
-    np.testing.assert_allclose(late.pairs["reward"][0], [0.5, 0.4], atol=0.05)
-    late.clock[code.K] = 10**6  # what is needed grows with the episodes
-    code._plan(late)
-    assert late.pairs["unresolved"].tolist() == [[0, 2]]
+    assert_known(late, sights=120, variance=0.19)
 
 
 def test_rewards_that_follow_from_outcomes_need_one_sight():

@@ -44,7 +44,7 @@ from monmdp.statistics import (
     performance_profile,
     smooth,
 )
-from monmdp.suites import Figure, paper_suite, parse
+from monmdp.suites import Figure, bundled_suite, paper_suite, parse
 
 SUITE = {
     "name": "small",
@@ -597,6 +597,39 @@ def test_every_figure_is_on_the_page(tmp_path):
     assert ["<img" in of for of in figures] == [True, False, False]
     for plan, shown in zip(asked.plans, figures, strict=True):
         assert shown.count('<figure class="panel"') == len(list(plan.figure.panels()))
+
+
+def test_agents_are_compared_with_the_reference_of_their_suite(results):
+    asked = ask_suite(
+        parse({**SUITE, "name": "against", "reference": "directed-e2 r0=-10"}, "test")
+    )
+    keep(asked, results)
+    page = read(results)
+    stored = page.data["tables"]
+    (name,) = [name for name in stored if "-steps-" in name]  # the other suite names no reference
+    rows = [dict(zip(stored[name]["columns"], row, strict=True)) for row in stored[name]["rows"]]
+    assert [row["agent"] for row in rows] == ["Monitored MBIE-EB", "Directed-E² (r₀ = −10)"]
+    problems = next(of for key, of in stored.items() if key.endswith("problems"))
+    runs = [dict(zip(problems["columns"], row, strict=True)) for row in problems["rows"]]
+    for row in rows:
+        own = [of for of in runs if of["agent"] == row["agent"]]
+        assert row["settings"] == len(own) == 4
+        assert row["never"] == 20 - sum(of["optimal_runs"] for of in own)
+    ours, theirs = (row["geometric_mean_steps_to_1pct"] for row in rows)
+    assert rows[0]["ratio"] == pytest.approx(ours / theirs)
+    assert rows[0]["ratio_low"] < rows[0]["ratio"] < rows[0]["ratio_high"]
+    assert rows[1]["ratio"] is None
+    seen = [row for row in page.tables[name] if row]
+    assert seen[0][2] == f"{ours:,.0f}"
+    assert seen[0][3].startswith(f"{ours / theirs:.3g}")
+
+
+def test_what_a_suite_is_to_show_is_on_the_page(tmp_path):
+    keep(ask_suite(bundled_suite("beyond")), tmp_path / "results")
+    page = read(tmp_path / "results")
+    (claims,) = [rows for name, rows in page.data["tables"].items() if "verdicts" in name]
+    assert {row[0] for row in claims["rows"]} == {"B1", "B2", "B3", "B4"}
+    assert {row[1] for row in claims["rows"]} == {"inconclusive"}  # nothing has been run
 
 
 # ---- folders that are not as they should be ---------------------------------------------------

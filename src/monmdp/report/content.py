@@ -31,6 +31,7 @@ from monmdp.report.tables import (
     claims_table,
     problem_row,
     sessions_table,
+    steps_table,
     verdicts_table,
 )
 from monmdp.report.thumbnails import Thumbnail, thumbnail
@@ -110,6 +111,7 @@ class ChapterView:
     checks: Table
     figures: Sequence[FigureView]
     agents: Sequence[AgentsView]
+    steps: Sequence[Table]
     problems: Table
     settings: Sequence[SettingView]
     facts: Sequence[tuple[str, str]]
@@ -319,6 +321,10 @@ class _Chapter:
             checks=self._keep(claims_table(f"{name}-claims", chapter.claims)),
             figures=[self._figure(figure) for figure in self.evidence.figures],
             agents=tables,
+            steps=[
+                self._keep(steps_table(f"{name}-steps-{i}", table))
+                for i, table in enumerate(chapter.steps)
+            ],
             problems=self._keep(self._problems()),
             settings=[self._setting(section) for section in self.shown],
             facts=_provenance(self.evidence.aggregates.values()),

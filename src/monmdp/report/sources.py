@@ -36,8 +36,10 @@ from monmdp.results.evidence import (
 )
 from monmdp.results.request import Asked, kept
 from monmdp.results.sealed import DamagedError
+from monmdp.results.steps import StepsTable, steps_tables
 from monmdp.results.store import Shard, parts, read_shard, strangers
 from monmdp.results.tables import SuiteTable, suite_table
+from monmdp.results.targets import check_targets
 from monmdp.suites import Curve, Figure, Grid, Panel
 
 TRAINED = "trained"
@@ -54,7 +56,10 @@ class Chapter:
     folder: Path
     evidence: Evidence
     claims: Sequence[Claim]
+    """of the paper, or what a suite is to show"""
     tables: Sequence[SuiteTable]
+    steps: Sequence[StepsTable]
+    """agents against the reference of their suite"""
     asked: int
     """runs"""
     curves: Mapping[str, PackedCurves]
@@ -156,8 +161,14 @@ def _chapter(asked: Asked, folder: Path) -> Chapter:
         title="the whole paper" if asked.name == "all" else asked.name,
         folder=folder,
         evidence=evidence,
-        claims=check_claims(evidence),
+        claims=[*check_claims(evidence), *check_targets(evidence)],
         tables=[table for table in tables if table is not None],
+        steps=[
+            table
+            for figure in evidence.figures
+            if figure.reference is not None
+            for table in steps_tables(figure, evidence)
+        ],
         asked=n,
         curves=curves,
         sessions=read_sessions(asked.folder(folder) / SESSIONS),
@@ -371,6 +382,7 @@ def _of_groups(
         evidence=evidence,
         claims=(),
         tables=[] if table is None or len(table.rows) < 2 else [table],
+        steps=(),
         asked=sum(len(group.shards) for group in groups),
         curves=curves,
         sessions=sessions,

@@ -11,6 +11,7 @@ from monmdp.experiment.seeds import file_name
 from monmdp.report.packing import finite
 from monmdp.results.claims import Claim
 from monmdp.results.evidence import Aggregate
+from monmdp.results.steps import AgentSteps, StepsTable, ranked
 from monmdp.results.tables import SuiteTable
 from monmdp.statistics import Interval, mean_interval, median_time
 
@@ -121,7 +122,7 @@ def verdicts_table(name: str, claims: Sequence[Claim], about: str) -> Table:
             texts = (claim.name, verdict.value, *words)
             rows.append(Row(tuple(text_cell(text) for text in texts)))
     columns = tuple(Column(key, (key,), is_number=False) for key in names)
-    return Table(name, "Claims of the paper", columns, tuple(rows), about=about)
+    return Table(name, "Claims", columns, tuple(rows), about=about)
 
 
 def claims_table(name: str, claims: Sequence[Claim]) -> Table:
@@ -202,6 +203,44 @@ def _mean_steps(steps: float, budget: int) -> Cell:
     """Return a cell that says where all runs fill the budget: they may take any number of steps."""
     cell = number_cell(steps, ",.0f")
     return Cell(f"≥ {cell.text}", cell.values) if steps >= budget else cell
+
+
+# ---- steps, against the reference -----------------------------------------------------------
+
+STEPS = (
+    Column("agent", ("agent",), is_number=False),
+    Column("settings", ("settings",)),
+    Column("steps to 1 %", ("geometric_mean_steps_to_1pct",), "geometric mean of settings"),
+    Column("ratio", ("ratio", "ratio_low", "ratio_high"), "to the reference's steps"),
+    Column("reference worse", ("reference_worse",), "on so many settings, beyond chance"),
+    Column("never", ("never", "runs"), "runs that never get there: they count with their budget"),
+    Column("regret", ("regret",), "what training lost, mean of settings"),
+    Column("worst steps", ("worst_steps",), "training steps with the least reward there is"),
+)
+
+
+def steps_table(name: str, table: StepsTable) -> Table:
+    """Return how many steps agents take over a group of settings, against the reference."""
+    of_group = f"{table.group or table.figure}, {len(table.settings):,} settings"
+    title = f"{of_group}, against {table.reference}"
+    rows = tuple(_steps_row(of) for of in ranked(table))
+    return Table(name, title, STEPS, rows, about=table.figure)
+
+
+def _steps_row(of: AgentSteps) -> Row:
+    return Row(
+        (
+            text_cell(of.agent),
+            number_cell(of.settings, ",.0f"),
+            number_cell(of.steps, ",.0f"),
+            interval_cell(of.ratio, ".3g"),
+            number_cell(None if of.ratio is None else len(of.worse), ",.0f"),
+            Cell(f"{of.never:,} of {of.runs:,}", (of.never, of.runs)),
+            number_cell(of.regret, ",.1f"),
+            number_cell(of.worst_steps, ",.0f"),
+        ),
+        {"agent": of.agent},
+    )
 
 
 # ---- sessions -------------------------------------------------------------------------------

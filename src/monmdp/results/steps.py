@@ -266,6 +266,13 @@ def ranking(table: StepsTable) -> list[AgentSteps]:
     return sorted(everywhere, key=lambda of: of.steps)
 
 
+def ranked(table: StepsTable) -> Sequence[AgentSteps]:
+    """Return all agents as the suite lists them; of many, those with the fewest steps first."""
+    if len(table.agents) <= SIDE_BY_SIDE:
+        return table.agents
+    return sorted(table.agents, key=lambda of: of.steps)
+
+
 # ---- as text --------------------------------------------------------------------------------
 
 TERMS = (
@@ -292,8 +299,7 @@ def steps_text(tables: Sequence[StepsTable]) -> str:
 
 
 def _lines(table: StepsTable) -> list[str]:
-    many = len(table.agents) > SIDE_BY_SIDE
-    agents = sorted(table.agents, key=lambda of: of.steps) if many else list(table.agents)
+    many, agents = len(table.agents) > SIDE_BY_SIDE, ranked(table)
     title = f"{table.figure}: {table.group}" if table.group else table.figure
     n = len(table.settings)
     lines = [
