@@ -77,8 +77,9 @@ ENOUGH = 5_000
 """visits from which on a cell speaks for itself, exception or not"""
 ASSUMED = 0.05
 """ρ, if it is not learnt"""
-HEADSTART = 3
-"""steps after news at which plans are made anew"""
+HEADSTART = 12
+"""steps for which a plan is followed in spite of news: planning at once would take longer, and save
+no steps"""
 ROUGH, FINE = 1e-4, 1e-9
 """change of a value, as a share of the largest, up to which a plan is good enough: to explore with
 it, and to be tested"""
@@ -642,10 +643,11 @@ def update(
             for b in range(n_am):
                 agent.cells["q_obs"][se * n_sm + m, ae * n_am + b] = -1.0
         clock[NEWS], clock[IDLE], clock[QUIET] = 1, 0, 0
+    patience = _patience(clock, p.replan)
     if clock[NEWS]:
-        due = clock[SINCE] >= HEADSTART
+        due = clock[SINCE] >= min(HEADSTART, patience)
     else:
-        due = clock[PHASE] != OPTIMIZE and clock[SINCE] >= _patience(clock, p.replan)
+        due = clock[PHASE] != OPTIMIZE and clock[SINCE] >= patience
     if due and p.replan > 0 and not (terminated or clock[NET]):
         _plan(agent)
 
