@@ -609,7 +609,7 @@ class FactoredOracle:
         if self.replan == 0 or terminated or self.of_net:
             return
         if self.news:
-            due = self.since >= 3
+            due = self.since >= min(12, self.patience())
         else:
             due = self.phase != OPTIMIZE and self.since >= self.patience()
         if due:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from monmdp import agents, report
 from monmdp.experiment.provenance import kernel_hash
 from monmdp.report.page import SCRIPTS, STYLES
 from monmdp.results import check_claims, evidence
+from monmdp.suites import bundled_suite, expand
 
 ROOT = Path(__file__).parent.parent
 PLACE = ROOT / "docs" / "results"
@@ -84,3 +86,63 @@ def test_the_sample_report_is_made_by_todays_page():
     assert 'data-test="explorer"' in text
     assert (folder / "overview.png").stat().st_size < 1_000_000
     assert (folder / "explorer.png").stat().st_size < 1_000_000
+
+
+# ---- beyond the paper ---------------------------------------------------------------------------
+
+BEYOND = ROOT / "docs" / "beyond"
+SUITES = ("beyond", "beyond-grid", "beyond-ablations")
+
+
+@pytest.fixture(scope="module")
+def suites():
+    return {name: json.loads((BEYOND / f"{name}.json").read_text("utf-8")) for name in SUITES}
+
+
+def test_the_page_beyond_is_made_from_its_tables():
+    page = benchmark("beyond").page(BEYOND)
+    assert (ROOT / "docs/beyond.md").read_text(encoding="utf-8") == page
+    for name in re.findall(r"\(beyond/([^)]+)\)", page):
+        assert (BEYOND / name).exists()
+    assert sum(path.stat().st_size for path in BEYOND.iterdir()) <= 3_000_000
+
+
+@pytest.mark.parametrize("suite", SUITES)
+def test_the_runs_beyond_are_all_there_and_made_by_todays_code(suites, suite):
+    about, plan = suites[suite]["about"], expand(bundled_suite(suite))
+    runs = {(of.configuration, seed) for of in plan.figure.curves() for seed in of.seeds}
+    assert about["runs"] == len(runs)
+    assert about["stale_runs"] == 0
+    for name, hashes in about["kernels"].items():
+        config = agents.paper_config(name, "bottleneck", "ask")
+        assert hashes == [kernel_hash(config)], f"{name}: make beyond renews docs/beyond.md"
+
+
+def test_beyond_takes_at_most_six_core_hours(suites):
+    assert sum(of["about"]["cpu_seconds"] for of in suites.values()) <= 6 * 3600
+
+
+def test_the_best_setting_is_that_of_the_grid(suites):
+    (table,) = suites["beyond-grid"]["tables"]
+    best = min(table["agents"], key=lambda of: of["geometric_mean_steps_to_1pct"])["agent"]
+    found = dict(re.findall(r"(\w+)=([\w.-]+)", best))
+    (said,) = (
+        of
+        for of in bundled_suite("beyond").experiment[0].agents
+        if of.label == "Monitored MBIE-EB, best"
+    )
+    config = agents.config(
+        "monitored-mbie-eb", growth=said.growth, beta=said.beta, beta_m=said.beta_m,
+        beta_e=said.beta_e, beta_obs=said.beta_obs,
+    )  # fmt: skip
+    assert config.growth == found["growth"]
+    assert config.log_base == float(found["log_base"])
+    assert config.beta_kl == float(found["beta_kl"])
+    betas = {config.beta, config.beta_m, config.beta_e, config.beta_obs}
+    assert betas == {float(found["beta"])}
+
+
+def test_the_targets_that_must_hold_do():
+    targets = json.loads((BEYOND / "targets.json").read_text("utf-8"))
+    verdicts = {claim["claim"]: claim["verdict"] for claim in targets}
+    assert verdicts["B1"] == verdicts["B2"] == "holds"

@@ -78,8 +78,8 @@ ENOUGH = 5_000
 ASSUMED = 0.05
 """ρ, if it is not learnt"""
 HEADSTART = 12
-"""steps for which a plan is followed in spite of news: planning at once would take longer, and save
-no steps"""
+"""steps for which a plan is followed in spite of news: planning sooner saves few of them, and takes
+more time than they do"""
 ROUGH, FINE = 1e-4, 1e-9
 """change of a value, as a share of the largest, up to which a plan is good enough: to explore with
 it, and to be tested"""
