@@ -12,7 +12,7 @@ help:
 	@echo "make lint    ruff and codespell        make types   mypy, strict"
 	@echo "make check   test + lint + types       make bench   how fast planning and training are"
 	@echo "make results the whole paper, 30 seeds, and docs/results.md (20 min)"
-	@echo "make beyond  suites that go beyond the paper (2 h)"
+	@echo "make beyond  suites that go beyond the paper, and docs/beyond.md (2 h)"
 	@echo "make sample  the report that the README shows (a minute)"
 	@echo "make witness which settings converge, and witnesses of the paper (20 min)"
 	@echo "make format  let ruff rewrite          make lock    renew the development lock"

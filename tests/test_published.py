@@ -146,3 +146,17 @@ def test_the_targets_that_must_hold_do():
     targets = json.loads((BEYOND / "targets.json").read_text("utf-8"))
     verdicts = {claim["claim"]: claim["verdict"] for claim in targets}
     assert verdicts["B1"] == verdicts["B2"] == "holds"
+
+
+def test_the_readme_says_how_many_steps_it_takes(suites):
+    ratio = {
+        table["group"]: next(of for of in table["agents"] if of["agent"] == "Monitored MBIE-EB")
+        for table in suites["beyond"]["tables"]
+    }
+    shares = {8: "an eighth", 5: "a fifth"}
+    words = [shares[round(ratio[of]["ratio"][0])] for of in ("Bottleneck", "48 benchmarks")]
+    said = " ".join((ROOT / "README.md").read_text("utf-8").split())
+    assert (
+        f"about {words[0]} of the steps of Monitored MBIE-EB on Bottleneck and {words[1]} on the "
+        "paper's 48 benchmarks"
+    ) in said
