@@ -68,6 +68,7 @@ beyond: $(READY)
 	$(BIN)/monmdp run beyond --out results
 	$(BIN)/monmdp run beyond-ablations --out results
 	-$(BIN)/python benchmarks/planning_cost.py --seeds 10 --json results/reports/planning_cost.json
+	$(BIN)/python benchmarks/pessimistic_test.py --json results/reports/pessimistic_test.json
 	$(BIN)/python benchmarks/beyond.py results
 
 # The report that the README shows, and pictures of it.

@@ -27,12 +27,14 @@ import numpy as np
 from monmdp import agents, experiment, make, planning
 from monmdp.compiling import compiled
 from monmdp.experiment import loop, training
+from monmdp.experiment.provenance import kernel_hash
 from monmdp.naming import parse_assignments
 from monmdp.statistics import geometric_mean
 
 MONITORS = ("full-random", "ask", "n-supporters", "n-experts", "level-up", "button")
 SETTINGS = [("bottleneck", monitor, {"rho": rho}) for rho in (1.0, 0.05) for monitor in MONITORS]
-SETTINGS += [("river-swim", "full", {}), ("rooms-20x20", "ask", {})]
+SETTINGS += [("hazard", "ask", {}), ("corridor", "level-up", {}), ("river-swim", "full", {})]
+SETTINGS += [("bottleneck", "patchy", {}), ("rooms-20x20", "ask", {})]
 """world, monitor and its parameters"""
 
 
@@ -73,15 +75,16 @@ def alternating(tasks, steps: int, repeats: int) -> np.ndarray:
     return found
 
 
-def to_optimal(task, v: float, seeds: int, budget: int) -> tuple[float, int]:
-    """Mean CPU seconds of training until optimal for good, and how many seeds never are."""
-    spent, never = [], 0
+def to_optimal(task, v: float, seeds: int, budget: int) -> tuple[float, float, int]:
+    """Mean CPU seconds and steps until optimal for good, and how many seeds never are."""
+    spent, taken, never = [], [], 0
     for seed in range(0, 2 * seeds, 2):
         run = training.carry_out(task, seed)
         steps = experiment.steps_to_minimax(run, v)
         never += steps is None
-        spent.append(seconds(task, seed, budget if steps is None else max(steps, 1)))
-    return float(np.mean(spent)), never
+        taken.append(budget if steps is None else max(steps, 1))
+        spent.append(seconds(task, seed, taken[-1]))
+    return float(np.mean(spent)), float(np.mean(taken)), never
 
 
 def main() -> None:
@@ -122,7 +125,7 @@ def main() -> None:
         medians = np.median(each, axis=1)
         ratios[name] = medians[0] / medians[1]
         v = planning.solve(problem, tasks[0].gamma).episode_return
-        (ours, lost), (theirs, others_lost) = (
+        (ours, our_steps, lost), (theirs, their_steps, others_lost) = (
             to_optimal(task, v, args.seeds, args.budget) for task in tasks
         )
         clocks.append(ours / theirs)
@@ -133,6 +136,7 @@ def main() -> None:
                 "ratio": ratios[name],
                 "least_and_most": [apart.min(), apart.max()],
                 "seconds_to_optimal": [ours, theirs],
+                "steps_to_optimal": [our_steps, their_steps],
                 "never": [lost, others_lost],
                 "clock_ratio": clocks[-1],
             }
@@ -147,7 +151,16 @@ def main() -> None:
     if not ratios:
         sys.exit(f"no setting contains {args.only!r}")
     if args.json:
-        said = {"first": args.agent, "second": args.against, "limit": args.limit, "settings": rows}
+        said = {
+            "first": args.agent,
+            "second": args.against,
+            "kernels": [kernel_hash(task.agent) for task in tasks],
+            "steps": args.steps,
+            "repeats": args.repeats,
+            "seeds": args.seeds,
+            "limit": args.limit,
+            "settings": rows,
+        }
         args.json.write_text(json.dumps(said) + "\n", encoding="utf-8")
     mean, worst = geometric_mean(list(ratios.values())), max(ratios, key=lambda name: ratios[name])
     print()

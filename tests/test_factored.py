@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
+import re
 from collections import Counter
+from pathlib import Path
 
 import gymnasium
 import numpy as np
@@ -993,3 +996,15 @@ def test_problems_it_cannot_have_are_named():
         agents.make(NAME, env, r_min=-10, knows_monitor=True)
     with pytest.raises(MonMDPError, match="r_min"):
         agents.make(NAME, env)
+
+
+def test_the_page_lists_every_parameter_and_its_default():
+    page = (Path(__file__).parent.parent / "docs/algorithms/factored-mbie-eb.md").read_text("utf-8")
+    listed = dict(re.findall(r"^\| `(\w+)` \| (\S+) \|", page, re.MULTILINE))
+    fields = {of.name: of.default for of in dataclasses.fields(agents.FactoredMBIEEB)}
+    assert listed.keys() == fields.keys() - {"gamma"}
+    for name, value in listed.items():
+        if isinstance(fields[name], bool):
+            assert value == str(fields[name]).lower(), name
+        else:
+            assert float(value) == fields[name], name

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import math
 import re
 from pathlib import Path
 
@@ -113,9 +114,24 @@ def test_the_runs_beyond_are_all_there_and_made_by_todays_code(suites, suite):
     runs = {(of.configuration, seed) for of in plan.figure.curves() for seed in of.seeds}
     assert about["runs"] == len(runs)
     assert about["stale_runs"] == 0
+    names = {plan.configurations[of.configuration].agent for of in plan.figure.curves()}
+    assert set(about["kernels"]) == names >= {"monitored-mbie-eb"}
     for name, hashes in about["kernels"].items():
-        config = agents.paper_config(name, "bottleneck", "ask")
-        assert hashes == [kernel_hash(config)], f"{name}: make beyond renews docs/beyond.md"
+        assert hashes == [todays_kernel(name)], f"{name}: make beyond renews docs/beyond.md"
+
+
+def todays_kernel(name):
+    return kernel_hash(agents.paper_config(name, "bottleneck", "ask"))
+
+
+def test_what_planning_costs_was_measured_with_todays_code():
+    cost = json.loads((BEYOND / "planning_cost.json").read_text("utf-8"))
+    assert cost["kernels"] == [todays_kernel(cost[key]) for key in ("first", "second")]
+    assert (cost["first"], cost["second"]) == ("factored-mbie-eb", "monitored-mbie-eb")
+    assert {"ratio", "clock_ratio"} <= cost["settings"][0].keys()
+    bottleneck = [of["ratio"] for of in cost["settings"] if of["setting"].startswith("bottleneck")]
+    assert len(bottleneck) == 13
+    assert max(bottleneck) <= cost["limit"] == 5
 
 
 def test_beyond_takes_at_most_six_core_hours(suites):
@@ -126,26 +142,60 @@ def test_the_best_setting_is_that_of_the_grid(suites):
     (table,) = suites["beyond-grid"]["tables"]
     best = min(table["agents"], key=lambda of: of["geometric_mean_steps_to_1pct"])["agent"]
     found = dict(re.findall(r"(\w+)=([\w.-]+)", best))
-    (said,) = (
-        of
-        for of in bundled_suite("beyond").experiment[0].agents
+    plan = expand(bundled_suite("beyond"))
+    configs = [
+        plan.configurations[of.configuration].request().agent
+        for of in plan.figure.curves()
         if of.label == "Monitored MBIE-EB, best"
-    )
-    config = agents.config(
-        "monitored-mbie-eb", growth=said.growth, beta=said.beta, beta_m=said.beta_m,
-        beta_e=said.beta_e, beta_obs=said.beta_obs,
-    )  # fmt: skip
-    assert config.growth == found["growth"]
-    assert config.log_base == float(found["log_base"])
-    assert config.beta_kl == float(found["beta_kl"])
-    betas = {config.beta, config.beta_m, config.beta_e, config.beta_obs}
-    assert betas == {float(found["beta"])}
+    ]
+    assert len(configs) == 24 + 48 + 10 + 4
+    for config in configs:
+        assert config.growth == found["growth"]
+        assert config.log_base == float(found["log_base"])
+        assert config.beta_kl == float(found["beta_kl"])
+        betas = {config.beta, config.beta_m, config.beta_e, config.beta_obs}
+        assert betas == {float(found["beta"])}
 
 
-def test_the_targets_that_must_hold_do():
+def steps_of(table, agent):
+    """Setting -> mean steps to 1 %, from every seed."""
+    found = {}
+    for of in table["settings"]:
+        if agent in of["agents"]:
+            run = of["agents"][agent]
+            steps = [run["budget"] if at is None else max(at, 100) for at in run["steps_to_1pct"]]
+            found[of["setting"]] = sum(steps) / len(steps)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("name", "group", "rivals"),
+    [
+        (
+            "B1",
+            "Bottleneck",
+            {"Monitored MBIE-EB": 5, "Monitored MBIE-EB, best": 3, "Known Monitor": 1},
+        ),
+        ("B2", "48 benchmarks", {"Monitored MBIE-EB": 2}),
+    ],
+)
+def test_what_must_hold_does(suites, name, group, rivals):
+    """The verdicts, and the same from every seed."""
     targets = json.loads((BEYOND / "targets.json").read_text("utf-8"))
-    verdicts = {claim["claim"]: claim["verdict"] for claim in targets}
-    assert verdicts["B1"] == verdicts["B2"] == "holds"
+    assert {of["claim"]: of["verdict"] for of in targets}[name] == "holds"
+    (table,) = [of for of in suites["beyond"]["tables"] if of["group"] == group]
+    ours = steps_of(table, "Factored MBIE-EB")
+    for rival, least in rivals.items():
+        theirs = steps_of(table, rival)
+        logs = [math.log(theirs[setting] / steps) for setting, steps in ours.items()]
+        assert math.exp(sum(logs) / len(logs)) > least
+    theirs = steps_of(table, "Monitored MBIE-EB")
+    assert all(steps <= theirs[setting] for setting, steps in ours.items())
+    for of in table["settings"]:
+        run = of["agents"]["Factored MBIE-EB"]
+        assert None not in run["steps_to_1pct"]
+        assert len(run["seeds"]) == 30
+        assert run["budget"] == (50_000 if group == "Bottleneck" else 20_000)
 
 
 def test_the_readme_says_how_many_steps_it_takes(suites):

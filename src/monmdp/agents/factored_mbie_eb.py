@@ -130,7 +130,7 @@ class FactoredMBIEEB(AgentConfig):
     factored: bool = True
     """pool pᵉ over the monitor and pᵐ over the environment; else each joint pair is on its own"""
     pool_sights: bool = True
-    """learn how likely the monitor shows a reward from all pairs; else it is taken for 0.05"""
+    """learn how likely the monitor shows a reward from all pairs; else ρ_low is taken for 0.05"""
     likely_first: bool = True
     """hope for what is likely before all that is possible"""
     aim: bool = True
@@ -142,17 +142,18 @@ class FactoredMBIEEB(AgentConfig):
     pessimistic_test: bool = True
     """test the pessimistic policy; else the hopeful one, of the plan made last"""
     replan: int = 15
-    """steps after which it plans again within an episode; 0: never"""
+    """steps after which it plans again within an episode, with news after 12 at most; 0: never"""
     sweeps: int = 15
-    """sweeps of a plan, at most"""
+    """sweeps of a plan, at most; eight times as many where it hopes for all that is possible"""
     gamma_obs: float = 0.97
     """discount of observing"""
     path: float = 0.5
-    """worth of observing what is aimed at and did not end an episode; of what did, 1"""
+    """worth of observing what is aimed at, likely and did not end an episode; of the rest, 1"""
     aside: float = 0.01
     """worth of observing what is not aimed at"""
     unseen_cost: float = 0.003
-    """what the likely plan pays for a pair not seen yet: it prefers ways that are known"""
+    """what the likely plan pays for a pair not seen yet, over the chance that it can be seen: it
+    prefers ways that are known"""
     trust: float = 1.5
     """log odds that a pair can be seen at all, before it was ever tried"""
     give_up: float = 4.0

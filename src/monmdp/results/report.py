@@ -60,11 +60,10 @@ def write_report(folder: Path, evidence: Evidence) -> Report:
         steps += own
         table = suite_table(figure, evidence)
         tables += [] if table is None else [table]
-        if len({label(curve) for curve in figure.curves()}) > SIDE_BY_SIDE:
-            continue  # so many curves cannot be told apart
-        pictures.append(_save(draw(figure, evidence), folder, figure.name))
-        if table is not None and table.problems > 1:
-            pictures.append(_save(_profiles(table), folder, f"{figure.name}-profiles"))
+        if len({label(curve) for curve in figure.curves()}) <= SIDE_BY_SIDE:  # to tell them apart
+            pictures.append(_save(draw(figure, evidence), folder, figure.name))
+            if table is not None and table.problems > 1:
+                pictures.append(_save(_profiles(table), folder, f"{figure.name}-profiles"))
         if figure.reference is not None:
             pictures += _charts(folder, figure, own)
     report = Report(
@@ -100,7 +99,7 @@ def _charts(folder: Path, figure: Figure, tables: Sequence[StepsTable]) -> list[
     """Draw the steps of agents that are compared with one of them."""
     pictures = []
     for table in tables:
-        if len(table.agents) < 2:
+        if not 2 <= len(table.agents) <= SIDE_BY_SIDE:
             continue
         group = re.sub(r"[^a-z0-9]+", "-", f" {table.group}".lower()).rstrip("-")
         for what, draw_chart in (("steps", draw_steps), ("ratios", draw_ratios)):

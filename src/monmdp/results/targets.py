@@ -1,11 +1,11 @@
 """What the suite `beyond` is to show, checked by machine from its runs.
 
 The factored agent is the reference; steps are those of `steps.py`. A ratio *is at least x* where
-its whole 95 % interval is ≥ x, and is not where the interval lies below x. *No setting worse*: in
-none does the factored agent need more steps than the other, the interval of the paired difference
-above 0; with fewer than 30 seeds an interval that contains 0 decides nothing, because it may only
-be wide. *Every seed converges*: to within 1 % of v, and for good. With fewer than 5 seeds nothing
-holds, nor does it with fewer settings than the suite has.
+its whole 95 % interval is ≥ x, and is not where the interval lies below x. *In no setting
+more steps beyond chance*: in none does the interval of the paired difference of steps lie above 0;
+with fewer than 30 seeds an interval that contains 0 decides nothing, because it may only be wide.
+*Every seed converges*: to within 1 % of v, until the end of its budget. With fewer than 5 seeds
+nothing holds, nor does it with fewer settings than the suite has.
 
 What planning costs is measured by benchmarks/planning_cost.py: the CPU seconds of runs have their
 tests in them.
@@ -139,7 +139,10 @@ def _none_worse(table: StepsTable | None, n: int, ours: str, theirs: str) -> Par
         means = f"{mine.mean():,.0f} and {others.mean():,.0f} steps"
         measured = f"{means}, the first more by {interval.in_words('+,.0f')}"
         checks.append(_decided(setting.name, measured, interval, verdict, [setting], ours))
-    return Part(f"in no setting does {ours} take more steps than {theirs}", tuple(checks), n)
+    more = [check.setting for check in checks if check.interval and check.interval.estimate > 0]
+    also = f"more in the mean on {len(more)}" + (f": {', '.join(more)}" if more else "")
+    text = f"in no setting does {ours} take more steps than {theirs} beyond chance"
+    return Part(text, tuple(checks), n, also=also)
 
 
 def _all_converge(table: StepsTable | None, n: int, ours: str) -> Part:

@@ -1,0 +1,135 @@
+"""How much of Monitored MBIE-EB's distance is its test policy?
+
+Monitored MBIE-EB tests the policy that it optimizes by, which is optimistic. Here its training is
+followed step by step, unchanged, and every 100 steps another policy is tested, too: greedy on the
+model of what was met so far, with r_min for rewards never shown and worse for what was never tried.
+That is how Factored MBIE-EB is tested. Steps to 1 % of both, and of Factored MBIE-EB.
+
+    python benchmarks/pessimistic_test.py [--seeds 10] [--json FILE]
+
+Seeds are even. Runs that never get there count with the budget.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+import numpy as np
+
+import monmdp
+from monmdp import agents, experiment
+from monmdp.agents import Transition
+from monmdp.envs import MonMDPEnv
+
+SETTINGS = [(monitor, rho) for rho in (1.0, 0.05) for monitor in ("full-random", "ask", "button")]
+EVERY, GAMMA, TIE = 100, 0.99, 1e-10
+BUDGET = {1.0: 5_000, 0.05: 50_000}
+
+
+class Notes:
+    """What was met: counts of cells, where they led, and rewards."""
+
+    def __init__(self, problem: monmdp.MonMDP) -> None:
+        """Begin with nothing."""
+        self.problem, S, A = problem, problem.n_states, problem.n_actions
+        self.n, self.to = np.zeros((S, A)), np.zeros((S, A, S))
+        self.monitor_reward = np.zeros((S, A))
+        pairs = problem.mdp.n_states, problem.mdp.n_actions
+        self.seen, self.total, self.v = np.zeros(pairs), np.zeros(pairs), np.zeros(S)
+
+    def take(self, t: Transition) -> None:
+        """Write down one step."""
+        shape = self.problem.shape
+        s, a = shape.joint_state(t.observation), shape.joint_action(t.action)
+        self.n[s, a] += 1
+        self.monitor_reward[s, a] += t.monitor_reward
+        if not t.terminated:
+            self.to[s, a, shape.joint_state(t.next_observation)] += 1
+        if t.reward is not None:
+            pair = t.observation["env"], t.action["env"]
+            self.seen[pair] += 1
+            self.total[pair] += t.reward
+
+    def policy(self) -> np.ndarray:
+        """Greedy, and pessimistic about all that was not seen."""
+        r_min, n = self.problem.mdp.r_min, np.maximum(self.n, 1)
+        mean = np.where(self.seen > 0, self.total / np.maximum(self.seen, 1), r_min)
+        _, n_sm, _, n_am = self.problem.shape
+        reward = np.repeat(np.repeat(mean, n_sm, axis=0), n_am, axis=1) + self.monitor_reward / n
+        untried = r_min / (1 - GAMMA) - 1
+        for _ in range(5_000):
+            q = np.where(self.n > 0, reward + GAMMA * (self.to @ self.v) / n, untried)
+            change = np.abs(q.max(axis=1) - self.v).max()
+            self.v = q.max(axis=1)
+            if change < 1e-9:
+                break
+        best = q >= q.max(axis=1, keepdims=True) - TIE
+        return best / best.sum(axis=1, keepdims=True)
+
+
+def steps_to_1pct(returns: list[float], v: float) -> int | None:
+    """First test from which on all are within 1 %; None if the last is not."""
+    bad = np.flatnonzero(np.array(returns) < v - 0.01 * max(1, abs(v)))
+    if len(bad) == 0:
+        return 0
+    return None if bad[-1] == len(returns) - 1 else EVERY * (int(bad[-1]) + 1)
+
+
+def tested_pessimistically(problem: monmdp.MonMDP, seed: int, steps: int) -> list[float]:
+    """Returns in M_↓ of the other policy while Monitored MBIE-EB is trained."""
+    streams = experiment.streams(problem, seed)
+    config = agents.paper_config("monitored-mbie-eb", problem.mdp.name, problem.monitor.name)
+    env, notes, found = MonMDPEnv(problem), Notes(problem), []
+    agent = agents.make(config, problem, seed=streams.agent)
+    observation, over = env.reset(seed=streams.environment)[0], False
+    agent.begin_episode()
+    for step in range(steps):
+        if step % EVERY == 0:
+            policy = monmdp.Policy(problem.shape, notes.policy())
+            found.append(policy.evaluate(problem)["worst_case_return"])
+        if over:
+            agent.begin_episode()
+            observation, _ = env.reset()
+        action = agent.act(observation)
+        following, _, terminated, truncated, info = env.step(action)
+        transition = Transition.from_step(observation, action, following, terminated, info)
+        agent.update(transition)
+        notes.take(transition)
+        observation, over = following, terminated or truncated
+    return found
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--json", type=Path, help="write what was measured there, too")
+    args = parser.parse_args()
+    print("| setting | Monitored MBIE-EB | tested pessimistically | Factored MBIE-EB |")
+    print("|---|---|---|---|")
+    rows = []
+    for monitor, rho in SETTINGS:
+        problem, budget = monmdp.make("bottleneck", monitor, rho=rho), BUDGET[rho]
+        v = monmdp.solve(problem).episode_return
+        found: dict[str, list[int]] = {"own": [], "pessimistic": [], "factored": []}
+        for seed in range(0, 2 * args.seeds, 2):
+            returns = {"pessimistic": tested_pessimistically(problem, seed, budget)}
+            for key, name in (("own", "monitored-mbie-eb"), ("factored", "factored-mbie-eb")):
+                config = agents.paper_config(name, "bottleneck", monitor)
+                run = monmdp.train(problem, config, budget, seed=seed, every=EVERY)
+                returns[key] = run.curve["worst_case_return"]
+            for key, values in returns.items():
+                steps = steps_to_1pct(values, v)
+                found[key].append(budget if steps is None else max(steps, EVERY))
+        rows.append({"setting": f"bottleneck {100 * rho:g} % / {monitor}", **found})
+        print(f"| {rows[-1]['setting']} | ", end="")
+        print(" | ".join(f"{np.mean(of):,.0f}" for of in found.values()), "|", flush=True)
+    if args.json:
+        said = {"seeds": args.seeds, "settings": rows}
+        args.json.write_text(json.dumps(said, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
