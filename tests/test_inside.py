@@ -259,7 +259,7 @@ def test_an_optimistic_test_policy_has_no_pessimistic_values():
     config, (_, snapshot) = snapshot_of(problem, "factored-mbie-eb", 300, pessimistic_test=False)
     layers = config.layers(snapshot, problem)
     assert "q_opt" not in layers
-    best = layers["q"] == layers["q"].max(axis=-1, keepdims=True)
+    best = layers["q"] >= layers["q"].max(axis=-1, keepdims=True) - 1e-10  # those are ties
     assert (best[layers["policy"] > 0]).all()
 
 

@@ -11,7 +11,7 @@ from monmdp.experiment.seeds import file_name
 from monmdp.report.packing import finite
 from monmdp.results.claims import Claim
 from monmdp.results.evidence import Aggregate
-from monmdp.results.steps import AgentSteps, StepsTable, ranked
+from monmdp.results.steps import AgentSteps, StepsTable, shown_order
 from monmdp.results.tables import SuiteTable
 from monmdp.statistics import Interval, mean_interval, median_time
 
@@ -221,9 +221,10 @@ STEPS = (
 
 def steps_table(name: str, table: StepsTable) -> Table:
     """Return how many steps agents take over a group of settings, against the reference."""
-    of_group = f"{table.group or table.figure}, {len(table.settings):,} settings"
+    n = len(table.settings)
+    of_group = f"{table.group or table.figure}, {n:,} setting{'' if n == 1 else 's'}"
     title = f"{of_group}, against {table.reference}"
-    rows = tuple(_steps_row(of) for of in ranked(table))
+    rows = tuple(_steps_row(of) for of in shown_order(table))
     return Table(name, title, STEPS, rows, about=table.figure)
 
 

@@ -266,7 +266,7 @@ def ranking(table: StepsTable) -> list[AgentSteps]:
     return sorted(everywhere, key=lambda of: of.steps)
 
 
-def ranked(table: StepsTable) -> Sequence[AgentSteps]:
+def shown_order(table: StepsTable) -> Sequence[AgentSteps]:
     """Return all agents as the suite lists them; of many, those with the fewest steps first."""
     if len(table.agents) <= SIDE_BY_SIDE:
         return table.agents
@@ -299,7 +299,7 @@ def steps_text(tables: Sequence[StepsTable]) -> str:
 
 
 def _lines(table: StepsTable) -> list[str]:
-    many, agents = len(table.agents) > SIDE_BY_SIDE, ranked(table)
+    many, agents = len(table.agents) > SIDE_BY_SIDE, shown_order(table)
     title = f"{table.figure}: {table.group}" if table.group else table.figure
     n = len(table.settings)
     lines = [
