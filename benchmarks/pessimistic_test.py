@@ -21,7 +21,6 @@ import numpy as np
 import monmdp
 from monmdp import agents, experiment
 from monmdp.agents import Transition
-from monmdp.envs import MonMDPEnv
 
 SETTINGS = [(monitor, rho) for rho in (1.0, 0.05) for monitor in ("full-random", "ask", "button")]
 EVERY, GAMMA, TIE = 100, 0.99, 1e-10
@@ -69,36 +68,21 @@ class Notes:
         return best / best.sum(axis=1, keepdims=True)
 
 
-def steps_to_1pct(returns: list[float], v: float) -> int | None:
-    """First test from which on all are within 1 %; None if the last is not."""
-    bad = np.flatnonzero(np.array(returns) < v - 0.01 * max(1, abs(v)))
-    if len(bad) == 0:
-        return 0
-    return None if bad[-1] == len(returns) - 1 else EVERY * (int(bad[-1]) + 1)
+class TestedPessimistically:
+    """Monitored MBIE-EB, unchanged but for its tests."""
 
+    def __init__(self, problem: monmdp.MonMDP, seed: int) -> None:
+        """Make the agent that `train` would make."""
+        streams = experiment.streams(problem, seed)
+        self.agent = agents.make("monitored-mbie-eb", problem, seed=streams.agent)
+        self.notes = Notes(problem)
+        self.begin_episode, self.act = self.agent.begin_episode, self.agent.act
+        self.test_policy = self.notes.policy
 
-def tested_pessimistically(problem: monmdp.MonMDP, seed: int, steps: int) -> list[float]:
-    """Returns in M_↓ of the other policy while Monitored MBIE-EB is trained."""
-    streams = experiment.streams(problem, seed)
-    config = agents.paper_config("monitored-mbie-eb", problem.mdp.name, problem.monitor.name)
-    env, notes, found = MonMDPEnv(problem), Notes(problem), []
-    agent = agents.make(config, problem, seed=streams.agent)
-    observation, over = env.reset(seed=streams.environment)[0], False
-    agent.begin_episode()
-    for step in range(steps):
-        if step % EVERY == 0:
-            policy = monmdp.Policy(problem.shape, notes.policy())
-            found.append(policy.evaluate(problem)["worst_case_return"])
-        if over:
-            agent.begin_episode()
-            observation, _ = env.reset()
-        action = agent.act(observation)
-        following, _, terminated, truncated, info = env.step(action)
-        transition = Transition.from_step(observation, action, following, terminated, info)
-        agent.update(transition)
-        notes.take(transition)
-        observation, over = following, terminated or truncated
-    return found
+    def update(self, transition: Transition) -> None:
+        """Learn, and write down."""
+        self.agent.update(transition)
+        self.notes.take(transition)
 
 
 def main() -> None:
@@ -115,13 +99,14 @@ def main() -> None:
         v = monmdp.solve(problem).episode_return
         found: dict[str, list[int]] = {"own": [], "pessimistic": [], "factored": []}
         for seed in range(0, 2 * args.seeds, 2):
-            returns = {"pessimistic": tested_pessimistically(problem, seed, budget)}
-            for key, name in (("own", "monitored-mbie-eb"), ("factored", "factored-mbie-eb")):
-                config = agents.paper_config(name, "bottleneck", monitor)
-                run = monmdp.train(problem, config, budget, seed=seed, every=EVERY)
-                returns[key] = run.curve["worst_case_return"]
-            for key, values in returns.items():
-                steps = steps_to_1pct(values, v)
+            tested = {
+                "own": "monitored-mbie-eb",
+                "pessimistic": TestedPessimistically(problem, seed),
+                "factored": "factored-mbie-eb",
+            }
+            for key, agent in tested.items():
+                run = monmdp.train(problem, agent, budget, seed=seed, every=EVERY)
+                steps = experiment.steps_to_minimax(run, v)
                 found[key].append(budget if steps is None else max(steps, EVERY))
         rows.append({"setting": f"bottleneck {100 * rho:g} % / {monitor}", **found})
         print(f"| {rows[-1]['setting']} | ", end="")

@@ -134,12 +134,13 @@ def test_a_table_by_hand():
     assert ours.steps == pytest.approx(math.sqrt(200 * 4300 / 6))
     assert theirs.steps == pytest.approx(math.sqrt(2900 / 6 * sum(hazard) / 6))
     assert ours.ratio is None
-    assert ours.worse == ()
+    assert ours.worse == ours.more == ()
     assert theirs.ratio.estimate == pytest.approx(theirs.steps / ours.steps)
     assert theirs.ratio.low < theirs.ratio.estimate < theirs.ratio.high
     apart = np.array(STEPS["monitored-mbie-eb", "hazard"]) - hazard
     assert stats.ttest_1samp(apart, 0).pvalue > 0.05
     assert theirs.worse == ()
+    assert theirs.more == ("hazard / ask",)
     assert (ours.never, theirs.never, theirs.runs, theirs.settings) == (0, 1, 12, 2)
     # the last test is at step 900: 90 episodes, each of which lost a half, less the seed's luck
     assert ours.regret == pytest.approx(45 - 2.5)
@@ -170,11 +171,12 @@ def test_worse_is_what_the_paired_t_test_says():
         if test.confidence_interval(0.95).low > 0:
             expected.append(f"{world} / ask")
     assert list(table.agents[1].worse) == expected
+    assert set(expected) < set(table.agents[1].more)
     assert 0 < len(expected) < 4
     (other,) = steps_tables(known.figures[0], known, reference="MBIE-EB")
     assert other.reference == "MBIE-EB"
     assert other.agents[0].ratio.estimate == pytest.approx(1 / table.agents[1].ratio.estimate)
-    assert other.agents[0].worse == ()
+    assert other.agents[0].worse == other.agents[0].more == ()
 
 
 def test_seeds_are_paired_by_their_numbers():

@@ -60,6 +60,8 @@ class AgentSteps:
     """its steps in units of the reference's, on the settings that both have; None for itself"""
     worse: tuple[str, ...]
     """settings where the reference needs more steps than this agent, beyond chance"""
+    more: tuple[str, ...]
+    """settings where it needs more in the mean, by chance or not"""
     never: int
     """runs that never get there"""
     runs: int
@@ -100,6 +102,7 @@ class StepsTable:
                     "geometric_mean_steps_to_1pct": of.steps,
                     "ratio": None if of.ratio is None else _plain(of.ratio),
                     "reference_worse_on": list(of.worse),
+                    "reference_more_on": list(of.more),
                     "never": of.never,
                     "runs": of.runs,
                     "regret": of.regret,
@@ -207,18 +210,21 @@ def _agent_steps(name: str, reference: str, settings: Sequence[Setting]) -> Agen
     runs = [setting.runs[name] for setting in own]
     ratio: Interval | None = None
     worse: tuple[str, ...] = ()
+    more: tuple[str, ...] = ()
     both = [setting for setting in own if reference in setting.runs and name != reference]
     pairs = [(s.name, *paired(s.runs[name], s.runs[reference])) for s in both]
     pairs = [pair for pair in pairs if len(pair[1])]
     if pairs:
         ratio = ratio_of_means([p[1] for p in pairs], [p[2] for p in pairs], _rng())
         worse = tuple(of for of, theirs, ours in pairs if difference(ours, theirs).low > 0)
+        more = tuple(of for of, theirs, ours in pairs if ours.mean() > theirs.mean())
     return AgentSteps(
         agent=name,
         settings=len(own),
         steps=geometric_mean([counted(of).mean() for of in runs]),
         ratio=ratio,
         worse=worse,
+        more=more,
         never=sum(int((~of.optimal).sum()) for of in runs),
         runs=sum(len(of.seeds) for of in runs),
         regret=float(np.mean([of.regret.mean() for of in runs])),
