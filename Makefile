@@ -94,7 +94,7 @@ format: $(READY)
 lock:
 	$(PYTHON) -m venv $(VENV)-lock
 	$(VENV)-lock/bin/python -m pip install --quiet uv
-	$(VENV)-lock/bin/uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 \
+	$(VENV)-lock/bin/uv pip compile pyproject.toml --extra dev --extra cluster --extra report --extra docs --universal --python-version 3.11 \
 		--generate-hashes --no-emit-index-url --no-annotate --custom-compile-command "make lock" \
 		--output-file requirements-dev.lock --upgrade
 	rm -rf $(VENV)-lock
