@@ -25,9 +25,11 @@ ANY_WORLD = "monmdp/World-v0"
 
 def register() -> None:
     """Register every world with Gymnasium, once."""
-    entry_point = "monmdp.envs:MonMDPEnv"  # a string: callables do not survive spec.to_json()
-    for world, env_id in IDS.items():
+    for world, env_id in [*IDS.items(), (None, ANY_WORLD)]:
         if env_id not in gymnasium.registry:
-            gymnasium.register(env_id, entry_point=entry_point, kwargs={"world": world})
-    if ANY_WORLD not in gymnasium.registry:
-        gymnasium.register(ANY_WORLD, entry_point=entry_point)
+            gymnasium.register(
+                env_id,
+                entry_point="monmdp.envs:MonMDPEnv",  # callables do not survive spec.to_json()
+                vector_entry_point="monmdp.envs:MonMDPVectorEnv",
+                kwargs={} if world is None else {"world": world},
+            )

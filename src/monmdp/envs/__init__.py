@@ -1,4 +1,4 @@
-"""Mon-MDPs as Gymnasium environments.
+"""Mon-MDPs as Gymnasium environments, and a monitor around anybody's environment.
 
 >>> import gymnasium, monmdp
 >>> env = gymnasium.make("monmdp/Bottleneck-v0", monitor="button", rho=0.05)
@@ -6,17 +6,25 @@
 >>> observation, reward, terminated, truncated, info = env.step({"env": 1, "mon": 0})
 >>> info["reward_observed"]
 False
+>>> env = monmdp.envs.Monitor(gymnasium.make("CartPole-v1"), "ask", rho=0.5)
+>>> env.action_space
+Dict('env': Discrete(2), 'mon': Discrete(2))
 """
 
+from monmdp.envs.monitored import Monitor
 from monmdp.envs.monmdp_env import MonMDPEnv
-from monmdp.envs.wrappers import JointDiscrete, MultiDiscreteAction, ObserveRewardMask
+from monmdp.envs.vector import MonMDPVectorEnv
+from monmdp.envs.wrappers import JointDiscrete, MultiDiscreteAction, ObserveRewardMask, RewardDict
 from monmdp.registration import IDS, register
 
 __all__ = [
     "IDS",
     "JointDiscrete",
     "MonMDPEnv",
+    "MonMDPVectorEnv",
+    "Monitor",
     "MultiDiscreteAction",
     "ObserveRewardMask",
+    "RewardDict",
     "register",
 ]

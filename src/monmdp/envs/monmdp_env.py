@@ -19,7 +19,7 @@ truncates itself at the world's time limit.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import gymnasium
 import numpy as np
@@ -33,6 +33,16 @@ from monmdp.model.dynamics import reset, step
 from monmdp.model.mdp import number
 
 Observation = dict[str, int]
+
+
+class Event(NamedTuple):
+    """What a picture tells of the last step."""
+
+    ae: int
+    am: int
+    monitor_reward: float
+    reward: float | None
+    """rᵉ, if it was shown"""
 
 
 class MonMDPEnv(gymnasium.Env[Observation, Observation]):
@@ -91,9 +101,7 @@ class MonMDPEnv(gymnasium.Env[Observation, Observation]):
         self._state = (0, 0)
         self._steps = 0
         self._over = True
-        self._last = "no step yet"
-        self._shown: bool | None = None
-        self._monitor_reward = 0.0
+        self._last: Event | None = None
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -102,22 +110,11 @@ class MonMDPEnv(gymnasium.Env[Observation, Observation]):
         super().reset(seed=seed)
         u = self.np_random.random(2)
         se, sm = reset(self._tables, u[0], u[1])
-        chosen = {"env": se, "mon": sm}
-        if options is not None and not isinstance(options, dict):
-            raise MonMDPError(f'reset options are {{"env": s, "mon": s}}, got {options!r}')
-        for key, value in (options or {}).items():
-            space = self.observation_space.spaces.get(key)  # type: ignore[attr-defined]
-            if space is None:
-                raise MonMDPError(f"unknown reset option {key!r}{nearest(str(key), chosen)}")
-            if not space.contains(value):
-                raise MonMDPError(f"reset option {key}={value!r} is no state; there are {space.n}")
-            chosen[key] = int(value)
+        chosen = {"env": se, "mon": sm} | chosen_start(options, self.observation_space)
         self._state = (chosen["env"], chosen["mon"])
         self._steps = 0
         self._over = False
-        self._last = "no step yet"
-        self._shown = None
-        self._monitor_reward = 0.0
+        self._last = None
         info = {"reward_observed": False, "monitor_reward": 0.0, "proxy_reward": self.fill}
         return self._observation(), info
 
@@ -145,8 +142,7 @@ class MonMDPEnv(gymnasium.Env[Observation, Observation]):
         if self._expose_env_reward:
             info["env_reward"] = float(re)
         if self.render_mode is not None:
-            self._shown, self._monitor_reward = bool(shown), float(rm)
-            self._last = self._describe(ae, am, float(rm), proxy if shown else None)
+            self._last = Event(ae, am, float(rm), proxy if shown else None)
         return self._observation(), float(rm) + proxy, terminated, truncated, info
 
     def render(self) -> NDArray[np.uint8] | str | None:
@@ -154,27 +150,49 @@ class MonMDPEnv(gymnasium.Env[Observation, Observation]):
         if self.render_mode is None:
             gymnasium.logger.warn("render() was called, but no render_mode was given to make()")
             return None
-        from monmdp import drawing
-
-        mdp, monitor = self.monmdp.mdp, self.monmdp.monitor
         se, sm = self._state
-        caption = f"step {self._steps}\n{self._last}"
-        if self.render_mode == "ansi":
-            return f"{drawing.grid_text(mdp, agent=se)}\nmonitor {monitor.states[sm]}, {caption}\n"
-        picture: NDArray[np.uint8] = drawing.frame(
-            self.monmdp,
-            se,
-            sm,
-            caption=caption,
-            shown=self._shown,
-            monitor_reward=self._monitor_reward,
-        )
-        return picture
+        return picture(self.monmdp, self.render_mode, se, sm, self._steps, self._last)
 
     def _observation(self) -> Observation:
         return {"env": self._state[0], "mon": self._state[1]}
 
-    def _describe(self, ae: int, am: int, rm: float, shown: float | None) -> str:
-        mdp, monitor = self.monmdp.mdp, self.monmdp.monitor
-        reward = "reward hidden (⊥)" if shown is None else f"reward {shown:g} shown"
-        return f"{mdp.action_labels[ae]} + {monitor.actions[am]}: {reward}, monitor reward {rm:g}"
+
+def chosen_start(options: Any, states: Any) -> dict[str, int]:
+    """Return the states that the options of a reset choose, checked."""
+    if options is not None and not isinstance(options, dict):
+        raise MonMDPError(f'reset options are {{"env": s, "mon": s}}, got {options!r}')
+    for key, value in (options or {}).items():
+        space = states.spaces.get(key)
+        if space is None:
+            raise MonMDPError(f"unknown reset option {key!r}{nearest(str(key), states.spaces)}")
+        if not space.contains(value):
+            raise MonMDPError(f"reset option {key}={value!r} is no state; there are {space.n}")
+    return {key: int(value) for key, value in (options or {}).items()}
+
+
+def picture(
+    monmdp: MonMDP, mode: str, se: int, sm: int, steps: int, last: Event | None
+) -> NDArray[np.uint8] | str:
+    """Draw one moment of an episode, as ``ansi`` text or as an ``rgb_array``."""
+    from monmdp import drawing
+
+    mdp, monitor = monmdp.mdp, monmdp.monitor
+    said = "no step yet"
+    if last is not None:
+        reward = "reward hidden (⊥)" if last.reward is None else f"reward {last.reward:g} shown"
+        said = (
+            f"{mdp.action_labels[last.ae]} + {monitor.actions[last.am]}: {reward}, "
+            f"monitor reward {last.monitor_reward:g}"
+        )
+    caption = f"step {steps}\n{said}"
+    if mode == "ansi":
+        return f"{drawing.grid_text(mdp, agent=se)}\nmonitor {monitor.states[sm]}, {caption}\n"
+    frame: NDArray[np.uint8] = drawing.frame(
+        monmdp,
+        se,
+        sm,
+        caption=caption,
+        shown=None if last is None else last.reward is not None,
+        monitor_reward=0.0 if last is None else last.monitor_reward,
+    )
+    return frame

@@ -1,0 +1,295 @@
+"""A monitor around anybody's Gymnasium environment.
+
+The environment keeps its spaces, whatever they are; beside them stand the monitor's state and
+action. What travels in ``reward`` and ``info`` is the same as for the environments of this package,
+see `monmdp.envs.monmdp_env`.
+
+The world is a black box here: nobody can list its states. So the monitor may depend on what happens
+in it through three things alone: the reward of the step, which some monitors read, and two
+functions of the user's. ``pressed(observation, action)`` chooses between two transition tables, as
+pushing the button does. ``hidden(observation, action, next_observation)`` marks steps whose reward
+can never be seen (⊥).
+
+The monitor has a random stream of its own, made from the seed of the reset: one draw a reset and
+two a step. The environment's stream is not touched, so with one seed and the same actions it goes
+the same way under any monitor, and under none.
+"""
+
+from __future__ import annotations
+
+import copy
+import operator
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+from gymnasium.utils import RecordConstructorArgs
+
+from monmdp import model, monitors
+from monmdp.envs.monmdp_env import MonMDPEnv
+from monmdp.errors import MonMDPError
+from monmdp.model.arrays import BoolArray, FloatArray, cumulative
+from monmdp.model.dynamics import draw
+from monmdp.model.mdp import number
+from monmdp.model.monitor import shown_or_bottom
+
+Pressed = Callable[[Any, Any], Any]
+"""(observation, action) -> whether the second transition table applies"""
+Hidden = Callable[[Any, Any, Any], Any]
+"""(observation, action, next observation) -> whether the reward is ⊥"""
+
+MONITOR_STREAM = 1
+"""spawn key of the monitor's random stream; the environment's has none"""
+PAIR_PARAMETERS = ("button", "pair")
+"""parameters of monitors that name a pair of a finite world"""
+
+
+class Monitor(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
+    """Hide and show an environment's reward as a monitor does.
+
+    >>> import gymnasium
+    >>> from monmdp.envs import Monitor
+    >>> env = Monitor(gymnasium.make("CartPole-v1"), "ask", rho=1.0, cost=-0.1)
+    >>> _ = env.reset(seed=0)
+    >>> _, reward, _, _, info = env.step({"env": 1, "mon": 0})  # not asked
+    >>> reward, info["reward_observed"]
+    (0.0, False)
+    >>> _, reward, _, _, info = env.step({"env": 1, "mon": 1})  # asked, and paid for it
+    >>> reward, info["proxy_reward"], info["monitor_reward"]
+    (0.9, 1.0, -0.1)
+    """
+
+    def __init__(
+        self,
+        env: gymnasium.Env[Any, Any],
+        monitor: str | model.Monitor = "ask",
+        *,
+        pressed: Pressed | None = None,
+        hidden: Hidden | None = None,
+        fill: float = 0.0,
+        expose_env_reward: bool = False,
+        **params: Any,
+    ) -> None:
+        """Wrap an environment.
+
+        Args:
+            env: any Gymnasium environment; its rewards are finite numbers.
+            monitor: a registered name, ``module:object``, or a `monmdp.Monitor`.
+            pressed: of (observation, action); whether the monitor's second transition table
+                applies. Button needs it.
+            hidden: of (observation, action, next observation); whether the reward is ⊥, which no
+                monitor but Full ever shows.
+            fill: stands for a reward that was not shown.
+            expose_env_reward: put the true reward into ``info["env_reward"]`` and leave the
+                environment's own info as it is, for evaluators.
+            **params: parameters of the monitor.
+        """
+        RecordConstructorArgs.__init__(
+            self,
+            monitor=monitor,
+            pressed=pressed,
+            hidden=hidden,
+            fill=fill,
+            expose_env_reward=expose_env_reward,
+            **params,
+        )
+        if not isinstance(env, gymnasium.Env):
+            raise MonMDPError(f"a Gymnasium environment expected, got {env!r}")
+        gymnasium.Wrapper.__init__(self, env)
+        _refuse_monitored(env)
+        for name, given in (("pressed", pressed), ("hidden", hidden)):
+            if given is not None and not callable(given):
+                raise MonMDPError(f"{name} must be a function, got {given!r}")
+        self.monitor = _made(monitor, params)
+        _check_transitions(self.monitor, pressed, params)
+        _check_classes(self.monitor)
+        self.fill = number(fill, "fill")
+        self._pressed, self._hidden = pressed, hidden
+        self._expose_env_reward = bool(expose_env_reward)
+        self._moves = cumulative(self.monitor.transition)
+        self._start = cumulative(self.monitor.start)
+        self.observation_space = spaces.Dict(
+            {"env": env.observation_space, "mon": spaces.Discrete(self.monitor.n_states)}
+        )
+        self.action_space = spaces.Dict(
+            {"env": env.action_space, "mon": spaces.Discrete(self.monitor.n_actions)}
+        )
+        self._random: np.random.Generator | None = None
+        self._state: int | None = None
+        self._observation: Any = None
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Start an episode; the options are the environment's."""
+        self._observation, info = self.env.reset(seed=seed, options=options)
+        if seed is not None or self._random is None:
+            entropy = np.random.SeedSequence(seed, spawn_key=(MONITOR_STREAM,))
+            self._random = np.random.default_rng(entropy)
+        self._state = draw(self._start, 0, len(self._start), self._random.random())
+        ours = {"reward_observed": False, "monitor_reward": 0.0, "proxy_reward": self.fill}
+        return {"env": self._observation, "mon": self._state}, self._told(info) | ours
+
+    def step(self, action: Any) -> tuple[dict[str, Any], float, bool, bool, dict[str, Any]]:
+        """Take an action ``{"env": …, "mon": aᵐ}``."""
+        if self._random is None or self._state is None:
+            raise gymnasium.error.ResetNeeded("no episode has begun: call reset()")
+        env_action, am = self._split(action)
+        before = self._observation
+        table = 0
+        if self._pressed is not None:
+            table = int(_asked(self._pressed, "pressed", before, env_action))
+        if self._hidden is not None:
+            before = copy.deepcopy(before)  # an environment may reuse its arrays
+        following, env_reward, terminated, truncated, info = self.env.step(env_action)
+        bottom = False
+        if self._hidden is not None:
+            bottom = _asked(self._hidden, "hidden", before, env_action, following)
+        re = float(env_reward)
+        kind = _class_of(self.monitor, re, bottom)
+        u0, u1 = self._random.random(2)
+        rm = float(self.monitor.reward[self._state, am])
+        shown = bool(u1 < self.monitor.show[kind, self._state, am])
+        row = self._moves[table, self._state, am]
+        self._observation, self._state = following, draw(row, 0, len(row), u0)
+        proxy = re if shown else self.fill
+        told = self._told(info)
+        told |= {"reward_observed": shown, "monitor_reward": rm, "proxy_reward": proxy}
+        if self._expose_env_reward:
+            told["env_reward"] = re
+        observation = {"env": following, "mon": self._state}
+        return observation, rm + proxy, terminated, truncated, told
+
+    def _split(self, action: Any) -> tuple[Any, int]:
+        """The environment's part of an action and the monitor's, which is checked."""
+        if not isinstance(action, Mapping) or set(action) != {"env", "mon"}:
+            raise MonMDPError(f'an action is {{"env": …, "mon": aᵐ}}, got {action!r}')
+        try:
+            am = operator.index(action["mon"])
+        except TypeError:
+            am = -1
+        if not 0 <= am < self.monitor.n_actions:
+            raise MonMDPError(
+                f"{action['mon']!r} is no action of monitor {self.monitor.name!r}; it has "
+                f"{self.monitor.n_actions}, from 0: {', '.join(self.monitor.actions)}"
+            )
+        return action["env"], am
+
+    def _told(self, info: dict[str, Any]) -> dict[str, Any]:
+        """The environment's info without what would tell a hidden reward."""
+        if self._expose_env_reward:
+            return dict(info)
+        return {key: value for key, value in info.items() if not _tells_reward(str(key))}
+
+
+def _tells_reward(key: str) -> bool:
+    """Whether it is MuJoCo's ``reward_forward``, say, or comes from `RecordEpisodeStatistics`."""
+    return key.startswith("reward") or key == "episode"
+
+
+class _Step:
+    """What a monitor may look at to classify one step of a black box; see `Outcomes`."""
+
+    def __init__(self, reward: FloatArray, hidden: BoolArray) -> None:
+        self.reward, self.hidden = reward, hidden
+
+    def __getattr__(self, name: str) -> Any:
+        raise _ReadsStateError(name)
+
+    def __iter__(self) -> Iterator[Any]:
+        raise _ReadsStateError("all columns")
+
+
+class _ReadsStateError(Exception):
+    """A monitor asked for the number of a state or an action."""
+
+
+def _made(monitor: str | model.Monitor, params: Mapping[str, Any]) -> model.Monitor:
+    if isinstance(monitor, str):
+        return monitors.make(monitor, **params)
+    if not isinstance(monitor, model.Monitor):
+        raise MonMDPError(f"a monitor is a name or a finished Monitor, got {monitor!r}")
+    if params:
+        raise MonMDPError(f"a finished Monitor takes no parameters, got {', '.join(params)}")
+    return monitor
+
+
+def _refuse_monitored(env: gymnasium.Env[Any, Any]) -> None:
+    """Refuse an environment whose reward is hidden already."""
+    inner: Any = env
+    while isinstance(inner, gymnasium.Wrapper) and not isinstance(inner, Monitor):
+        inner = inner.env
+    if isinstance(inner, Monitor | MonMDPEnv):
+        raise MonMDPError(f"{env} has a monitor already; its reward is not the environment's")
+
+
+def _check_transitions(
+    monitor: model.Monitor, pressed: Pressed | None, params: Mapping[str, Any]
+) -> None:
+    """Demand `pressed` where the monitor has two transition tables, and only there."""
+    tables = len(monitor.transition)
+    if tables > 2:
+        raise MonMDPError(
+            f"monitor {monitor.name!r} has {tables} transition tables; `pressed` can choose "
+            "between two"
+        )
+    if tables == 2 and pressed is None:
+        raise MonMDPError(
+            f"monitor {monitor.name!r} moves differently where something is pressed; say where: "
+            "pressed=…, a function of (observation, action)"
+        )
+    if tables == 1 and pressed is not None:
+        raise MonMDPError(f"monitor {monitor.name!r} has nothing to press: leave out `pressed`")
+    for name in PAIR_PARAMETERS:
+        if tables == 2 and params.get(name) is not None:
+            raise MonMDPError(f"{name}={params[name]!r} names a state; `pressed` says it here")
+
+
+def _check_classes(monitor: model.Monitor) -> None:
+    """Refuse a monitor that shows or hides by the state, by trying it."""
+    for bottom in (False, True):
+        for reward in (0.0, 1.0, -1.0):
+            try:
+                _class_of(monitor, reward, bottom)
+            except _ReadsStateError:
+                raise MonMDPError(
+                    f"monitor {monitor.name!r} looks at the number of the environment's state or "
+                    "action, which only a finite world has; import the environment as one, "
+                    "'gymnasium:ID' (it needs a table of transitions), or use another monitor"
+                ) from None
+
+
+def _class_of(monitor: model.Monitor, reward: float, bottom: bool) -> int:
+    """The row of `show` for one step."""
+    classify = monitor.outcome_class
+    if classify is shown_or_bottom:
+        return int(not bottom)
+    if not callable(classify):
+        raise _ReadsStateError("an array for one world")
+    step: Any = _Step(np.array([reward]), np.array([bottom]))
+    try:
+        kind = int(np.asarray(classify(step)).reshape(-1)[0])
+    except (MonMDPError, _ReadsStateError):
+        raise
+    except Exception as error:
+        raise MonMDPError(
+            f"outcome_class of monitor {monitor.name!r} raised {type(error).__name__}: {error}"
+        ) from error
+    if not 0 <= kind < len(monitor.show):
+        raise MonMDPError(
+            f"outcome_class of monitor {monitor.name!r}: class {kind}; there are "
+            f"{len(monitor.show)} tables, from 0"
+        )
+    return kind
+
+
+def _asked(predicate: Callable[..., Any], name: str, *args: Any) -> bool:
+    """The answer of a user's function, which must be yes or no."""
+    answer = predicate(*args)
+    if isinstance(answer, np.ndarray) and answer.size == 1:
+        answer = answer.item()
+    if not isinstance(answer, bool | np.bool_):
+        raise MonMDPError(f"{name} must return True or False, got {answer!r}")
+    return bool(answer)

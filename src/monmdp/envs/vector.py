@@ -1,0 +1,296 @@
+"""Many copies of one Mon-MDP in one environment, stepped together by compiled code.
+
+Copy i walks exactly as a single `MonMDPEnv` that was reset with the same seed: it has a stream of
+its own with the same draws, two a reset and three a step. What is returned is what Gymnasium's
+`SyncVectorEnv` makes of such environments, array by array. An episode that is over begins anew in
+the next step, whose action is ignored (Gymnasium's ``NEXT_STEP`` mode).
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from typing import Any, ClassVar, NamedTuple
+
+import gymnasium
+import numpy as np
+from gymnasium.utils.seeding import np_random
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
+from numpy.typing import NDArray
+
+from monmdp.compiling import compiled
+from monmdp.envs.monmdp_env import Event, MonMDPEnv, chosen_start, picture
+from monmdp.envs.streams import Streams, pack, uniform
+from monmdp.errors import MonMDPError
+from monmdp.model import MDP, Monitor, MonMDP
+from monmdp.model.arrays import BoolArray, FloatArray, IntArray
+from monmdp.model.dynamics import Tables, reset, step
+from monmdp.model.mdp import whole_number
+
+NO_LIMIT = np.iinfo(np.int64).max
+Observations = dict[str, IntArray]
+
+
+class Copies(NamedTuple):
+    """Where every copy is."""
+
+    se: IntArray
+    sm: IntArray
+    steps: IntArray
+    """steps of the episode so far"""
+    over: BoolArray
+    """the episode is over: the next step resets"""
+    streams: Streams
+
+
+class Outcome(NamedTuple):
+    """What a step of all copies brings."""
+
+    env_reward: FloatArray
+    monitor_reward: FloatArray
+    proxy: FloatArray
+    reward: FloatArray
+    shown: BoolArray
+    terminated: BoolArray
+    truncated: BoolArray
+    stepped: BoolArray
+    """false where this step was a reset"""
+
+
+def reset_copies(tables: Tables, copies: Copies, chosen: BoolArray) -> None:
+    """Begin an episode in the chosen copies."""
+    for i in range(len(copies.se)):
+        if chosen[i]:
+            u0, u1 = uniform(copies.streams, i), uniform(copies.streams, i)
+            copies.se[i], copies.sm[i] = reset(tables, u0, u1)
+            copies.steps[i], copies.over[i] = 0, False
+
+
+def step_copies(
+    tables: Tables,
+    copies: Copies,
+    ae: IntArray,
+    am: IntArray,
+    limit: int,
+    fill: float,
+    outcome: Outcome,
+) -> None:
+    """Take a step in every copy, or begin an episode where the last one is over."""
+    for i in range(len(copies.se)):
+        outcome.terminated[i] = outcome.truncated[i] = outcome.shown[i] = False
+        outcome.stepped[i] = not copies.over[i]
+        if copies.over[i]:
+            u0, u1 = uniform(copies.streams, i), uniform(copies.streams, i)
+            copies.se[i], copies.sm[i] = reset(tables, u0, u1)
+            copies.steps[i], copies.over[i] = 0, False
+            outcome.env_reward[i] = outcome.monitor_reward[i] = outcome.reward[i] = 0.0
+            outcome.proxy[i] = fill
+            continue
+        u0, u1, u2 = (
+            uniform(copies.streams, i),
+            uniform(copies.streams, i),
+            uniform(copies.streams, i),
+        )
+        se, sm, re, rm, shown, ended = step(
+            tables, copies.se[i], copies.sm[i], ae[i], am[i], u0, u1, u2
+        )
+        copies.se[i], copies.sm[i] = se, sm
+        copies.steps[i] += 1
+        outcome.env_reward[i], outcome.monitor_reward[i], outcome.shown[i] = re, rm, shown
+        outcome.proxy[i] = re if shown else fill
+        outcome.reward[i] = rm + outcome.proxy[i]
+        outcome.terminated[i] = ended
+        outcome.truncated[i] = not ended and copies.steps[i] >= limit
+        copies.over[i] = outcome.terminated[i] or outcome.truncated[i]
+
+
+class MonMDPVectorEnv(VectorEnv[Observations, Observations, NDArray[Any]]):
+    """Many copies of a `MonMDPEnv`; ``gymnasium.make_vec("monmdp/Bottleneck-v0", …)`` makes it.
+
+    >>> import gymnasium, monmdp
+    >>> envs = gymnasium.make_vec("monmdp/Bottleneck-v0", num_envs=1000, monitor="ask")
+    >>> observations, infos = envs.reset(seed=0)
+    >>> observations["env"].shape
+    (1000,)
+    >>> _, rewards, terminations, truncations, infos = envs.step(envs.action_space.sample())
+    >>> infos["reward_observed"].dtype
+    dtype('bool')
+    """
+
+    metadata: ClassVar[dict[str, Any]] = {  # type: ignore[misc]
+        **MonMDPEnv.metadata,
+        "autoreset_mode": AutoresetMode.NEXT_STEP,
+    }
+
+    def __init__(
+        self,
+        world: str | MDP | MonMDP | None = None,
+        monitor: str | Monitor = "full",
+        *,
+        num_envs: int = 1,
+        fill: float = 0.0,
+        expose_env_reward: bool = False,
+        render_mode: str | None = None,
+        **params: Any,
+    ) -> None:
+        """Make `num_envs` copies; all else is as for `MonMDPEnv`."""
+        self.num_envs = whole_number(num_envs, "num_envs", at_least=1)
+        self._single = MonMDPEnv(
+            world,
+            monitor,
+            fill=fill,
+            expose_env_reward=expose_env_reward,
+            render_mode=render_mode,
+            **params,
+        )
+        self.monmdp, self.fill = self._single.monmdp, self._single.fill
+        self.render_mode = render_mode
+        self._expose_env_reward = bool(expose_env_reward)
+        self.single_observation_space = self._single.observation_space
+        self.single_action_space = self._single.action_space
+        self.observation_space = batch_space(self._single.observation_space, self.num_envs)
+        self.action_space = batch_space(self._single.action_space, self.num_envs)
+        limit = self.monmdp.mdp.time_limit
+        self._limit = NO_LIMIT if limit is None else limit
+        self._tables = self.monmdp.tables
+        self._copies = Copies(
+            se=np.zeros(self.num_envs, dtype=np.int64),
+            sm=np.zeros(self.num_envs, dtype=np.int64),
+            steps=np.zeros(self.num_envs, dtype=np.int64),
+            over=np.zeros(self.num_envs, dtype=np.bool_),
+            streams=np.zeros((self.num_envs, 4), dtype=np.uint64),
+        )
+        self._begun = np.zeros(self.num_envs, dtype=np.bool_)
+        self._last: tuple[IntArray, IntArray, Outcome] | None = None
+
+    def reset(
+        self,
+        *,
+        seed: int | Sequence[int | None] | None = None,
+        options: dict[str, Any] | None = None,
+    ) -> tuple[Observations, dict[str, Any]]:
+        """Begin an episode in every copy, with seeds seed, seed + 1, … or a list of them.
+
+        Options are those of `MonMDPEnv`, and ``reset_mask``: [copy] which copies begin anew.
+        """
+        chosen = np.ones(self.num_envs, dtype=np.bool_)
+        if isinstance(options, dict) and "reset_mask" in options:
+            chosen = self._checked_mask(options["reset_mask"])
+            options = {key: value for key, value in options.items() if key != "reset_mask"}
+        start = chosen_start(options, self.single_observation_space)
+        for i, its_seed in enumerate(self._seeds(seed)):
+            if chosen[i] and (its_seed is not None or not self._begun[i]):
+                self._copies.streams[i] = pack([np_random(its_seed)[0]])
+        compiled(reset_copies)(self._tables, self._copies, chosen)
+        for key, values in (("env", self._copies.se), ("mon", self._copies.sm)):
+            if key in start:
+                values[chosen] = start[key]
+        self._begun |= chosen
+        self._last = None
+        nothing = np.zeros(self.num_envs)
+        fill = np.where(chosen, self.fill, 0.0)
+        return self._observations(), _info(nothing > 0, nothing, fill, chosen)
+
+    def step(
+        self, actions: Observations
+    ) -> tuple[Observations, FloatArray, BoolArray, BoolArray, dict[str, Any]]:
+        """Take a joint action ``{"env": [copy] aᵉ, "mon": [copy] aᵐ}`` in every copy."""
+        if not self._begun.all():
+            raise gymnasium.error.ResetNeeded("not every copy has begun an episode: call reset()")
+        if not isinstance(actions, dict) or set(actions) != {"env", "mon"}:
+            raise MonMDPError(f'actions are {{"env": [copy], "mon": [copy]}}, got {actions!r}')
+        ae, am = (self._checked_actions(actions[key], key) for key in ("env", "mon"))
+        numbers, flags = np.empty((4, self.num_envs)), np.empty((4, self.num_envs), dtype=np.bool_)
+        outcome = Outcome(*numbers, *flags)
+        compiled(step_copies)(self._tables, self._copies, ae, am, self._limit, self.fill, outcome)
+        every = np.ones(self.num_envs, dtype=np.bool_)
+        info = _info(outcome.shown, outcome.monitor_reward, outcome.proxy, every)
+        if self._expose_env_reward and outcome.stepped.any():
+            info["env_reward"], info["_env_reward"] = outcome.env_reward, outcome.stepped
+        if self.render_mode is not None:
+            self._last = ae.copy(), am.copy(), copy.deepcopy(outcome)
+        return (
+            self._observations(),
+            outcome.reward,
+            outcome.terminated,
+            outcome.truncated,
+            info,
+        )
+
+    def render(self) -> tuple[Any, ...] | None:
+        """Draw every copy."""
+        if self.render_mode is None:
+            gymnasium.logger.warn("render() was called, but no render_mode was given")
+            return None
+        return tuple(
+            picture(
+                self.monmdp,
+                self.render_mode,
+                int(self._copies.se[i]),
+                int(self._copies.sm[i]),
+                int(self._copies.steps[i]),
+                self._event(i),
+            )
+            for i in range(self.num_envs)
+        )
+
+    def _event(self, i: int) -> Event | None:
+        """What copy i did last."""
+        if self._last is None or not self._last[2].stepped[i]:
+            return None
+        ae, am, outcome = self._last
+        shown = float(outcome.proxy[i]) if outcome.shown[i] else None
+        return Event(int(ae[i]), int(am[i]), float(outcome.monitor_reward[i]), shown)
+
+    def _observations(self) -> Observations:
+        return {"env": self._copies.se.copy(), "mon": self._copies.sm.copy()}
+
+    def _seeds(self, seed: int | Sequence[int | None] | None) -> Sequence[int | None]:
+        """A seed for every copy."""
+        if seed is None:
+            return [None] * self.num_envs
+        if isinstance(seed, int | np.integer):
+            return [int(seed) + i for i in range(self.num_envs)]
+        if len(seed) != self.num_envs:
+            raise MonMDPError(f"{len(seed)} seeds for {self.num_envs} copies")
+        return seed
+
+    def _checked_mask(self, given: Any) -> BoolArray:
+        mask = np.asarray(given)
+        if mask.shape != (self.num_envs,) or mask.dtype != np.bool_ or not mask.any():
+            raise MonMDPError(
+                f"reset_mask: {self.num_envs} booleans expected, one of them true, got {given!r}"
+            )
+        return mask.copy()
+
+    def _checked_actions(self, given: Any, key: str) -> IntArray:
+        """[copy] the actions of one part, which must exist."""
+        space = self.single_action_space.spaces[key]  # type: ignore[attr-defined]
+        actions = np.asarray(given)
+        if actions.shape != (self.num_envs,) or actions.dtype.kind not in "iu":
+            raise MonMDPError(
+                f"actions {key!r}: {self.num_envs} whole numbers expected, got "
+                f"{actions.dtype} of shape {actions.shape}"
+            )
+        actions = np.ascontiguousarray(actions, dtype=np.int64)
+        if actions.view(np.uint64).max() >= space.n:  # one pass: a negative number is a huge one
+            at = int(np.argmax((actions < 0) | (actions >= space.n)))
+            raise MonMDPError(
+                f"actions {key!r}: {actions[at]} in copy {at}; there are {space.n}, from 0"
+            )
+        return actions
+
+
+def _info(
+    shown: BoolArray, monitor_reward: FloatArray, proxy: FloatArray, given: BoolArray
+) -> dict[str, Any]:
+    """What Gymnasium makes of the info of all copies; `given` says which have one."""
+    return {
+        "reward_observed": shown,
+        "_reward_observed": given,
+        "monitor_reward": monitor_reward,
+        "_monitor_reward": given.copy(),
+        "proxy_reward": proxy,
+        "_proxy_reward": given.copy(),
+    }

@@ -1,0 +1,220 @@
+"""The native vector environment: what a row of single environments gives, to the bit."""
+
+from __future__ import annotations
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.utils.seeding import np_random
+from gymnasium.vector import AutoresetMode
+from hypothesis import given
+from hypothesis import strategies as st
+
+from conftest import MONITORS, WORLDS
+from monmdp import MonMDPError, envs, worlds
+from monmdp.compiling import compiled
+from monmdp.envs.streams import pack, uniform
+from monmdp.envs.vector import MonMDPVectorEnv
+
+
+def fill(streams, draws):
+    """Draw from every stream in turn."""
+    for t in range(draws.shape[1]):
+        for i in range(draws.shape[0]):
+            draws[i, t] = uniform(streams, i)
+
+
+@given(st.lists(st.integers(0, 2**64), min_size=1, max_size=4))
+def test_the_streams_are_numpys(seeds):
+    generators = [np_random(seed)[0] for seed in seeds]
+    draws = np.empty((len(seeds), 50))
+    streams = pack(generators)
+    compiled(fill)(streams, draws)
+    expected = np.array([generator.random(50) for generator in generators])
+    assert (draws == expected).all()
+    assert (streams == pack(generators)).all()  # both have advanced alike
+
+
+def made(env_id, mode, n=6, **params):
+    return gymnasium.make_vec(env_id, num_envs=n, vectorization_mode=mode, **params)
+
+
+def same(ours, theirs, where):
+    """Equal keys, shapes, dtypes and values, all the way down."""
+    if isinstance(theirs, dict):
+        assert ours.keys() == theirs.keys(), where
+        for key in theirs:
+            same(ours[key], theirs[key], f"{where} {key}")
+    elif isinstance(theirs, tuple):
+        assert len(ours) == len(theirs)
+        for i, (a, b) in enumerate(zip(ours, theirs, strict=True)):
+            same(a, b, f"{where} {i}")
+    else:
+        assert ours.dtype == theirs.dtype, where
+        assert np.array_equal(ours, theirs), where
+
+
+def walk_alike(ours, theirs, steps, seed=3):
+    same(ours.reset(seed=seed), theirs.reset(seed=seed), "reset")
+    ours.action_space.seed(seed)
+    ended = 0
+    for t in range(steps):
+        action = ours.action_space.sample()
+        result = ours.step(action)
+        same(result, theirs.step(action), f"step {t}")
+        ended += int(result[2].sum() + result[3].sum())
+    return ended
+
+
+@pytest.mark.parametrize("monitor", MONITORS)
+@pytest.mark.parametrize("world", ["bottleneck", "river-swim", "treasure-hunter"])
+def test_the_same_as_single_environments(world, monitor):
+    params = {"monitor": monitor, "rho": 0.4, "fill": -2.5, "expose_env_reward": True}
+    ours = made(envs.IDS[world], "vector_entry_point", **params)
+    theirs = made(envs.IDS[world], "sync", **params)
+    assert isinstance(ours, MonMDPVectorEnv)
+    assert ours.observation_space == theirs.observation_space
+    assert ours.action_space == theirs.action_space
+    assert ours.single_action_space == theirs.single_action_space
+    assert walk_alike(ours, theirs, 230) > 0
+
+
+@pytest.mark.parametrize("world", WORLDS)
+def test_every_world(world):
+    params = {"monitor": "n-experts", "rho": 0.4}
+    ours, theirs = (
+        made(envs.IDS[world], mode, **params) for mode in ("vector_entry_point", "sync")
+    )
+    walk_alike(ours, theirs, 120)
+    assert "env_reward" not in ours.step(ours.action_space.sample())[4]
+
+
+def test_a_world_without_a_time_limit():
+    mdp = worlds.from_tables([[[1.0]]], [[1.0]], layout="sas")
+    env = MonMDPVectorEnv(mdp, "full", num_envs=2)
+    env.reset(seed=0)
+    action = {"env": np.zeros(2, dtype=np.int64), "mon": np.zeros(2, dtype=np.int64)}
+    for _ in range(2000):
+        _, reward, terminated, truncated, _ = env.step(action)
+        assert (reward == 1).all()
+        assert not terminated.any()
+        assert not truncated.any()
+
+
+def test_it_is_what_make_vec_takes_by_itself():
+    env = gymnasium.make_vec("monmdp/World-v0", num_envs=2, world="loop", monitor="ask")
+    assert isinstance(env, MonMDPVectorEnv)
+    assert env.metadata["autoreset_mode"] is AutoresetMode.NEXT_STEP
+    assert env.num_envs == 2
+    env.reset(seed=0)
+    wrapped = gymnasium.wrappers.vector.RecordEpisodeStatistics(env)
+    wrapped.reset(seed=0)
+    for _ in range(60):
+        *_, info = wrapped.step(env.action_space.sample())
+        if "episode" in info:
+            break
+    assert "episode" in info
+
+
+def test_seeds():
+    env, again = (made("monmdp/Hazard-v0", "vector_entry_point", 3, monitor="button") for _ in "ab")
+    same(env.reset(seed=[5, 6, 7]), again.reset(seed=5), "seeds")
+    theirs = made("monmdp/Hazard-v0", "sync", 3, monitor="button")
+    theirs.reset(seed=5)
+    env.reset(seed=5)
+    env.action_space.seed(0)
+    for _ in range(2):  # a reset without a seed goes on with the streams
+        same(env.reset(), theirs.reset(), "reset")
+        for _ in range(30):
+            action = env.action_space.sample()
+            same(env.step(action), theirs.step(action), "step")
+    fresh = made("monmdp/Hazard-v0", "vector_entry_point", 64, monitor="button")
+    starts = {tuple(fresh.reset(seed=s)[0]["mon"]) for s in range(3)}
+    assert len(starts) == 3
+    assert 0 < made("monmdp/Hazard-v0", "vector_entry_point", 64, monitor="button").reset()[0][
+        "mon"
+    ].sum() < 64  # fmt: skip
+
+
+def test_options_and_masks_are_gymnasiums():
+    ours, theirs = (
+        made("monmdp/Bottleneck-v0", mode, 3, monitor="button") for mode in
+        ("vector_entry_point", "sync")
+    )  # fmt: skip
+    same(
+        ours.reset(seed=1, options={"env": 7, "mon": 1}),
+        theirs.reset(seed=1, options={"env": 7, "mon": 1}),
+        "options",
+    )
+    ours.action_space.seed(0)
+    for t in range(60):
+        action = ours.action_space.sample()
+        same(ours.step(action), theirs.step(action), "step")
+        if t % 20 == 19:
+            mask = np.array([True, False, t > 30])
+            options = {"reset_mask": mask}
+            same(
+                ours.reset(seed=[t, None, None], options=dict(options)),
+                theirs.reset(seed=[t, None, None], options=dict(options)),
+                f"mask {t}",
+            )
+            assert "reset_mask" in options
+
+
+def test_results_are_the_callers():
+    env = made("monmdp/Loop-v0", "vector_entry_point", 2, monitor="ask")
+    env.reset(seed=0)
+    first = env.step({"env": np.array([1, 1]), "mon": np.array([1, 1])})
+    kept = [np.copy(x) for x in (first[0]["env"], first[1], first[4]["reward_observed"])]
+    env.step({"env": np.array([2, 2]), "mon": np.array([0, 0])})
+    for before, now in zip(
+        kept, (first[0]["env"], first[1], first[4]["reward_observed"]), strict=True
+    ):
+        assert (before == now).all()
+
+
+@pytest.mark.parametrize("mode", ["ansi", "rgb_array"])
+def test_rendering(mode):
+    params = {"monitor": "button", "render_mode": mode}
+    ours, theirs = (
+        made("monmdp/Loop-v0", vector, 2, **params) for vector in ("vector_entry_point", "sync")
+    )
+    ours.reset(seed=0)
+    theirs.reset(seed=0)
+    for _ in range(3):
+        for a, b in zip(ours.render(), theirs.render(), strict=True):
+            assert np.array_equal(a, b)
+        action = {"env": np.array([1, 4]), "mon": np.array([0, 0])}
+        ours.step(action)
+        theirs.step(action)
+    with pytest.warns(UserWarning, match="render_mode"):
+        assert made("monmdp/Loop-v0", "vector_entry_point", 2).render() is None
+
+
+def test_mistakes_are_named():
+    env = made("monmdp/Loop-v0", "vector_entry_point", 2, monitor="ask")
+    zeros = np.zeros(2, dtype=np.int64)
+    with pytest.raises(gymnasium.error.ResetNeeded):
+        env.step({"env": zeros, "mon": zeros})
+    env.reset(seed=0)
+    for action, message in (
+        ({"env": zeros}, "actions are"),
+        (zeros, "actions are"),
+        ({"env": np.zeros(3, dtype=int), "mon": zeros}, "'env': 2 whole numbers expected"),
+        ({"env": np.zeros(2), "mon": zeros}, "float64"),
+        ({"env": np.array([0, 9]), "mon": zeros}, "'env': 9 in copy 1; there are 5"),
+        ({"env": zeros, "mon": np.array([-1, 0])}, "'mon': -1 in copy 0; there are 2"),
+    ):
+        with pytest.raises(MonMDPError, match=message):
+            env.step(action)
+    env.step({"env": [1, 2], "mon": [0, 1]})  # lists are fine
+    with pytest.raises(MonMDPError, match="3 seeds for 2 copies"):
+        env.reset(seed=[1, 2, 3])
+    with pytest.raises(MonMDPError, match="2 booleans expected"):
+        env.reset(options={"reset_mask": np.array([False, False])})
+    with pytest.raises(MonMDPError, match="unknown reset option 'environment'"):
+        env.reset(options={"environment": 3})
+    with pytest.raises(MonMDPError, match="num_envs"):
+        made("monmdp/Loop-v0", "vector_entry_point", 0)
+    with pytest.raises(MonMDPError, match="unknown monitor 'aks'"):
+        made("monmdp/Loop-v0", "vector_entry_point", monitor="aks")
