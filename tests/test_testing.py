@@ -172,6 +172,18 @@ def test_agents_in_plain_python_are_checked():
     with pytest.raises(CheckError, match="use only the random stream it is given"):
         check_agent(Unseeded, problem)
 
+    class Quiet(Unseeded):
+        """Its policy and all that is counted are the same in every run; what it does is not."""
+
+        def act(self, observation):
+            return super().act(observation) | {"mon": 0}
+
+        def test_policy(self):
+            return np.full((problem.n_states, problem.n_actions), 1 / problem.n_actions)
+
+    with pytest.raises(CheckError, match="use only the random stream it is given"):
+        check_agent(Quiet, problem)
+
     class Short(Coin):
         def test_policy(self):
             return super().test_policy()[1:]

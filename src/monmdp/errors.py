@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import difflib
+import importlib
 from collections.abc import Iterable
+from types import ModuleType
 
 
 class MonMDPError(ValueError):
@@ -18,3 +20,15 @@ def nearest(name: str, known: Iterable[str]) -> str:
     if close:
         return f"; did you mean {by_lower_case[close[0]]!r}?"
     return f"; known: {', '.join(names)}" if names else "; none is known"
+
+
+def import_extra(module: str, extra: str, feature: str) -> ModuleType:
+    """Import a module that comes with an extra of this package, or say which one is missing."""
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.split(".")[0] != module.split(".")[0]:
+            raise
+        raise MonMDPError(
+            f"{feature} needs the package {module}: pip install 'monmdp[{extra}]'"
+        ) from None

@@ -13,6 +13,8 @@ monitor shows a biased sample.
 
 from __future__ import annotations
 
+import copy
+import functools
 import pickle
 from typing import Any
 
@@ -203,19 +205,24 @@ def check_agent(
     if isinstance(agent, str):
         agent = agents.paper_config(agent, monmdp.mdp.name, monmdp.monitor.name)
     keep = [steps] if isinstance(agent, AgentConfig) else []
+    runs, actions = [], []
     try:
-        runs = [
-            train(monmdp, agent, steps, seed, every=50, evaluation=kind, snapshots=keep)
-            for kind in ("exact", "exact", "monte-carlo")
-        ]
+        for kind in ("exact", "exact", "monte-carlo"):
+            taken: list[Any] = []
+            tried = agent if isinstance(agent, AgentConfig) else _recorded(agent, taken)
+            run = train(monmdp, tried, steps, seed, every=50, evaluation=kind, snapshots=keep)
+            runs.append(run)
+            actions.append(taken)
     except MonMDPError as error:
         raise CheckError("agent", [str(error)]) from None
     first = runs[0]
-    for other, what in (
-        (runs[1], "the same seed gives another run: use only the random stream it is given"),
-        (runs[2], "another kind of evaluation gives another run: test_policy must change nothing"),
+    for i, what in (
+        (1, "the same seed gives another run: use only the random stream it is given"),
+        (2, "another kind of evaluation gives another run: test_policy must change nothing"),
     ):
+        other = runs[i]
         same = np.array_equal(first.policy.probability, other.policy.probability)
+        same &= actions[0] == actions[i]
         for name in ("worst_case_return", "episodes", "observe_episodes", "rewards_seen"):
             same &= np.array_equal(first.curve[name], other.curve[name], equal_nan=True)
         if not same:
@@ -230,6 +237,33 @@ def check_agent(
     if problems:
         raise CheckError("agent", problems)
     return []
+
+
+def _recorded(agent: Any, actions: list[Any]) -> Any:
+    """The same factory; what its agents do is written down."""
+    if not callable(agent):
+        return agent
+
+    @functools.wraps(agent, updated=())
+    def factory(shape: Any, rng: Any) -> _Recorder:
+        return _Recorder(agent(shape, rng), actions)
+
+    return factory
+
+
+class _Recorder:
+    """An agent that behaves like another one and writes down its actions."""
+
+    def __init__(self, agent: Any, actions: list[Any]) -> None:
+        self._agent, self._actions = agent, actions
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._agent, name)
+
+    def act(self, observation: dict[str, int]) -> Any:
+        action = self._agent.act(observation)
+        self._actions.append(copy.copy(action))  # an agent may reuse its dictionary
+        return action
 
 
 def _stepwise_snapshot(

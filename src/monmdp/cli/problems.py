@@ -19,9 +19,11 @@ from monmdp.cli.app import (
     is_problem,
     load,
     make_problem,
+    problem_or_names,
     short,
     writable,
 )
+from monmdp.cli.own import check_agent, check_problem
 from monmdp.errors import MonMDPError
 
 if TYPE_CHECKING:
@@ -159,19 +161,36 @@ def solve(
 
 
 @app.command()
-def check(world: World, words: Words = None, as_json: AsJson = False) -> None:
-    """Check a problem: probabilities, bounds, reachability, truthful and fair observation."""
-    from monmdp.testing import CheckError, check_monmdp
+def check(
+    world: World,
+    words: Words = None,
+    agent: Annotated[
+        str | None,
+        typer.Option(help="Also check this agent on the problem: a name, or module:object."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Check a problem: probabilities, bounds, reachability, truthful and fair observation.
 
-    problem, _ = make_problem(world, words)
-    try:
-        notes = check_monmdp(problem)
-    except CheckError as failure:
-        raise MonMDPError(str(failure)) from None
+    With --agent also an agent: sound actions and policies, and no randomness but its own.
+    """
+    from monmdp import experiment
+
+    asked = None
+    if agent is None:
+        problem, _ = make_problem(world, words)
+    else:
+        found, monitor, params = problem_or_names(world, words)
+        asked = experiment.request(found, monitor, agent, params)
+        problem = asked.monmdp
+    notes = check_problem(problem)
+    if asked is not None and agent is not None:
+        notes += check_agent(asked.agent, agent, problem)
     if as_json:
         print(json.dumps({"passed": True, "notes": notes}, indent=2))
         return
-    print(f"{problem.mdp.name} / {problem.monitor.name}: passed")
+    by = "" if agent is None else f", {agent}"
+    print(f"{problem.mdp.name} / {problem.monitor.name}{by}: passed")
     for note in notes:
         print(f"  note: {note}")
 

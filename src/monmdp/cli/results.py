@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from monmdp.cli.app import AsJson, app, print_table, stoppable, writable
+from monmdp.cli.own import Unchecked, check_configurations
 from monmdp.errors import MonMDPError
 
 if TYPE_CHECKING:
@@ -98,6 +99,7 @@ def run(
     scheduler: Scheduler = None,
     dry_run: DryRun = False,
     stale: Stale = False,
+    unchecked: Unchecked = False,
 ) -> None:
     """Run a suite, bundled or your own: worlds x monitors x ρ x agents x seeds, from TOML."""
     from monmdp import suites
@@ -106,6 +108,8 @@ def run(
     asked = ask_suite(suites.find(suite), seeds=_seeds(seeds), quick=quick, preset=preset)
     folder = Path("results") if out is None else out
     again = _again(["run", suite], seeds, quick, preset, folder)
+    if not (unchecked or dry_run):
+        check_configurations(asked.runs().values())
     _carry_out(asked, folder, jobs, shard, scheduler, dry_run, stale, again)
 
 

@@ -27,6 +27,7 @@ from monmdp.cli.app import (
     short,
     stoppable,
 )
+from monmdp.cli.own import Unchecked, check_own
 from monmdp.errors import MonMDPError
 
 if TYPE_CHECKING:
@@ -67,6 +68,7 @@ def train(
     snapshots: Annotated[
         int, typer.Option(help="Snapshots of the first seed to keep, for monmdp report.")
     ] = 0,
+    unchecked: Unchecked = False,
     as_json: AsJson = False,
 ) -> None:
     """Train an agent: learning curve, end return, seeds and steps to minimax-optimality.
@@ -92,6 +94,8 @@ def train(
         snapshot_seed=0,
         made_with=asked.parameters,
     )
+    if not unchecked:
+        check_own(task.monmdp, task.agent, world, monitor, agent, n_steps)
     folder = default_folder(task.settings) if out is None else out
     there = sum(run_file(folder, seed).exists() for seed in range(n_seeds))
     begin = time.perf_counter()
@@ -133,6 +137,7 @@ def compare(
     ] = None,
     jobs: Jobs = None,
     every: Every = 100,
+    unchecked: Unchecked = False,
     as_json: AsJson = False,
 ) -> None:
     """Train several agents with the same seeds and compare them in one table and one picture.
@@ -149,6 +154,9 @@ def compare(
         monmdp, monitor, params, agents, steps=steps, evaluation=evaluation, preset=preset,
         every=every,
     )  # fmt: skip
+    if not unchecked:
+        for label, task in tasks.items():
+            check_own(task.monmdp, task.agent, world, monitor, label.split()[0], task.steps)
     begin, runs = time.perf_counter(), {}
     for label, task in tasks.items():
         folder = default_folder(task.settings) if out is None else out / file_name(label)

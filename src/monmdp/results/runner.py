@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from monmdp.agents.base import AgentConfig
-from monmdp.errors import MonMDPError
+from monmdp.errors import MonMDPError, import_extra
 from monmdp.experiment.provenance import now, provenance
 from monmdp.experiment.seeds import cores, jobs_that_fit
 from monmdp.experiment.training import Task, carry_out, train
@@ -318,13 +318,8 @@ def _finished(
 
 def _cluster(address: str) -> Any:
     """Connect to a scheduler."""
+    distributed = import_extra("distributed", "cluster", "--scheduler")
     try:
-        from distributed import Client
-    except ImportError:
-        raise MonMDPError(
-            "--scheduler needs the package distributed: pip install 'monmdp[cluster]'"
-        ) from None
-    try:
-        return Client(address, timeout=CONNECTING, set_as_default=True)  # type: ignore[no-untyped-call]
+        return distributed.Client(address, timeout=CONNECTING, set_as_default=True)
     except (OSError, ValueError, TypeError) as error:
         raise MonMDPError(f"no scheduler at {address}: {error}") from None

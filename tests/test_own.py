@@ -1,0 +1,203 @@
+"""Things of one's own: templates, checks before any work, and their place in reports."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parent.parent / "examples"
+TEMPLATES = ["my_map.txt", "my_world.py", "my_tables.py", "night_watch.py", "wanderer.py",
+             "my_suite.toml"]  # fmt: skip
+
+CARELESS = """
+import random
+
+import numpy as np
+
+
+class Careless:
+    "Draws from where nobody has seeded it."
+
+    def __init__(self, shape, rng):
+        self.shape = shape
+
+    def begin_episode(self):
+        pass
+
+    def act(self, observation):
+        return {"env": random.randrange(self.shape.n_env_actions), "mon": 0}
+
+    def update(self, transition):
+        pass
+
+    def test_policy(self):
+        n_se, n_sm, n_ae, n_am = self.shape
+        return np.full((n_se * n_sm, n_ae * n_am), 1 / (n_ae * n_am))
+"""
+
+LIAR = """
+from monmdp import Monitor
+
+
+def liar(*, chance: float = 1.5) -> Monitor:
+    return Monitor(("ON",), ("NO-OP",), [1.0], [[[1.0]]], [[0.0]], [[chance]])
+"""
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path, monkeypatch):
+    (tmp_path / "examples").symlink_to(EXAMPLES)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    for name in ("careless", "liar"):
+        sys.modules.pop(name, None)
+
+
+@pytest.mark.parametrize("name", TEMPLATES)
+def test_templates_are_short(name):
+    assert len((EXAMPLES / name).read_text().splitlines()) < 30
+
+
+@pytest.mark.parametrize(
+    "world",
+    ["examples/my_map.txt", "examples.my_world:toll_road", "examples.my_tables:repair",
+     "bottleneck"],
+)  # fmt: skip
+@pytest.mark.parametrize("monitor", ["examples.night_watch:night_watch", "ask"])
+def test_templates_pass_their_checks(command, world, monitor):
+    code, out, err = command(
+        "check", world, monitor, "rho=0.5", "--agent", "examples.wanderer:Wanderer"
+    )
+    assert (code, err) == (0, "")
+    assert f"{monitor}, examples.wanderer:Wanderer: passed" in out
+
+
+def test_check_takes_any_agent_and_its_parameters(command):
+    words = ("check", "loop", "ask", "--agent")
+    code, out, _ = command(*words, "monitored-mbie-eb", "beta=0.01", "--json")
+    assert code == 0
+    assert json.loads(out) == {"passed": True, "notes": []}
+    code, _, err = command(*words, "examples.wanderer:Wanderer", "restless=1")
+    assert code == 2
+    assert "did you mean 'restlessness'" in err
+    code, _, err = command(*words, "monitored-mbie")
+    assert code == 2
+    assert "did you mean 'monitored-mbie-eb'" in err
+
+
+def test_an_unsound_agent_is_found_before_any_work(command, tmp_path):
+    (tmp_path / "careless.py").write_text(CARELESS)
+    agent = "careless:Careless"
+    words = ("loop", "ask", "--steps", "300", "--seeds", "1")
+    for attempt in (
+        ("check", "loop", "ask", "--agent", agent),
+        ("train", *words, "--agent", agent, "--out", "here"),
+        ("compare", *words, "--agents", f"r-max,{agent}", "--out", "here"),
+    ):
+        code, _, err = command(*attempt)
+        assert code == 2
+        assert f"agent {agent!r} fails its checks: the same seed gives another run" in err
+        assert not (tmp_path / "here").exists()
+    code, _, _ = command("train", *words, "--agent", agent, "--out", "here", "--unchecked")
+    assert code == 0
+
+
+def test_an_unsound_agent_in_a_suite(command, tmp_path):
+    (tmp_path / "careless.py").write_text(CARELESS)
+    (tmp_path / "suite.toml").write_text(
+        """
+        name = "mine"
+        seeds = 1
+        steps = 200
+        [[experiment]]
+        worlds = ["loop"]
+        monitors = ["examples.night_watch:night_watch"]
+        agents = ["r-max", "careless:Careless"]
+        """
+    )
+    code, _, err = command("run", "suite.toml", "--out", "here")
+    assert code == 2
+    assert "careless:Careless' fails its checks" in err
+    assert not (tmp_path / "here").exists()
+    assert command("run", "suite.toml", "--out", "here", "--dry-run")[0] == 0
+    assert command("run", "suite.toml", "--out", "here", "--unchecked")[0] == 0
+
+
+def test_an_unsound_monitor_says_where(command, tmp_path):
+    (tmp_path / "liar.py").write_text(LIAR)
+    code, _, err = command("solve", "loop", "liar:liar")
+    assert code == 2
+    assert "probability 1.5" in err
+    (tmp_path / "suite.toml").write_text(
+        """
+        name = "mine"
+        [[experiment]]
+        worlds = ["loop"]
+        monitors = ["liar:liar"]
+        agents = ["r-max"]
+        """
+    )
+    code, _, err = command("run", "suite.toml", "--out", "here")
+    assert code == 2
+    assert "probability 1.5" in err
+    assert "experiment[0]: loop / liar" in err
+
+
+def test_ones_own_things_show_up_in_reports(command, tmp_path):
+    assert command("run", "examples/my_suite.toml", "--quick", "--out", "here")[0] == 0
+    words = ("examples.my_tables:repair", "examples.night_watch:night_watch", "--steps", "300")
+    agent = ("--agent", "examples.wanderer:Wanderer", "restlessness=0.5", "--seeds", "2")
+    assert command("train", *words, *agent, "--out", "here/train")[0] == 0
+    assert command("report", "here", "-o", "page.html")[0] == 0
+    page = (tmp_path / "page.html").read_text()
+    for name in ("toll-road", "my_map", "repair", "night_watch", "wanderer", "Wanderer"):
+        assert name in page, name
+
+
+# ---- extras -----------------------------------------------------------------------------------
+
+CORE_ONLY = """
+import sys
+
+class Blocker:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in {names}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+
+sys.meta_path.insert(0, Blocker())
+import monmdp
+import monmdp.report, monmdp.results, monmdp.envs, monmdp.testing, monmdp.theory
+from monmdp import cli
+sys.argv = ["monmdp", *sys.argv[1:]]
+cli.main()
+"""
+EXTRAS = ("jinja2", "markupsafe", "distributed", "torch", "stable_baselines3", "sphinx", "furo")
+
+
+def with_the_core_only(*words):
+    code = CORE_ONLY.format(names=set(EXTRAS))
+    return subprocess.run(
+        [sys.executable, "-c", code, *words], capture_output=True, text=True, timeout=120
+    )
+
+
+def test_the_core_works_without_extras(command):
+    done = with_the_core_only("solve", "loop", "ask")
+    assert done.returncode == 0, done.stderr
+    assert "minimax value" in done.stdout
+    words = ("train", "loop", "ask", "--agent", "r-max", "--steps", "200", "--seeds", "1")
+    assert command(*words, "--out", "here")[0] == 0
+    for missing, message in (
+        (("report", "here"), "a report needs the package jinja2: pip install 'monmdp[report]'"),
+        (
+            ("run", "examples/my_suite.toml", "--quick", "--scheduler", "tcp://127.0.0.1:1"),
+            "--scheduler needs the package distributed: pip install 'monmdp[cluster]'",
+        ),
+    ):
+        done = with_the_core_only(*missing)
+        assert done.returncode == 2
+        assert message in done.stderr
+        assert "Traceback" not in done.stderr
