@@ -4,13 +4,15 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: help demo test browser test-browser lint types check bench results beyond sample witness format lock clean
+.PHONY: help demo test browser test-browser lint types check bench results beyond sample witness dist smoke test-pythons format lock clean
 
 help:
 	@echo "make demo    figure 4 of the paper, with its claims checked (pictures in demo/)"
 	@echo "make test    the core tests            make test-browser  the HTML report, in Chromium"
 	@echo "make lint    ruff and codespell        make types   mypy, strict"
 	@echo "make check   test + lint + types       make bench   how fast planning and training are"
+	@echo "make smoke   wheel and sdist, installed and tried (2 min)"
+	@echo "make test-pythons  the core tests with every newer Python there is"
 	@echo "make results the whole paper, 30 seeds, and docs/results.md (20 min)"
 	@echo "make beyond  suites that go beyond the paper, and docs/beyond.md (2 h)"
 	@echo "make sample  the report that the README shows (a minute)"
@@ -40,6 +42,22 @@ browser:
 
 test-browser: $(READY) browser
 	$(BIN)/python -m pytest -m browser tests/browser
+
+# A wheel and an sdist, and whether they work where nothing else is installed.
+dist: $(READY)
+	rm -rf dist
+	$(BIN)/python -m hatchling build -d dist
+
+smoke: dist
+	bash tests/release/smoke.sh $(PYTHON)
+
+# The tests with every newer Python that is installed and that numba knows.
+PYTHONS := 3.12 3.13 3.14
+test-pythons:
+	@for version in $(PYTHONS); do \
+		if command -v python$$version >/dev/null; then \
+			$(MAKE) test PYTHON=python$$version VENV=.venv-$$version || exit 1; \
+		else echo "skipped: there is no python$$version here"; fi; done
 
 lint: $(READY)
 	$(BIN)/ruff check .

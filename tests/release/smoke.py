@@ -1,0 +1,72 @@
+"""What an installed package must do: run by `make smoke` in an environment that has nothing else.
+
+python smoke.py [--report]
+
+Plain Python, no test runner: an environment that was made from the wheel alone has none. With
+--report the extra of this name is there, and a report is written.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from importlib.metadata import requires, version
+from importlib.resources import files
+from pathlib import Path
+
+
+def monmdp(*words: str, code: int = 0) -> str:
+    """Run the installed command; return what it prints."""
+    program = Path(sys.executable).parent / "monmdp"
+    done = subprocess.run([program, *words], capture_output=True, text=True)
+    assert done.returncode == code, (words, done.returncode, done.stderr)
+    assert "Traceback" not in done.stderr, done.stderr
+    return done.stdout if code == 0 else done.stderr
+
+
+def main() -> None:
+    """Check the installation piece by piece."""
+    with_report = "--report" in sys.argv
+    import gymnasium
+    import numpy as np
+
+    import monmdp as package
+
+    place = Path(package.__file__).resolve()
+    assert "site-packages" in place.parts, f"this is no installed package: {place}"
+    assert package.__version__ == version("monmdp")
+    assert monmdp("--version").strip() == f"monmdp {package.__version__}"
+    assert (files("monmdp") / "py.typed").is_file()
+    extras = {line.split("extra ==")[-1].strip(" '\"") for line in requires("monmdp") or []
+              if "extra ==" in line}  # fmt: skip
+    assert extras >= {"cluster", "report", "deep", "docs", "dev"}, extras
+
+    assert "bottleneck" in monmdp("list")
+    solved = json.loads(monmdp("solve", "bottleneck", "button", "rho=0.05", "--json"))
+    assert abs(solved["value"] - 0.1943) < 1e-3, solved
+    assert "did you mean 'bottleneck'" in monmdp("solve", "botleneck", "button", code=2)
+    words = ("train", "loop", "ask", "--agent", "monitored-mbie-eb", "--seeds", "2")
+    assert "seeds converged" in monmdp(*words, "--steps", "2000", "--out", "runs")
+    assert Path("runs/curve.png").stat().st_size > 1000
+    assert "figure-4" in monmdp("reproduce", "figure-4", "--quick", "--dry-run")
+    if with_report:
+        monmdp("report", "runs")
+        assert "monitored-mbie-eb" in Path("runs/report.html").read_text(encoding="utf-8")
+    else:
+        assert "pip install 'monmdp[report]'" in monmdp("report", "runs", code=2)
+
+    env = gymnasium.make("monmdp/Bottleneck-v0", monitor="ask")
+    env.reset(seed=0)
+    assert env.step({"env": 0, "mon": 1})[4]["reward_observed"]
+    vec = gymnasium.make_vec("monmdp/Bottleneck-v0", num_envs=16, monitor="ask")
+    observations, _ = vec.reset(seed=0)
+    assert np.shape(observations["env"]) == (16,)
+    monitored = package.envs.Monitor(gymnasium.make("CartPole-v1"), "ask")
+    monitored.reset(seed=0)
+    assert monitored.step({"env": 0, "mon": 1})[4]["proxy_reward"] == 1.0
+    print(f"monmdp {package.__version__} from {place.parent}: all is there and works")
+
+
+if __name__ == "__main__":
+    main()
