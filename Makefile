@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: help demo test browser test-browser lint types check bench results beyond sample witness dist smoke test-pythons format lock clean
+.PHONY: help demo test browser test-browser lint types check bench results beyond sample witness docs dist smoke test-pythons test-lowest format lock clean
 
 help:
 	@echo "make demo    figure 4 of the paper, with its claims checked (pictures in demo/)"
@@ -12,11 +12,12 @@ help:
 	@echo "make lint    ruff and codespell        make types   mypy, strict"
 	@echo "make check   test + lint + types       make bench   how fast planning and training are"
 	@echo "make smoke   wheel and sdist, installed and tried (2 min)"
-	@echo "make test-pythons  the core tests with every newer Python there is"
+	@echo "make test-pythons  the core tests with every newer Python there is; make test-lowest: with the oldest packages"
 	@echo "make results the whole paper, 30 seeds, and docs/results.md (20 min)"
 	@echo "make beyond  suites that go beyond the paper, and docs/beyond.md (2 h)"
 	@echo "make sample  the report that the README shows (a minute)"
 	@echo "make witness which settings converge, and witnesses of the paper (20 min)"
+	@echo "make docs    the documentation as a site, in docs/_build/html (a minute)"
 	@echo "make format  let ruff rewrite          make lock    renew the development lock"
 
 # The environment: the locked, hashed packages, then monmdp itself in place.
@@ -59,6 +60,18 @@ test-pythons:
 			$(MAKE) test PYTHON=python$$version VENV=.venv-$$version || exit 1; \
 		else echo "skipped: there is no python$$version here"; fi; done
 
+# The oldest packages that pyproject.toml allows. They warn of what they did not know then; that is no error here.
+LOWEST := .venv-lowest
+test-lowest:
+	$(PYTHON) -m venv $(LOWEST)
+	$(LOWEST)/bin/python -m pip install --quiet uv hatchling editables
+	$(LOWEST)/bin/uv pip compile pyproject.toml --extra report --resolution lowest-direct --only-binary :all: \
+		--python-version 3.11 --no-emit-index-url --no-annotate --quiet --output-file $(LOWEST)/lowest.txt
+	$(LOWEST)/bin/python -m pip install --quiet -r $(LOWEST)/lowest.txt pytest pytest-xdist hypothesis
+	$(LOWEST)/bin/python -m pip install --quiet --no-deps --no-build-isolation -e .
+	$(LOWEST)/bin/python -m pytest -n 2 -o filterwarnings= tests/test_cli.py tests/test_envs.py tests/test_model.py \
+		tests/test_monitored.py tests/test_own.py tests/test_vector.py
+
 lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -97,6 +110,10 @@ sample: $(READY) browser
 	$(BIN)/monmdp report sample -o docs/report/sample.html
 	$(BIN)/python benchmarks/screenshots.py docs/report/sample.html docs/report
 
+# The documentation, from scratch: a page that was not read again would not warn again.
+docs: $(READY)
+	$(BIN)/sphinx-build -W --keep-going -n -E -b html docs docs/_build/html
+
 # Heavy: every setting of the paper, 30 seeds; and a comparison with the released code.
 witness: $(READY)
 	$(BIN)/python benchmarks/reference.py
@@ -118,4 +135,4 @@ lock:
 	rm -rf $(VENV)-lock
 
 clean:
-	rm -rf $(VENV) demo results sample .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) .venv-* dist docs/_build demo results sample .mypy_cache .ruff_cache .pytest_cache .hypothesis

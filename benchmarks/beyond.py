@@ -121,6 +121,7 @@ def _head(known: dict) -> list[str]:
         "variant, Directed-E², and two classical explorers whose tests are pessimistic about "
         "rewards never shown: posterior sampling and R-max ([agents.md](agents.md)).",
         "",
+        "<!-- not run: three core-hours -->",
         "```console",
         "monmdp run beyond-grid        # the best single setting of Monitored MBIE-EB",
         "monmdp run beyond             # all agents on all problems",

@@ -92,6 +92,7 @@ def _head(about: dict) -> list[str]:
         "",
         "Every experiment of the paper, run by",
         "",
+        "<!-- not run: half an hour -->",
         "```console",
         "monmdp reproduce all",
         "monmdp reproduce figure-4 figure-6 figure-9 figure-10 --preset released",
@@ -115,7 +116,7 @@ def _claims(known: dict[str, Evidence]) -> list[str]:
         "run; *on par*: the interval of the difference contains 0; an *end* is the mean of the "
         "last ten tests. *Steps-to-v* are the steps after which the mean over seeds stays "
         "within 5 % of the minimax return v, by exact returns of the tested policies: drawn "
-        "returns would add their noise. [claims.py](../src/monmdp/results/claims.py) says all "
+        "returns would add their noise. `src/monmdp/results/claims.py` says all "
         "that is checked, and what was settled where the paper leaves it open.",
         "",
         "| claim | preset paper | | preset released | |",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import importlib.metadata
+import re
 from pathlib import Path
 
 import pytest
@@ -57,7 +59,11 @@ def test_numba_is_imported_in_one_place_only():
             assert path.name == "compiling.py", path
 
 
-def test_the_package_has_one_version():
-    citation = (Path(__file__).parent.parent / "CITATION.cff").read_text()
-    assert f"\nversion: {monmdp.__version__}\n" in citation
-    assert f"## {monmdp.__version__}" in (Path(__file__).parent.parent / "CHANGELOG.md").read_text()
+def test_the_version_is_in_one_place():
+    root = Path(__file__).parent.parent
+    newest = re.search(r"^## (\S+)", (root / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert newest is not None
+    assert newest[1] == monmdp.__version__ == importlib.metadata.version("monmdp")
+    for name in ("pyproject.toml", "CITATION.cff", "docs/conf.py", "Makefile"):
+        assert monmdp.__version__ not in (root / name).read_text(), name
+    assert (root / "src/monmdp/py.typed").exists()

@@ -304,7 +304,7 @@ def beyond():
     return expand(suite.model_copy(update={"experiment": blocks}))
 
 
-def told(change=lambda label, panel, steps: steps):  # noqa: ARG005
+def told(change=lambda label, panel, steps: steps):
     """Steps of every agent, all seeds alike but for what is changed."""
 
     def story(label, panel):

@@ -9,11 +9,24 @@ from types import ModuleType
 
 
 class MonMDPError(ValueError):
-    """Something a person gave us is wrong; the message says what, where and what would be right."""
+    """Something a person gave us is wrong; the message says what, where and what would be right.
+
+    >>> import monmdp
+    >>> try:
+    ...     monmdp.make("bottleneck", "buton")
+    ... except monmdp.MonMDPError as error:
+    ...     print(error)
+    unknown monitor 'buton'; did you mean 'button'?
+    """
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """Return ``"; did you mean 'x'?"`` for the closest known name, else the list of known names."""
+    """Return ``"; did you mean 'x'?"`` for the closest known name, else the list of known names.
+
+    >>> from monmdp.errors import nearest
+    >>> nearest("buton", ["ask", "button"])
+    "; did you mean 'button'?"
+    """
     names = sorted(known)
     by_lower_case = {n.lower(): n for n in names}
     close = difflib.get_close_matches(name.lower(), by_lower_case, n=1, cutoff=0.5)

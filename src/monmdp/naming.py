@@ -179,7 +179,12 @@ def call(factory: Callable[..., T], what: str, params: Mapping[str, Any]) -> T:
 
 
 class Registry(Generic[T]):
-    """Factories by name. Iterates over the names."""
+    """Factories by name. Iterates over the names.
+
+    >>> from monmdp import monitors, worlds
+    >>> "button" in monitors.registry, len(list(worlds.registry))
+    (True, 11)
+    """
 
     def __init__(self, kind: str, produces: type[T]) -> None:
         """`kind` is the word used in messages; `produces` is what every factory must return."""
@@ -188,7 +193,14 @@ class Registry(Generic[T]):
         self._factories: dict[str, Callable[..., T]] = {}
 
     def register(self, name: str, factory: Callable[..., T]) -> None:
-        """Add a factory under a new name."""
+        """Add a factory under a new name.
+
+        >>> from monmdp.naming import Registry
+        >>> tiny = Registry("number", int)
+        >>> tiny.register("one", lambda: 1)
+        >>> tiny.factory("one")()
+        1
+        """
         if name in self._factories:
             raise MonMDPError(f"{_article(self.kind)} named {name!r} is registered already")
         self._factories[name] = factory

@@ -37,7 +37,13 @@ BOUNDS = (0.025, 0.975)
 
 
 class Interval(NamedTuple):
-    """An estimate and its 95 % interval, whose bounds are NaN where a single value says nothing."""
+    """An estimate and its 95 % interval, whose bounds are NaN where a single value says nothing.
+
+    >>> from monmdp.statistics import Interval
+    >>> interval = Interval(2.0, 1.5, 2.5)
+    >>> interval.contains(1.5), interval.in_words()
+    (True, '2 [1.5, 2.5]')
+    """
 
     estimate: float
     low: float
@@ -58,7 +64,12 @@ class Interval(NamedTuple):
 
 
 def smooth(raw: ArrayLike, old: float = 0.9) -> FloatArray:
-    """Exponential moving average along the last axis, starting at the first raw value."""
+    """Exponential moving average along the last axis, starting at the first raw value.
+
+    >>> from monmdp import statistics
+    >>> statistics.smooth([0.0, 1.0, 1.0]).round(2).tolist()
+    [0.0, 0.1, 0.19]
+    """
     values = np.array(raw, dtype=np.float64)
     for i in range(1, values.shape[-1]):
         values[..., i] = old * values[..., i - 1] + (1 - old) * values[..., i]
@@ -66,12 +77,22 @@ def smooth(raw: ArrayLike, old: float = 0.9) -> FloatArray:
 
 
 def area(curves: ArrayLike) -> FloatArray:
-    """Mean of all checkpoints of curves[..., checkpoint]: how high a learning curve lies."""
+    """Mean of all checkpoints of curves[..., checkpoint]: how high a learning curve lies.
+
+    >>> from monmdp import statistics
+    >>> float(statistics.area([0.0, 1.0, 1.0, 1.0]))
+    0.75
+    """
     return np.asarray(np.mean(np.asarray(curves, dtype=np.float64), axis=-1))
 
 
 def end(curves: ArrayLike, last: int = END) -> FloatArray:
-    """Mean of the last checkpoints of curves[..., checkpoint], of all if there are fewer."""
+    """Mean of the last checkpoints of curves[..., checkpoint], of all if there are fewer.
+
+    >>> from monmdp import statistics
+    >>> float(statistics.end([0.0, 1.0, 2.0], last=2))
+    1.5
+    """
     return area(np.asarray(curves, dtype=np.float64)[..., -last:])
 
 
@@ -79,6 +100,10 @@ def stays_from(good: ArrayLike) -> IntArray:
     """Index of the checkpoint of good[..., checkpoint] from which on all are good.
 
     The number of checkpoints, one more than the last index, where the last one is not good.
+
+    >>> from monmdp import statistics
+    >>> int(statistics.stays_from([True, False, True, True]))
+    2
     """
     flags = np.asarray(good, dtype=np.bool_)
     good_to_the_end = np.logical_and.accumulate(flags[..., ::-1], axis=-1)
@@ -89,6 +114,11 @@ def steps_to(step: ArrayLike, values: ArrayLike, threshold: float) -> tuple[IntA
     """Steps [...] after which values[..., checkpoint] stay ≥ threshold, and whether they ever do.
 
     Where they do not, the steps are the budget: the last of step[checkpoint] and one spacing more.
+
+    >>> from monmdp import statistics
+    >>> steps, reached = statistics.steps_to([0, 100, 200], [[0, 1, 1], [1, 1, 0]], 0.9)
+    >>> steps.tolist(), reached.tolist()
+    ([100, 300], [True, False])
     """
     at, curves = np.asarray(step, dtype=np.int64), np.asarray(values, dtype=np.float64)
     if at.ndim != 1 or len(at) < 2 or curves.shape[-1:] != at.shape:
@@ -112,6 +142,14 @@ def steps_to_v_bootstrap(
 
     Generators seeded alike draw the same seeds whatever the curves, so that the steps of two
     configurations are paired and may be divided resample by resample.
+
+    >>> import numpy as np
+    >>> from monmdp import statistics
+    >>> step, curves = [0, 100, 200], [[0, 1, 1], [0, 0, 1], [0, 0, 1]]
+    >>> rng = np.random.default_rng(0)
+    >>> found = statistics.steps_to_v_bootstrap(step, curves, 0.9, rng)
+    >>> len(found), sorted(set(found.tolist()))
+    (1000, [100, 200])
     """
     of_seeds = np.asarray(curves, dtype=np.float64)
     n = len(of_seeds)
@@ -122,7 +160,12 @@ def steps_to_v_bootstrap(
 
 
 def half_width(values: ArrayLike, axis: int = 0) -> FloatArray:
-    """Half of the 95 % interval of the mean along an axis, 1.96 sd/√n; NaN for a single value."""
+    """Half of the 95 % interval of the mean along an axis, 1.96 sd/√n; NaN for a single value.
+
+    >>> from monmdp import statistics
+    >>> round(float(statistics.half_width([1.0, 2.0, 3.0])), 3)
+    1.132
+    """
     array = np.asarray(values, dtype=np.float64)
     n = array.shape[axis]
     if n < 2:
@@ -132,7 +175,12 @@ def half_width(values: ArrayLike, axis: int = 0) -> FloatArray:
 
 
 def mean_interval(values: ArrayLike) -> Interval:
-    """Mean of values[run] ± 1.96 sd/√n, the paper's interval."""
+    """Mean of values[run] ± 1.96 sd/√n, the paper's interval.
+
+    >>> from monmdp import statistics
+    >>> statistics.mean_interval([1.0, 2.0, 3.0]).in_words(".3f")
+    '2.000 [0.868, 3.132]'
+    """
     array = _checked(values, 1)
     mean, half = float(array.mean()), float(half_width(array))
     return Interval(mean, mean - half, mean + half)
@@ -142,6 +190,10 @@ def contrast(terms: Sequence[tuple[float, ArrayLike]]) -> Interval:
     """Σ weight · mean of independent groups (weight, values[run]), with its Welch interval.
 
     Where no group varies, the interval is the estimate; a group of one value leaves it unknown.
+
+    >>> from monmdp import statistics
+    >>> statistics.contrast([(1.0, [3.0, 4.0, 5.0]), (-0.5, [2.0, 4.0])]).in_words(".2f")
+    '2.50 [0.01, 4.99]'
     """
     from scipy.special import stdtrit
 
@@ -164,7 +216,12 @@ def contrast(terms: Sequence[tuple[float, ArrayLike]]) -> Interval:
 
 
 def welch(ours: ArrayLike, theirs: ArrayLike) -> Interval:
-    """Mean of ours[run] minus mean of theirs[run], independent runs, with its Welch interval."""
+    """Mean of ours[run] minus mean of theirs[run], independent runs, with its Welch interval.
+
+    >>> from monmdp import statistics
+    >>> statistics.welch([3.0, 4.0, 5.0], [1.0, 2.0, 3.0]).in_words(".2f")
+    '2.00 [-0.27, 4.27]'
+    """
     return contrast([(1.0, ours), (-1.0, theirs)])
 
 
@@ -177,6 +234,11 @@ def iqm_curve(curves: ArrayLike) -> tuple[FloatArray, FloatArray]:
     The interval is Yuen's for a trimmed mean: of n values h are left, s_w is the standard deviation
     after those cut off were pulled in to the nearest of them (winsorised), and half the width is
     t · s_w √((n-1) / (h(h-1))) with h - 1 degrees of freedom. NaN where fewer than two are left.
+
+    >>> from monmdp import statistics
+    >>> mean, half = statistics.iqm_curve([[0.0], [1.0], [2.0], [100.0]])
+    >>> mean.tolist(), half.round(2).tolist()
+    ([1.5], [8.98])
     """
     from scipy.stats import t
 
@@ -193,7 +255,12 @@ def iqm_curve(curves: ArrayLike) -> tuple[FloatArray, FloatArray]:
 
 
 def iqm(scores: ArrayLike) -> float:
-    """Interquartile mean of all entries of scores[...]: without the lowest and highest quarter."""
+    """Interquartile mean of all entries of scores[...]: without the lowest and highest quarter.
+
+    >>> from monmdp import statistics
+    >>> statistics.iqm([0.0, 1.0, 2.0, 100.0])
+    1.5
+    """
     ordered = np.sort(np.asarray(scores, dtype=np.float64), axis=None)
     cut = len(ordered) // 4
     return float(ordered[cut : len(ordered) - cut].mean())
@@ -208,6 +275,12 @@ def bootstrap(
     """Statistic of scores[run, task] or scores[run], runs drawn anew within every task.
 
     The statistic is given scores[run, task] in any case.
+
+    >>> import numpy as np
+    >>> from monmdp import statistics
+    >>> interval = statistics.bootstrap([1.0, 2.0, 3.0], np.mean, np.random.default_rng(0))
+    >>> interval.estimate, interval.low < 2 < interval.high
+    (2.0, True)
     """
     array = _by_task(scores)
     estimate = float(statistic(array))
@@ -229,6 +302,13 @@ def probability_of_improvement(
 
     Arrays [run] are of one task. All pairs of runs of a task count. Seeds are paired: within a
     task the bootstrap draws the same seeds on both sides.
+
+    >>> import numpy as np
+    >>> from monmdp import statistics
+    >>> ours, theirs = [3.0, 4.0, 5.0], [1.0, 2.0, 4.5]
+    >>> chance = statistics.probability_of_improvement(ours, theirs, np.random.default_rng(0))
+    >>> round(chance.estimate, 3)
+    0.778
     """
     mine, others = _by_task(ours), _by_task(theirs)
     if mine.shape != others.shape:
@@ -257,6 +337,13 @@ def performance_profile(
     """Fraction [threshold] of scores[run, task] above each threshold, and its band: low, high.
 
     The band holds 95 % at every threshold by itself.
+
+    >>> import numpy as np
+    >>> from monmdp import statistics
+    >>> scores, levels = [[0.2, 0.9], [0.6, 1.0]], [0.0, 0.5, 0.95]
+    >>> share, low, high = statistics.performance_profile(scores, levels, np.random.default_rng(0))
+    >>> share.tolist()
+    [1.0, 0.75, 0.25]
     """
     array, levels = _by_task(scores), np.asarray(thresholds, dtype=np.float64)
     n, tasks = array.shape
@@ -272,7 +359,12 @@ def performance_profile(
 
 
 def geometric_mean(values: ArrayLike) -> float:
-    """Exp of the mean logarithm of values[...], all above 0."""
+    """Exp of the mean logarithm of values[...], all above 0.
+
+    >>> from monmdp import statistics
+    >>> round(statistics.geometric_mean([1.0, 100.0]), 6)
+    10.0
+    """
     array = np.asarray(values, dtype=np.float64)
     if array.size == 0 or not (np.isfinite(array) & (array > 0)).all():
         raise MonMDPError("a geometric mean is of finite numbers above 0, of at least one")
@@ -289,6 +381,12 @@ def ratio_of_means(
 
     All values are above 0; tasks may have different numbers of runs. Seeds are paired: within a
     task the bootstrap draws the same seeds on both sides. The interval is the percentiles'.
+
+    >>> import numpy as np
+    >>> from monmdp import statistics
+    >>> theirs, ours = [[20.0, 40.0], [9.0, 9.0]], [[10.0, 20.0], [1.0, 1.0]]
+    >>> round(statistics.ratio_of_means(theirs, ours, np.random.default_rng(0)).estimate, 3)
+    4.243
     """
     if len(theirs) != len(ours):
         raise MonMDPError(f"as many tasks on both sides expected: {len(theirs)} and {len(ours)}")
@@ -319,6 +417,11 @@ def survival(times: ArrayLike, reached: ArrayLike) -> tuple[FloatArray, FloatArr
 
     S is 1 before the first of them, and S(t[i]) holds from t[i] on until the next. A run that has
     not reached it by its time was still under way then, also next to others that got there.
+
+    >>> from monmdp import statistics
+    >>> t, S = statistics.survival([100, 200, 300, 300], [True, True, True, False])
+    >>> t.tolist(), S.round(3).tolist()
+    ([100.0, 200.0, 300.0], [0.75, 0.5, 0.25])
     """
     ends, there = _checked(times, 1), np.asarray(reached, dtype=np.bool_)
     if ends.shape != there.shape:
@@ -330,7 +433,14 @@ def survival(times: ArrayLike, reached: ArrayLike) -> tuple[FloatArray, FloatArr
 
 
 def median_time(times: ArrayLike, reached: ArrayLike) -> float | None:
-    """First of times[run] by which half have got there, S(t) ≤ 1/2; None where S stays above."""
+    """First of times[run] by which half have got there, S(t) ≤ 1/2; None where S stays above.
+
+    >>> from monmdp import statistics
+    >>> statistics.median_time([100, 200, 300, 300], [True, True, True, False])
+    200.0
+    >>> print(statistics.median_time([100, 300, 300], [True, False, False]))
+    None
+    """
     t, S = survival(times, reached)
     # S is a product of rounded fractions: (1 - 1/4)(1 - 1/3) need not be 1/2 to the last bit.
     half = np.flatnonzero(S <= 0.5 + 1e-9)
@@ -338,7 +448,12 @@ def median_time(times: ArrayLike, reached: ArrayLike) -> float | None:
 
 
 def restricted_mean(times: ArrayLike, reached: ArrayLike, limit: float) -> float:
-    """Mean of min(times[run], limit) with censoring allowed for: area under S up to the limit."""
+    """Mean of min(times[run], limit) with censoring allowed for: area under S up to the limit.
+
+    >>> from monmdp import statistics
+    >>> statistics.restricted_mean([100, 200, 300, 300], [True, True, True, False], limit=300)
+    225.0
+    """
     t, S = survival(times, reached)
     longest = float(np.max(np.asarray(times)))
     if limit > longest and (len(S) == 0 or S[-1] > 0):

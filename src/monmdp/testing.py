@@ -43,7 +43,12 @@ class CheckError(AssertionError):
 
 
 def check_world(mdp: MDP) -> list[str]:
-    """Check a world: probabilities, indices, reward bounds, declarations; note what is odd."""
+    """Check a world: probabilities, indices, reward bounds, declarations; note what is odd.
+
+    >>> from monmdp import testing, worlds
+    >>> testing.check_world(worlds.grid_world("@.#$"))
+    ["1 states can never be reached, for example '0,3'"]
+    """
     problems: list[str] = []
 
     def demand(condition: bool, problem: str) -> None:
@@ -86,7 +91,13 @@ def check_world(mdp: MDP) -> list[str]:
 
 
 def check_monitor(monitor: Monitor) -> list[str]:
-    """Check a monitor on its own: distributions, probabilities, and that it can be bound."""
+    """Check a monitor on its own: distributions, probabilities, and that it can be bound.
+
+    >>> from monmdp import Monitor, testing
+    >>> blind = Monitor(["OFF"], ["NO-OP"], [1.0], [[[1.0]]], [[0.0]], [[0.0]])
+    >>> testing.check_monitor(blind)
+    ['it never shows any reward']
+    """
     if not isinstance(monitor, Monitor):
         raise CheckError("monitor", [f"a Monitor expected, got {type(monitor).__name__}"])
     problems: list[str] = []
@@ -121,6 +132,10 @@ def check_monmdp(monmdp: MonMDP, *, steps: int = 300, seed: int = 0) -> list[str
     Steps the Gymnasium environment with random actions and compares every step with the tables:
     successors, rewards and endings that can happen, and truthful observation: what is shown is the
     true reward, and only what may be shown is.
+
+    >>> from monmdp import make, testing
+    >>> testing.check_monmdp(make("treasure-hunter", "ask"))
+    ['not solvable: 1 pairs can never be observed']
     """
     if not isinstance(monmdp, MonMDP):
         raise CheckError("problem", [f"a MonMDP expected, got {type(monmdp).__name__}"])
@@ -200,6 +215,10 @@ def check_agent(
 
     For the compiled agents also: step by step they do the same. An agent in plain Python is given
     as what makes it, a class or a function of (shape, rng).
+
+    >>> from monmdp import make, testing
+    >>> testing.check_agent("monitored-mbie-eb", make("loop", "ask"))
+    []
     """
     problems: list[str] = []
     if isinstance(agent, str):

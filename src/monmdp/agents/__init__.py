@@ -48,12 +48,18 @@ __all__ = [
 ]
 
 registry: Registry[AgentConfig] = Registry("agent", AgentConfig)
+"""the agents of this package by name, and how to add one"""
 for _name, _kind in KINDS.items():
     registry.register(_name, _kind)
 
 
 def config(agent: str | AgentConfig, **params: Any) -> AgentConfig:
-    """Return the hyper-parameters of an agent by its name, with changes."""
+    """Return the hyper-parameters of an agent by its name, with changes.
+
+    >>> from monmdp import agents
+    >>> agents.config("monitored-mbie-eb", beta=0.001).beta
+    0.001
+    """
     if isinstance(agent, AgentConfig):
         if not params:
             return agent
@@ -78,6 +84,14 @@ def make(
         seed: of the agent's random stream.
         r_min: the least environment reward there can be; needed for environments not of ours.
         **params: hyper-parameters that differ.
+
+    >>> import monmdp
+    >>> problem = monmdp.make("hazard", "ask")
+    >>> agent = monmdp.agents.make("monitored-mbie-eb", problem, seed=0)
+    >>> agent.begin_episode()
+    True
+    >>> sorted(agent.act({"env": 0, "mon": 0}))
+    ['env', 'mon']
     """
     if not isinstance(agent, str | AgentConfig):
         raise MonMDPError(f"an agent is a name or a configuration, got {agent!r}")

@@ -18,7 +18,15 @@ from monmdp.planning.policy_iteration import checked_gamma
 
 
 class Transition(NamedTuple):
-    """One step as an agent sees it. There is no field for a reward that was not shown."""
+    """One step as an agent sees it. There is no field for a reward that was not shown.
+
+    >>> from monmdp.agents import Transition
+    >>> info = {"reward_observed": False, "proxy_reward": 0.0, "monitor_reward": -0.2}
+    >>> here, there, action = {"env": 0, "mon": 0}, {"env": 1, "mon": 0}, {"env": 2, "mon": 1}
+    >>> step = Transition.from_step(here, action, there, False, info)
+    >>> print(step.reward, step.monitor_reward)
+    None -0.2
+    """
 
     observation: Mapping[str, int]
     """{"env": sᵉ, "mon": sᵐ}"""
@@ -55,7 +63,13 @@ class Transition(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class AgentConfig:
-    """Hyper-parameters of an agent: frozen, checked, documented field by field."""
+    """Hyper-parameters of an agent: frozen, checked, documented field by field.
+
+    >>> from monmdp import agents
+    >>> config = agents.MonitoredMBIEEB(beta=0.001, gamma=0.95)
+    >>> config.name, config.hyper_parameters()["beta"]
+    ('monitored-mbie-eb', 0.001)
+    """
 
     name: ClassVar[str]
     """what the command line calls the agent"""

@@ -56,6 +56,12 @@ def paper_config(agent: str, world: str, monitor: str, figure: int | None = None
         monitor: the monitor's name; only the learning rate of Q-learning depends on it.
         figure: number of a figure; then agent, world and monitor must be in it. Directed-E² starts
             from r₀ = -10 in figures 9 to 11, and from U[-0.1, 0.1] in all others and without one.
+
+    >>> from monmdp import agents
+    >>> agents.paper_config("monitored-mbie-eb", "river-swim", "full").q_opt_init
+    30.0
+    >>> agents.paper_config("directed-e2", "bottleneck", "ask", figure=9).r0
+    -10.0
     """
     if agent not in KINDS:
         raise MonMDPError(f"unknown agent {agent!r}{nearest(agent, KINDS)}")
@@ -113,7 +119,12 @@ PRESETS: dict[str, dict[str, dict[str, Any]]] = {
 
 
 def preset(name: str) -> dict[str, dict[str, Any]]:
-    """Return a preset: ``paper``, or ``released`` for the options of the authors' released code."""
+    """Return a preset: ``paper``, or ``released`` for the options of the authors' released code.
+
+    >>> from monmdp import agents
+    >>> agents.preset("released")["agent"]
+    {'growth': 'log', 'schedule': 'released'}
+    """
     if name not in PRESETS:
         raise MonMDPError(f"unknown preset {name!r}{nearest(name, PRESETS)}")
     return PRESETS[name]

@@ -24,7 +24,20 @@ from monmdp.model.monmdp import Shape
 
 
 class Agent:
-    """A learning agent: `begin_episode`, then `act` and `update` until the episode is over."""
+    """A learning agent: `begin_episode`, then `act` and `update` until the episode is over.
+
+    >>> import gymnasium, monmdp
+    >>> from monmdp.agents import Transition
+    >>> env = gymnasium.make("monmdp/Loop-v0", monitor="ask")
+    >>> agent = monmdp.agents.make("monitored-mbie-eb", env, seed=1)
+    >>> observation, info = env.reset(seed=1)
+    >>> observing = agent.begin_episode()
+    >>> action = agent.act(observation)
+    >>> following, reward, terminated, truncated, info = env.step(action)
+    >>> agent.update(Transition.from_step(observation, action, following, terminated, info))
+    >>> agent.test_policy().shape
+    (9, 10)
+    """
 
     def __init__(
         self,

@@ -78,6 +78,11 @@ def styles(curves: Iterable[tuple[str, str]]) -> dict[str, Style]:
     Args:
         curves: (label, agent) in the order of the legend; a label that comes again is no other
             curve.
+
+    >>> from monmdp import drawing
+    >>> found = drawing.styles([("ours", "monitored-mbie-eb"), ("bolder", "monitored-mbie-eb")])
+    >>> found["ours"].colour == found["bolder"].colour
+    True
     """
     result: dict[str, Style] = {}
     strangers: dict[tuple[str, int], str] = {}

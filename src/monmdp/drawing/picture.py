@@ -71,6 +71,10 @@ def draw_world(
 
     A world without a map is drawn as a graph of its states, or as its transition matrix where the
     states are many. Without `ax` a new figure is made; the title defaults to the world's name.
+
+    >>> from monmdp import drawing, worlds
+    >>> figure = drawing.draw_world(worlds.make("loop"), title="a small one")
+    >>> drawing.save(figure, "loop.svg")
     """
     demand_world(mdp, "draw_world")
     title = _title(mdp) if title is None else title

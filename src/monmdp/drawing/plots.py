@@ -65,6 +65,11 @@ def draw_heatmap(
         ax: where to draw; without it a new figure is made.
         centre: where numbers lie on both sides of this one, two colours part there.
         limits: the least and the greatest number of the colour bar; by default those of `values`.
+
+    >>> from monmdp import drawing, worlds
+    >>> mdp = worlds.make("hazard")
+    >>> figure = drawing.draw_heatmap(mdp, mdp.mean_reward, label="mean reward")
+    >>> drawing.save(figure, "rewards.png")
     """
     demand_world(mdp, "draw_heatmap")
     array = _numbers(
@@ -104,6 +109,11 @@ def draw_values(
         title: above all; world and monitor by default.
         label: says beside the colour bar what the numbers are.
         centre: where numbers lie on both sides of this one, two colours part there.
+
+    >>> import monmdp
+    >>> problem = monmdp.make("loop", "button")
+    >>> figure = monmdp.drawing.draw_values(problem, monmdp.solve(problem).minimax.values)
+    >>> monmdp.drawing.save(figure, "values.pdf")
     """
     demand_problem(monmdp, "draw_values")
     mdp, monitor = monmdp.mdp, monmdp.monitor
@@ -132,6 +142,11 @@ def draw_policy(monmdp: MonMDP, policy: ArrayLike, *, title: str | None = None) 
         monmdp: the problem.
         policy: [s, a] probabilities.
         title: above all; world and monitor by default.
+
+    >>> import monmdp
+    >>> problem = monmdp.make("loop", "button")
+    >>> figure = monmdp.drawing.draw_policy(problem, monmdp.solve(problem).minimax.policy)
+    >>> monmdp.drawing.save(figure, "policy.png")
     """
     from matplotlib.patches import Patch
 

@@ -40,6 +40,10 @@ def world_text(mdp: MDP, *, agent: int | None = None) -> str:
     """Return the world as text: its map with a legend, or its table, and a line of numbers.
 
     `@` marks the cells an episode may start in, or the agent where it is given.
+
+    >>> from monmdp import drawing, worlds
+    >>> print(drawing.world_text(worlds.make("loop")).splitlines()[-1])
+    9 states, 5 actions (LEFT, DOWN, RIGHT, UP, STAY), time limit 50 steps, r_min 0, r_max 1
     """
     demand_world(mdp, "world_text")
     marked = standing(mdp, agent)
@@ -64,7 +68,15 @@ def world_text(mdp: MDP, *, agent: int | None = None) -> str:
 
 
 def grid_text(mdp: MDP, *, agent: int | None = None) -> str:
-    """Return only the map with the agent `@` in it; without a map, the agent's state by name."""
+    """Return only the map with the agent `@` in it; without a map, the agent's state by name.
+
+    >>> from monmdp import drawing, worlds
+    >>> print(drawing.grid_text(worlds.make("loop"), agent=4))
+       0 1 2
+    0  . < .
+    1  . @ ^
+    2  . . $
+    """
     demand_world(mdp, "grid_text")
     marked = standing(mdp, agent)
     if mdp.picture is None:
@@ -78,6 +90,18 @@ def policy_text(monmdp: MonMDP, policy: ArrayLike, *, max_states: int = 2000) ->
     In worlds with a map every cell shows the likeliest environment action, or a glyph for several
     that are tied; in other worlds there is a line for each state. `max_states` bounds the joint
     states that are shown; the rest is only counted.
+
+    >>> import monmdp
+    >>> problem = monmdp.make("loop", "ask")
+    >>> print(monmdp.drawing.policy_text(problem, monmdp.solve(problem).minimax.policy))
+    monitor state ON:
+       0 1 2
+    0  ↓ + ←
+    1  ↓ + +
+    2  → → •
+    •  STAY
+    +  several actions are tied
+    monitor action NO-OP everywhere
     """
     demand_problem(monmdp, "policy_text")
     mdp, monitor = monmdp.mdp, monmdp.monitor
@@ -357,7 +381,12 @@ def _more(n: int, what: str) -> str:
 
 
 def sparkline(values: ArrayLike, width: int = 60) -> str:
-    """Draw a curve in one line of block characters, from its least to its greatest value."""
+    """Draw a curve in one line of block characters, from its least to its greatest value.
+
+    >>> from monmdp import drawing
+    >>> drawing.sparkline([0, 1, 2, 4, 8])
+    '▁▁▂▄█'
+    """
     curve = np.asarray(values, dtype=np.float64)
     parts = np.array_split(curve, min(width, len(curve)))
     means = np.array([part.mean() for part in parts])

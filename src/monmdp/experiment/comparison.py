@@ -89,6 +89,16 @@ def compare(
         runs: agent -> its runs, of the same problem and seeds for all.
         solution: the problem's, from `planning.solve`.
         reference: the agent that the others are compared with; by default the first.
+
+    >>> from monmdp import experiment, make, solve, train
+    >>> problem = make("loop", "ask")
+    >>> runs = {
+    ...     name: [train(problem, name, 1000, seed=seed) for seed in range(3)]
+    ...     for name in ("monitored-mbie-eb", "mbie-eb")
+    ... }
+    >>> table = experiment.compare(runs, solve(problem))
+    >>> table.reference, table["mbie-eb"].summary.seeds_converged
+    ('monitored-mbie-eb', 3)
     """
     if not runs or not all(len(of_seeds) for of_seeds in runs.values()):
         raise MonMDPError("nothing to compare: runs of at least one agent are needed")

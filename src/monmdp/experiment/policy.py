@@ -24,7 +24,18 @@ EvaluationKind = Literal["exact", "monte-carlo"]
 
 @dataclass(frozen=True, eq=False)
 class Policy(FrozenArrays):
-    """A stationary policy over the joint states of any Mon-MDP of its shape."""
+    """A stationary policy over the joint states of any Mon-MDP of its shape.
+
+    >>> import monmdp
+    >>> problem = monmdp.make("loop", "ask")
+    >>> policy = monmdp.Policy(problem.shape, monmdp.solve(problem).minimax.policy)
+    >>> round(policy.evaluate(problem)["episode_return"], 4)
+    0.9606
+    >>> policy.save("policy.npz")
+    >>> slippery = monmdp.make("loop", "ask", slip=0.2)
+    >>> round(monmdp.Policy.load("policy.npz").evaluate(slippery)["episode_return"], 4)
+    0.9354
+    """
 
     shape: Shape
     """|Sᵉ|, |Sᵐ|, |Aᵉ|, |Aᵐ|"""

@@ -45,6 +45,11 @@ def request(
         agent: a registered name, or ``module:object`` for one of your own.
         params: parameters of world, monitor and agent; ``agent.key`` where a key is ambiguous.
         preset: ``paper``, or ``released`` for the options of the authors' released code.
+
+    >>> from monmdp import experiment
+    >>> asked = experiment.request("hazard", "ask", "directed-e2", {"rho": "0.5", "r0": "-10"})
+    >>> asked.monmdp.monitor.name, asked.agent.r0
+    ('ask', -10.0)
     """
     changes = agents.preset(preset)
     what = f"agent {agent!r}"

@@ -56,6 +56,16 @@ def rollout(
         policy: what to follow.
         rng: draws the actions and, as in training, two numbers for the start and three a step.
         limit: cut after so many steps; by default at the problem's time limit.
+
+    >>> import numpy as np
+    >>> from monmdp import Policy, experiment, make, solve
+    >>> problem = make("loop", "ask")
+    >>> policy = Policy(problem.shape, solve(problem).minimax.policy)
+    >>> episode = experiment.rollout(problem, policy, np.random.default_rng(0))
+    >>> len(episode), episode.terminated, round(episode.discounted(0.99), 4)
+    (5, True, 0.9606)
+    >>> episode.state.tolist(), episode.shown.tolist()
+    ([0, 3, 6, 7, 8, 8], [False, False, False, False, False])
     """
     policy.check_fits(monmdp)
     limit = checked_limit(monmdp) if limit is None else whole_number(limit, "limit", at_least=1)

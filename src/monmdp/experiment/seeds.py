@@ -74,6 +74,12 @@ def train_seeds(
             are not done again. Their problem is kept beside them, and a list of the sessions that
             did something.
         progress: called with a seed and its steps done, now and then.
+
+    >>> from monmdp import experiment, make
+    >>> task = experiment.prepare(make("loop", "ask"), "monitored-mbie-eb", 1000)
+    >>> runs = experiment.train_seeds(task, range(3), jobs=2, out="runs/loop")
+    >>> [run.seed for run in runs]
+    [0, 1, 2]
     """
     seeds = [whole_number(seed, "seed", at_least=0, at_most=None) for seed in seeds]
     if not seeds:

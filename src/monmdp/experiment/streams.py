@@ -24,7 +24,13 @@ class Streams(NamedTuple):
 
 
 def fingerprint(monmdp: MonMDP) -> str:
-    """Return a hash of everything that makes a difference to a run; made once for a Mon-MDP."""
+    """Return a hash of everything that makes a difference to a run; made once for a Mon-MDP.
+
+    >>> from monmdp import experiment, make
+    >>> one, other = make("loop", "ask"), make("loop", "ask", cost=-0.2)
+    >>> experiment.fingerprint(one) == experiment.fingerprint(other)
+    True
+    """
     kept: str | None = monmdp.__dict__.get("_fingerprint")
     if kept is None:
         kept = monmdp.__dict__["_fingerprint"] = _fingerprint(monmdp)
@@ -45,7 +51,15 @@ def _fingerprint(monmdp: MonMDP) -> str:
 
 
 def streams(monmdp: MonMDP, seed: int) -> Streams:
-    """Return the seeds of a run's random streams."""
+    """Return the seeds of a run's random streams.
+
+    >>> from monmdp import experiment, make
+    >>> seeds = experiment.streams(make("loop", "ask"), seed=0)
+    >>> seeds.environment != seeds.agent
+    True
+    >>> seeds == experiment.streams(make("loop", "ask"), seed=0)
+    True
+    """
     seed = whole_number(seed, "seed", at_least=0, at_most=None)
     problem = int(fingerprint(monmdp), 16)
     words = [np.random.SeedSequence([seed, problem, role]).generate_state(4) for role in range(3)]

@@ -26,6 +26,12 @@ def steps_to_minimax(run: Run, episode_return: float, tolerance: float = 0.01) -
 
     That is: its exact return in M_↓ stays ≥ V - tolerance·max(1, |V|), V being the minimax-optimal
     episode return. None if it does not hold at the last checkpoint.
+
+    >>> import monmdp
+    >>> problem = monmdp.make("loop", "ask")
+    >>> run = monmdp.train(problem, "monitored-mbie-eb", 1000)
+    >>> monmdp.experiment.steps_to_minimax(run, monmdp.solve(problem).episode_return)
+    500
     """
     good = run.curve["worst_case_return"] >= episode_return - tolerance * max(
         1.0, abs(episode_return)
@@ -40,6 +46,13 @@ def regret(run: Run, episode_return: float) -> FloatArray:
     That is: for every training episode that is over, its minimax-optimal return V less the
     discounted return that it had, with the true rewards. An episode may be lucky, and the true
     rewards better than M_↓ has it, so it need not grow, nor be positive.
+
+    >>> import monmdp
+    >>> problem = monmdp.make("loop", "ask")
+    >>> run = monmdp.train(problem, "monitored-mbie-eb", 1000)
+    >>> lost = monmdp.experiment.regret(run, monmdp.solve(problem).episode_return)
+    >>> lost.shape, bool(lost[-1] > 0)
+    ((10,), True)
     """
     lost: FloatArray = (
         run.curve["finished_episodes"] * episode_return - run.curve["training_return"]
@@ -78,7 +91,15 @@ class Summary:
 
 
 def summarize(runs: Sequence[Run], solution: Solution) -> Summary:
-    """Sum up the runs of several seeds."""
+    """Sum up the runs of several seeds.
+
+    >>> import monmdp
+    >>> problem = monmdp.make("loop", "ask")
+    >>> runs = [monmdp.train(problem, "monitored-mbie-eb", 2000, seed=seed) for seed in range(3)]
+    >>> summary = monmdp.experiment.summarize(runs, monmdp.solve(problem))
+    >>> summary.seeds, summary.seeds_converged, round(summary.final_mean, 3)
+    (3, 3, 0.961)
+    """
     final = mean_interval([float(end(run.curve["episode_return"])) for run in runs])
     reached = tuple(steps_to_minimax(run, solution.episode_return) for run in runs)
     return Summary(

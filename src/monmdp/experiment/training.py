@@ -79,7 +79,18 @@ AgentFactory = Callable[[Shape, np.random.Generator], PythonAgent]
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """What came out of one run."""
+    """What came out of one run.
+
+    >>> import monmdp
+    >>> run = monmdp.train(monmdp.make("loop", "ask"), "monitored-mbie-eb", 1000, snapshots=2)
+    >>> run.step[:3].tolist(), len(run.curve["episode_return"])
+    ([0, 100, 200], 10)
+    >>> run.snapshot_steps.tolist(), run.snapshots["q_opt"].shape
+    ([500, 1000], (2, 9, 10))
+    >>> run.save("run.npz")
+    >>> monmdp.experiment.Run.load("run.npz").seed
+    0
+    """
 
     settings: Mapping[str, Any]
     """world, monitor, problem (its fingerprint), agent, parameters, steps, every, evaluation, …"""
@@ -168,6 +179,11 @@ def prepare(
 
     `made_with` are the parameters of world and monitor, for the record. With a `snapshot_seed`
     `train_seeds` keeps snapshots of this seed alone.
+
+    >>> import monmdp
+    >>> task = monmdp.experiment.prepare(monmdp.make("loop", "ask"), "monitored-mbie-eb", 1000)
+    >>> task.settings["evaluation"], task.settings["gamma"], task.settings["time_limit"]
+    ('exact', 0.99, 50)
     """
     mdp, monitor = checked_problem(monmdp).mdp, monmdp.monitor
     if isinstance(agent, str):
@@ -312,6 +328,14 @@ def train(
             end, or at which steps.
         gamma: discount of the returns; by default the agent's.
         progress: called with the number of steps done, now and then.
+
+    >>> import monmdp
+    >>> problem = monmdp.make("loop", "ask")
+    >>> run = monmdp.train(problem, "monitored-mbie-eb", steps=1000, seed=0)
+    >>> run.curve["episode_return"][[0, -1]].round(3).tolist()
+    [-3.732, 0.961]
+    >>> round(monmdp.solve(problem).episode_return, 3)
+    0.961
     """
     task = prepare(
         monmdp,

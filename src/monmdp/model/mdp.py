@@ -54,7 +54,17 @@ class Outcomes(NamedTuple):
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
 class MDP(FrozenArrays):
-    """A finite environment MDP. Validated once; its arrays are read-only."""
+    """A finite environment MDP. Validated once; its arrays are read-only.
+
+    >>> from monmdp import worlds
+    >>> mdp = worlds.make("bottleneck")
+    >>> mdp
+    <MDP 'bottleneck': 36 states, 5 actions>
+    >>> mdp.find_state((5, 1)), mdp.find_action("DOWN")
+    (31, 1)
+    >>> mdp.r_min, mdp.time_limit, int(mdp.bottom.sum())
+    (-10.0, 50, 5)
+    """
 
     name: str
     n_states: int
@@ -335,6 +345,14 @@ class MDP(FrozenArrays):
 
         Outcomes come in any order. Equal ones are merged, impossible ones left out. `r_min` and
         `r_max` default to the least and largest reward given.
+
+        >>> from monmdp import MDP
+        >>> coin = MDP.from_outcomes(
+        ...     [(0, 0, 0, 0.5, 1.0, True, False), (0, 0, 0, 0.5, -1.0, True, True)],
+        ...     name="coin", n_states=1, n_actions=1, start=[1.0],
+        ... )
+        >>> coin.n_outcomes, coin.mean_reward.tolist(), coin.hidden.tolist()
+        (2, [[0.0]], [True, False])
         """
         rows = list(outcomes)
         if any(not isinstance(row, Sequence) or len(row) != 7 for row in rows):

@@ -42,7 +42,21 @@ OutcomeClass = Callable[[Outcomes], ArrayLike]
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
 class Monitor(FrozenArrays):
-    """A monitor, not yet bound to a world. Validated once; its arrays are read-only."""
+    """A monitor, not yet bound to a world. Validated once; its arrays are read-only.
+
+    >>> from monmdp import Monitor
+    >>> watch = Monitor(
+    ...     states=("ASLEEP", "AWAKE"),
+    ...     actions=("NO-OP",),
+    ...     start=[0.5, 0.5],
+    ...     transition=[[[0.7, 0.3]], [[0.1, 0.9]]],
+    ...     reward=[[0.0], [0.0]],
+    ...     show=[[0.0], [1.0]],
+    ...     name="watch",
+    ... )
+    >>> watch
+    <Monitor 'watch': 2 states, 1 actions>
+    """
 
     states: tuple[str, ...]
     """labels of the monitor states sᵐ"""

@@ -46,7 +46,15 @@ _MONITOR_ARRAYS = ("start", "transition", "reward", "show")
 
 
 class Shape(NamedTuple):
-    """The sizes of a Mon-MDP; a policy fits every Mon-MDP of its shape."""
+    """The sizes of a Mon-MDP; a policy fits every Mon-MDP of its shape.
+
+    >>> from monmdp import make
+    >>> shape = make("bottleneck", "button").shape
+    >>> print(shape)
+    36 x 2 states, 5 x 1 actions
+    >>> shape.joint_state({"env": 3, "mon": 1}), shape.observation(7)
+    (7, {'env': 3, 'mon': 1})
+    """
 
     n_env_states: int
     n_monitor_states: int
@@ -94,7 +102,17 @@ class Shape(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MonMDP(FrozenArrays):
-    """A Mon-MDP; made by `join`."""
+    """A Mon-MDP; made by `join`.
+
+    >>> from monmdp import make
+    >>> problem = make("bottleneck", "button", rho=0.05)
+    >>> problem
+    <MonMDP 'bottleneck' / 'button': 72 joint states, 5 joint actions>
+    >>> int(problem.joint_state(3, 1)), float(problem.observability().max())
+    (7, 0.05)
+    >>> problem.transition_matrix().shape
+    (360, 72)
+    """
 
     mdp: MDP
     monitor: Monitor
@@ -314,7 +332,12 @@ class MonMDP(FrozenArrays):
 
 
 def join(mdp: MDP, monitor: Monitor) -> MonMDP:
-    """Bind a monitor to a world: ask it where the button is and which outcomes it may show."""
+    """Bind a monitor to a world: ask it where the button is and which outcomes it may show.
+
+    >>> from monmdp import join, monitors, worlds
+    >>> join(worlds.make("loop"), monitors.make("ask", cost=-0.5))
+    <MonMDP 'loop' / 'ask': 9 joint states, 10 joint actions>
+    """
     for given, kind in ((mdp, MDP), (monitor, Monitor)):
         if not isinstance(given, kind):
             raise MonMDPError(f"join takes an MDP and a Monitor, got {given!r}")

@@ -19,6 +19,7 @@ from monmdp.naming import Registry, call
 __all__ = ["factory", "make", "registry"]
 
 registry: Registry[Monitor] = Registry("monitor", Monitor)
+"""the monitors of this package by name, and how to add one"""
 registry.register("full", paper.full)
 registry.register("semi-random", paper.semi_random)
 registry.register("full-random", paper.full_random)
@@ -38,12 +39,23 @@ registry.register("decoy", adversarial.decoy)
 
 
 def factory(name: str) -> Callable[..., Monitor]:
-    """Return the factory of a monitor, named by a registered name or ``module:object``."""
+    """Return the factory of a monitor, named by a registered name or ``module:object``.
+
+    >>> from monmdp import monitors
+    >>> monitors.factory("battery")(rho=0.5).n_states
+    11
+    """
     return registry.factory(name)
 
 
 def make(name: str, **params: Any) -> Monitor:
-    """Make a monitor by name; it is bound to a world by `monmdp.join`."""
+    """Make a monitor by name; it is bound to a world by `monmdp.join`.
+
+    >>> from monmdp import monitors
+    >>> button = monitors.make("button", rho=0.05)
+    >>> button, button.states
+    (<Monitor 'button': 2 states, 1 actions>, ('OFF', 'ON'))
+    """
     if not isinstance(name, str):
         raise MonMDPError(f"the name of a monitor expected, got {name!r}")
     what = f"monitor {name!r}"

@@ -50,7 +50,13 @@ class Observability:
 
 
 def observability(monmdp: MonMDP) -> Observability:
-    """Find out what can ever be seen."""
+    """Find out what can ever be seen.
+
+    >>> from monmdp import make, planning
+    >>> seen = planning.observability(make("bottleneck", "button", rho=0.05))
+    >>> seen.solvable, seen.rho, len(seen.never_observable_pairs)
+    (False, 0.05, 25)
+    """
     mdp, monitor = checked_problem(monmdp).mdp, monmdp.monitor
     reachable = _reachable(monmdp)
     never = np.zeros((mdp.n_states, mdp.n_actions), dtype=np.bool_)
@@ -83,7 +89,14 @@ def _by_state(monmdp: MonMDP, by_pair: FloatArray) -> FloatArray:
 
 
 def worst_case(monmdp: MonMDP, seen: Observability | None = None) -> MonMDP:
-    """Return M_↓: the same Mon-MDP with r_min on every never-observable pair."""
+    """Return M_↓: the same Mon-MDP with r_min on every never-observable pair.
+
+    >>> from monmdp import make, planning
+    >>> problem = make("treasure-hunter", "ask")
+    >>> worst = planning.worst_case(problem)
+    >>> float(problem.mdp.mean_reward.max()), float(worst.mdp.mean_reward.max())
+    (1.0, 0.1)
+    """
     seen = observability(monmdp) if seen is None else seen
     if seen.solvable:
         return monmdp
@@ -107,6 +120,11 @@ def biased_pairs(monmdp: MonMDP) -> list[Bias]:
 
     This happens where the outcomes of one pair pay differently and are shown with different
     chances: a pair that lands on a ⊥ cell only sometimes, or a random reward under Semi-Random.
+
+    >>> from monmdp import make, planning
+    >>> (bias,) = planning.biased_pairs(make("river-swim", "semi-random"))
+    >>> bias.state, bias.action, round(bias.shown_mean, 4), round(bias.mean, 4)
+    (5, 1, 0.4286, 0.6)
     """
     monitor = monmdp.monitor
     weight = _by_state(monmdp, monmdp.class_weights())

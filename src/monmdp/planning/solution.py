@@ -44,7 +44,13 @@ def _named_pair(mdp: MDP, state: int, action: int) -> dict[str, Any]:
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """The minimax-optimal solution of a Mon-MDP."""
+    """The minimax-optimal solution of a Mon-MDP.
+
+    >>> import monmdp
+    >>> solution = monmdp.solve(monmdp.make("treasure-hunter", "ask"))
+    >>> round(solution.value, 4), round(solution.price, 4), solution.minimax.converged
+    (0.1, 0.9, True)
+    """
 
     monmdp: MonMDP
     gamma: float
@@ -99,12 +105,23 @@ class Solution:
 
 
 def minimax(monmdp: MonMDP, gamma: float = 0.99, *, tol: float = TOLERANCE) -> Plan:
-    """Return the minimax-optimal plan: optimal in M_↓."""
+    """Return the minimax-optimal plan: optimal in M_↓.
+
+    >>> from monmdp import make, planning
+    >>> round(planning.minimax(make("bottleneck", "button")).value, 4)
+    0.1943
+    """
     return optimal(worst_case(monmdp), gamma, tol=tol)
 
 
 def solve(monmdp: MonMDP, gamma: float = 0.99, *, tol: float = TOLERANCE) -> Solution:
-    """Solve exactly: what can be seen, the minimax-optimal policy, what not seeing costs."""
+    """Solve exactly: what can be seen, the minimax-optimal policy, what not seeing costs.
+
+    >>> import monmdp
+    >>> solution = monmdp.solve(monmdp.make("bottleneck", "button", rho=0.05))
+    >>> solution.solvable, solution.rho, round(solution.value, 4), round(solution.price, 4)
+    (False, 0.05, 0.1943, 0.0)
+    """
     seen = observability(monmdp)
     worst = worst_case(monmdp, seen)
     plan = optimal(worst, gamma, tol=tol)
@@ -127,6 +144,12 @@ def what_if(solution: Solution, pairs: list[tuple[int, int]] | None = None) -> l
 
     For each given never-observable pair (all of them by default): the gain of the minimax value if
     this pair alone became observable. Most valuable first.
+
+    >>> import monmdp
+    >>> solution = monmdp.solve(monmdp.make("treasure-hunter", "ask"))
+    >>> (best,) = monmdp.planning.what_if(solution)
+    >>> best.state, best.action, best.mean_reward, round(best.gain, 4)
+    (2, 0, 1.0, 0.9)
     """
     monmdp, plan = solution.monmdp, solution.minimax
     mdp = monmdp.mdp
@@ -153,7 +176,13 @@ def what_if(solution: Solution, pairs: list[tuple[int, int]] | None = None) -> l
 
 
 def gain_of_all(solution: Solution) -> float:
-    """Return the gain of the minimax value if every pair became observable."""
+    """Return the gain of the minimax value if every pair became observable.
+
+    >>> import monmdp
+    >>> solution = monmdp.solve(monmdp.make("treasure-hunter", "ask"))
+    >>> round(monmdp.planning.gain_of_all(solution), 4)
+    0.9
+    """
     return 0.0 if solution.solvable else _gain(solution, solution.seen.never_observable)
 
 

@@ -155,6 +155,14 @@ def execute(
             as they are.
         stale: do those again that other code than today's has made.
         tell: called now and then with how far it is.
+
+    >>> from monmdp import results, suites
+    >>> block = {"worlds": ["loop"], "monitors": ["ask"], "agents": ["monitored-mbie-eb"]}
+    >>> small = {"name": "small", "seeds": 2, "steps": 1000, "experiment": [block]}
+    >>> runs = suites.expand(suites.parse(small, "my script")).runs()
+    >>> first, again = (results.execute("results", runs, jobs=1) for _ in range(2))
+    >>> len(first.inventory.missing), len(again.inventory.missing)
+    (2, 0)
     """
     if scheduler is not None and jobs is not None:
         raise MonMDPError(

@@ -279,6 +279,17 @@ def load_results(folder: str | os.PathLike[str]) -> pd.DataFrame:
     make a difference somewhere, those of agents (``agent.key``) that differ between runs of the
     same agent, configuration, seed, step, the scores and counters. What belongs together has the
     same configuration. Files that are no runs are skipped with a warning.
+
+    >>> from monmdp import load_results, results, suites
+    >>> block = {"worlds": ["loop"], "monitors": ["ask"], "agents": ["monitored-mbie-eb"]}
+    >>> small = {"name": "small", "seeds": 2, "steps": 1000, "experiment": [block]}
+    >>> runs = suites.expand(suites.parse(small, "my script")).runs()
+    >>> outcome = results.execute("results", runs, jobs=1)
+    >>> frame = load_results("results")
+    >>> len(frame), sorted(set(frame["seed"].tolist()))
+    (20, [0, 1])
+    >>> print(frame.groupby("step")["episode_return"].mean().round(3).to_list()[-2:])
+    [0.961, 0.961]
     """
     import warnings
 

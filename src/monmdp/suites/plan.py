@@ -239,7 +239,13 @@ class Plan:
 
 
 def expand(suite: Suite, preset: str = "paper") -> Plan:
-    """Expand a suite; settings that do not go together are reported all at once."""
+    """Expand a suite; settings that do not go together are reported all at once.
+
+    >>> from monmdp import suites
+    >>> plan = suites.expand(suites.paper_suite("figure-5"))
+    >>> len(plan.configurations), len(plan.runs())
+    (2, 60)
+    """
     agents.preset(preset)
     expansion = _Expansion(suite, preset)
     grids = tuple(

@@ -409,7 +409,14 @@ def _with_agents(block: Any, shared: Any, i: int) -> Any:
 
 
 def parse(content: Mapping[str, Any], where: str, folder: Path | None = None) -> Suite:
-    """Check a suite; every wrong key and value is reported at once, with its path."""
+    """Check a suite; every wrong key and value is reported at once, with its path.
+
+    >>> from monmdp import suites
+    >>> block = {"worlds": ["loop"], "monitors": ["ask"], "agents": ["monitored-mbie-eb"]}
+    >>> suite = suites.parse({"name": "small", "seeds": 2, "experiment": [block]}, "my script")
+    >>> suite.name, suite.experiment[0].monitors[0].name
+    ('small', 'ask')
+    """
     try:
         return Suite.model_validate(content, context={"folder": folder})
     except ValidationError as error:
@@ -444,12 +451,22 @@ def load(path: str | os.PathLike[str]) -> Suite:
 
 
 def paper_suites() -> list[str]:
-    """Return the names of the paper's figures, in its order."""
+    """Return the names of the paper's figures, in its order.
+
+    >>> from monmdp import suites
+    >>> suites.paper_suites()[:3]
+    ['figure-3', 'figure-4', 'figure-5']
+    """
     return sorted((p.stem for p in PAPER.glob("*.toml")), key=lambda name: int(name[7:]))
 
 
 def paper_suite(name: str) -> Suite:
-    """Return the suite of one of the paper's figures: ``figure-4``."""
+    """Return the suite of one of the paper's figures: ``figure-4``.
+
+    >>> from monmdp import suites
+    >>> suites.paper_suite("figure-4").title
+    'Discounted return at test time'
+    """
     known = paper_suites()
     if name not in known:
         raise MonMDPError(f"unknown figure {name!r}{nearest(name, [*known, 'all'])}")
@@ -457,7 +474,12 @@ def paper_suite(name: str) -> Suite:
 
 
 def bundled_suites() -> list[str]:
-    """Return the names of the suites that come with the package, the paper's figures apart."""
+    """Return the names of the suites that come with the package, the paper's figures apart.
+
+    >>> from monmdp import suites
+    >>> "beyond" in suites.bundled_suites()
+    True
+    """
     return sorted(path.stem for path in BEYOND.glob("*.toml"))
 
 

@@ -38,6 +38,13 @@ def eliminate(
     Every arm still in play is pulled in turn. After n shown rewards the mean of an arm is known to
     √(ln(4kn²/δ)/(2n)), for all arms and n at once with chance 1 - δ. Arms that are certainly worse
     than another leave; the end is when one is left, or all in play are known to ε/2.
+
+    >>> import numpy as np
+    >>> from monmdp import theory
+    >>> mean, rng = np.array([0.2, 0.8]), np.random.default_rng(0)
+    >>> arm, pulls, shown = theory.eliminate(mean, rho=0.5, epsilon=0.2, delta=0.01, rng=rng)
+    >>> arm, shown < pulls
+    (1, True)
     """
     k = len(mean)
     shown, total, guess = np.zeros(k), np.zeros(k), np.zeros(k)
@@ -145,6 +152,11 @@ def bandit_law(
         runs: how many runs for each ρ.
         seed: of all randomness.
         progress: called with the number of runs done, and of all.
+
+    >>> from monmdp import theory
+    >>> law = theory.bandit_law([1.0, 0.5, 0.2], runs=5)
+    >>> law.rho.tolist(), 0.9 < law.exponent < 1.1
+    ([1.0, 0.5, 0.2], True)
     """
     chances = np.array([number(r, "rho") for r in rhos])
     if len(np.unique(chances)) < 2 or not ((chances > 0) & (chances <= 1)).all():

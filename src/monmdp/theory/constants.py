@@ -129,6 +129,11 @@ def bounds(
         gamma: γ, the discount.
         constants: ``sound``, or ``paper`` for those printed in the paper.
         horizon: H, the longest episode; by default the world's time limit.
+
+    >>> import monmdp
+    >>> found = monmdp.theory.bounds(monmdp.make("loop", "ask"), epsilon=0.1, delta=0.05)
+    >>> f"{found.m1:.1e} {found.m2:.1e} {found.bad_steps:.1e}", found.observes_enough
+    ('6.1e+13 3.0e+14 3.3e+21', True)
     """
     horizon = monmdp.mdp.time_limit if horizon is None else horizon
     if horizon is None:
@@ -162,6 +167,11 @@ def sample_complexity(
 
     Without `rewards`, all rewards lie in [-1, 1] as in the paper. ``rho=None`` is a Mon-MDP in
     which no reward can ever be seen: then there is no environment reward to estimate.
+
+    >>> from monmdp import theory
+    >>> found = theory.sample_complexity(10, 4, 0.9, epsilon=0.1, delta=0.1, rho=0.5, horizon=50)
+    >>> f"{found.m1:.2e} {found.m2:.2e} {found.m3:.2e}"
+    '4.77e+09 1.61e+11 3.82e+13'
     """
     size = whole_number(n_states, "n_states", at_least=1)
     pairs = size * whole_number(n_actions, "n_actions", at_least=1)
@@ -226,6 +236,11 @@ def lower_bound(
 
     That is E[T - 1] of an (ε, δ)-correct policy for some bandit whose rewards are shown with chance
     ρ. The constants c₁ and c₂ exist and are not known; with 1 and 1 it is the shape of the bound.
+
+    >>> from monmdp import theory
+    >>> once = theory.lower_bound(4, rho=1.0, epsilon=0.1, delta=0.004)
+    >>> round(theory.lower_bound(4, rho=0.05, epsilon=0.1, delta=0.004) / once, 6)
+    20.0
     """
     k = whole_number(k, "k", at_least=2)
     rho, epsilon = _checked_rho(rho), below_an_eighth(epsilon)

@@ -25,6 +25,11 @@ def theorem_agent(bounds: Bounds) -> MonitoredMBIEEB:
 
     Exactly is: by so many sweeps of value iteration that γ to that power is below the precision of
     floating point numbers.
+
+    >>> from monmdp import make, theory
+    >>> found = theory.bounds(make("treasure-hunter", "ask"), epsilon=4, delta=0.1, gamma=0.1)
+    >>> theory.theorem_agent(found).kappa_star
+    2510.0
     """
     if not isinstance(bounds, Bounds):
         raise MonMDPError(f"Bounds expected, from theory.bounds; got {bounds!r}")

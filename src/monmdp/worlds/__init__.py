@@ -29,6 +29,7 @@ _MAPS = Path(__file__).parent / "maps"
 _GYMNASIUM = "gymnasium:"
 
 registry: Registry[MDP] = Registry("world", MDP)
+"""the worlds of this package by name, and how to add one"""
 for _name in ("empty", "hazard", "bottleneck", "loop"):
     registry.register(_name, partial(load_map, _MAPS / f"{_name}.txt"))
 registry.register("river-swim", river_swim)
@@ -43,6 +44,10 @@ def factory(name: str) -> Callable[..., MDP]:
 
     A world is named by a registered name, the path of a map file, ``module:object``, or
     ``gymnasium:FrozenLake-v1``.
+
+    >>> from monmdp import worlds
+    >>> worlds.factory("river-swim")(length=4)
+    <MDP 'river-swim': 4 states, 2 actions>
     """
     if name in registry:
         return registry.factory(name)
@@ -61,7 +66,14 @@ def factory(name: str) -> Callable[..., MDP]:
 
 
 def make(name: str | os.PathLike[str], **params: Any) -> MDP:
-    """Make a world by name; see `factory` for what a name can be."""
+    """Make a world by name; see `factory` for what a name can be.
+
+    >>> from monmdp import worlds
+    >>> worlds.make("hazard", slip=0.1)
+    <MDP 'hazard': 16 states, 5 actions>
+    >>> worlds.make("gymnasium:FrozenLake-v1", map_name="8x8")
+    <MDP 'FrozenLake-v1': 64 states, 4 actions>
+    """
     name = os.fspath(name) if isinstance(name, os.PathLike) else name
     if not isinstance(name, str):
         raise MonMDPError(f"the name of a world expected, got {name!r}")

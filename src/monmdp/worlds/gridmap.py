@@ -132,6 +132,11 @@ def grid_world(
         start: ``row,column``; replaces the map's start.
         time_limit: replaces the map's time limit.
         r_min: replaces the map's r_min.
+
+    >>> from monmdp import worlds
+    >>> mdp = worlds.grid_world("@.?$", time_limit=20)
+    >>> mdp.n_states, mdp.r_min, mdp.r_max
+    (4, -10.0, 1.0)
     """
     grid = parse_map(text, name)
     slip = probability(slip, "slip")

@@ -66,6 +66,13 @@ def from_tables(
         time_limit: steps after which episodes are truncated.
         name: the world's name.
         **fields: further fields of `MDP`: state_labels, action_labels, button, goal, ...
+
+    >>> from monmdp import worlds
+    >>> P = [[[0.9, 0.1], [0.2, 0.8]], [[0.0, 1.0], [0.5, 0.5]]]
+    >>> R = [[0.0, 1.0], [2.0, 0.0]]
+    >>> world = worlds.from_tables(P, R, layout="sas", hidden=[[0, 0], [1, 0]], time_limit=50)
+    >>> world, world.r_min, world.r_max
+    (<MDP 'tables': 2 states, 2 actions>, 0.0, 2.0)
     """
     for what, choice, known in (
         ("layout", layout, get_args(Layout)),
@@ -168,6 +175,13 @@ def from_gymnasium(
         goal: [state, action] pairs that count as reaching the goal.
         name: the world's name; default the id.
         **kwargs: for the environment (``map_name="8x8"``).
+
+    >>> from monmdp import worlds
+    >>> lake = worlds.from_gymnasium("FrozenLake-v1", is_slippery=False)
+    >>> lake, lake.time_limit
+    (<MDP 'FrozenLake-v1': 16 states, 4 actions>, 100)
+    >>> lake.action_labels
+    ('LEFT', 'DOWN', 'RIGHT', 'UP')
     """
     import gymnasium
 
