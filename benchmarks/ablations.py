@@ -1,7 +1,7 @@
 """What the ablations lack: MBIE-EB and pessimistic MBIE-EB beside Monitored MBIE-EB on Bottleneck.
 
 With the ⊥ cells' rewards seen (solvable) and hidden, six monitors, the paper's settings, exact
-evaluation. Prints the table of docs/agents.md; 7 minutes on two idle cores.
+evaluation. Prints the table of docs/algorithms/mbie-eb.md; 7 minutes on two idle cores.
 
     python benchmarks/ablations.py [--seeds 30] [--jobs 2]
 """

@@ -25,7 +25,7 @@ from monmdp.agents import AgentConfig, Transition
 from monmdp.envs import MonMDPEnv
 from monmdp.errors import MonMDPError
 from monmdp.experiment import streams, train
-from monmdp.experiment.training import AgentFactory
+from monmdp.experiment.training import AgentFactory, PythonAgent
 from monmdp.model import MDP, Monitor, MonMDP, join
 from monmdp.model.arrays import ROW_SUM_TOLERANCE, BoolArray
 from monmdp.planning import biased_pairs, observability
@@ -263,10 +263,11 @@ def _recorded(agent: Any, actions: list[Any]) -> Any:
     if not callable(agent):
         return agent
 
-    @functools.wraps(agent, updated=())
     def factory(shape: Any, rng: Any) -> _Recorder:
         return _Recorder(agent(shape, rng), actions)
 
+    functools.update_wrapper(factory, getattr(agent, "func", agent), updated=())
+    factory.__wrapped__ = agent  # type: ignore[attr-defined]  # whose signature is checked
     return factory
 
 
@@ -274,15 +275,25 @@ class _Recorder:
     """An agent that behaves like another one and writes down its actions."""
 
     def __init__(self, agent: Any, actions: list[Any]) -> None:
+        if not isinstance(agent, PythonAgent):
+            raise MonMDPError(
+                f"{agent!r} is no agent; it has begin_episode, act, update and test_policy"
+            )
         self._agent, self._actions = agent, actions
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._agent, name)
+    def begin_episode(self) -> object:
+        return self._agent.begin_episode()
 
     def act(self, observation: dict[str, int]) -> Any:
         action = self._agent.act(observation)
         self._actions.append(copy.copy(action))  # an agent may reuse its dictionary
         return action
+
+    def update(self, transition: Transition) -> None:
+        self._agent.update(transition)
+
+    def test_policy(self) -> Any:
+        return self._agent.test_policy()
 
 
 def _stepwise_snapshot(

@@ -33,6 +33,8 @@ FOLLOWED = (
     "monmdp.planning.factors",
 )  # fmt: skip
 """modules whose plain functions can change what a run finds"""
+PART_OF_STRING = getattr(tokenize, "FSTRING_MIDDLE", None)
+"""the kind of token that newer Pythons have for the text in an f-string"""
 
 
 def kernel_hash(agent: Any) -> str:
@@ -114,10 +116,15 @@ def _essence(function: Callable[..., Any]) -> str:
             words.append(marks[kind])
             begins = True
         elif not (begins and kind == tokenize.STRING):  # a statement of its own: a docstring
-            words.append(word)
+            words.append(_doubled(word) if kind == PART_OF_STRING else word)
             begins = False
     # Newer Pythons split strings with braces into parts, without the spaces between these.
     return "".join("".join(words).split())
+
+
+def _doubled(word: str) -> str:
+    """Write braces as they stand in the source, where newer Pythons give the braces meant."""
+    return word.replace("{", "{{").replace("}", "}}")
 
 
 @cache
