@@ -375,7 +375,7 @@ def test_a_runner_killed_in_the_middle_of_a_write_leaves_no_run(small, command):
 
 def test_a_killed_runner_leaves_no_worker_and_no_lock():
     suite = own_agent("sleeping", act="time.sleep(0.5)")
-    process = monmdp("run", suite, "--out", "here", "--jobs", 2)
+    process = monmdp("run", suite, "--out", "here", "--jobs", 2, "--unchecked")
     family = psutil.Process(process.pid)
     # Two workers, and a process that looks after what they share.
     wait_for(lambda: len(family.children(recursive=True)) >= 3)
@@ -410,7 +410,7 @@ def test_a_runner_that_is_told_to_stop_does_so_at_once(stop, kind):
         )
         suite = own_agent("stopping", begin=begin)
     folder = Path("with space")
-    process = monmdp("run", suite, "--out", folder, "--jobs", 2, "--shard", "1/1")
+    process = monmdp("run", suite, "--out", folder, "--jobs", 2, "--unchecked", "--shard", "1/1")
     try:
         wait_for(lambda: shards(folder) or process.poll() is not None)
     except BaseException:
@@ -427,7 +427,7 @@ def test_a_runner_that_is_told_to_stop_does_so_at_once(stop, kind):
     last = err.strip().splitlines()[-1]
     assert last == (
         "interrupted; what is finished is kept. To go on: "
-        f"monmdp run {suite} --out 'with space' --jobs 2 --shard 1/1"
+        f"monmdp run {suite} --unchecked --out 'with space' --jobs 2 --shard 1/1"
     )
     assert "Traceback" not in err
     assert not leftovers(folder)
@@ -549,12 +549,12 @@ def test_shards_that_start_together_all_get_in():
 
 def test_a_worker_that_dies_is_one_error():
     suite = own_agent("dying", begin="__import__('os')._exit(1)")
-    process = monmdp("run", suite, "--out", "here", "--jobs", 2)
+    process = monmdp("run", suite, "--out", "here", "--jobs", 2, "--unchecked")
     _, err = process.communicate()
     assert process.returncode == 2
     assert "Traceback" not in err
     assert "a worker process ended before its run did" in err
-    assert f"To go on: monmdp run {suite} --out here --jobs 2" in err
+    assert f"To go on: monmdp run {suite} --unchecked --out here --jobs 2" in err
 
 
 # ---- damaged, foreign and stale files -------------------------------------------------------
@@ -1057,7 +1057,7 @@ def test_one_failing_run_does_not_stop_the_others():
     configuration = next(iter(plan.runs().values()))
     third = np.random.default_rng(streams(configuration.request().monmdp, 2)[1]).random()
     Path(f"{third}").touch()
-    process = monmdp("run", suite, "--out", "here", "--jobs", 2)
+    process = monmdp("run", suite, "--out", "here", "--jobs", 2, "--unchecked")
     out, err = process.communicate()
     assert process.returncode == 1
     assert f"failed: {configuration.id}, seed 2: " in err
@@ -1067,7 +1067,7 @@ def test_one_failing_run_does_not_stop_the_others():
     assert "picture: here/reports/own/own.png" in out
     before = stamps(Path("here"))
     Path("mended").touch()
-    process = monmdp("run", suite, "--out", "here", "--jobs", 2)
+    process = monmdp("run", suite, "--out", "here", "--jobs", 2, "--unchecked")
     out, _ = process.communicate()
     assert process.returncode == 0
     assert "1 runs in" in out

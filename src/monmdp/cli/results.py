@@ -107,7 +107,8 @@ def run(
 
     asked = ask_suite(suites.find(suite), seeds=_seeds(seeds), quick=quick, preset=preset)
     folder = Path("results") if out is None else out
-    again = _again(["run", suite], seeds, quick, preset, folder)
+    words = ["run", suite, *(["--unchecked"] if unchecked else [])]
+    again = _again(words, seeds, quick, preset, folder)
     if not (unchecked or dry_run):
         check_configurations(asked.runs().values())
     _carry_out(asked, folder, jobs, shard, scheduler, dry_run, stale, again)

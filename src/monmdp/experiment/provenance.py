@@ -33,8 +33,6 @@ FOLLOWED = (
     "monmdp.planning.factors",
 )  # fmt: skip
 """modules whose plain functions can change what a run finds"""
-PART_OF_STRING = getattr(tokenize, "FSTRING_MIDDLE", None)
-"""the kind of token that newer Pythons have for the text in an f-string"""
 
 
 def kernel_hash(agent: Any) -> str:
@@ -106,6 +104,8 @@ def _essence(function: Callable[..., Any]) -> str:
         return repr(function.__code__.co_code)
     words: list[str] = []
     begins = True  # nothing of the statement has been read yet
+    # Newer Pythons split strings with braces into parts, and give the braces that are meant.
+    part_of_string = getattr(tokenize, "FSTRING_MIDDLE", None)
     marks = {tokenize.INDENT: "{", tokenize.DEDENT: "}", tokenize.NEWLINE: ";"}
     for kind, word, *_ in tokenize.generate_tokens(io.StringIO(text).readline):
         if kind in (tokenize.COMMENT, tokenize.NL, tokenize.ENDMARKER):
@@ -116,15 +116,12 @@ def _essence(function: Callable[..., Any]) -> str:
             words.append(marks[kind])
             begins = True
         elif not (begins and kind == tokenize.STRING):  # a statement of its own: a docstring
-            words.append(_doubled(word) if kind == PART_OF_STRING else word)
+            if kind == part_of_string:
+                word = word.replace("{", "{{").replace("}", "}}")
+            words.append(word)
             begins = False
-    # Newer Pythons split strings with braces into parts, without the spaces between these.
+    # The parts come without the spaces between them.
     return "".join("".join(words).split())
-
-
-def _doubled(word: str) -> str:
-    """Write braces as they stand in the source, where newer Pythons give the braces meant."""
-    return word.replace("{", "{{").replace("}", "}}")
 
 
 @cache
