@@ -4,11 +4,12 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: help demo test browser test-browser lint types check bench results beyond sample witness docs dist smoke test-pythons test-lowest format lock clean
+.PHONY: help demo test browser test-browser test-deep lint types check bench results beyond sample witness docs dist smoke test-pythons test-lowest format lock clean
 
 help:
 	@echo "make demo    figure 4 of the paper, with its claims checked (pictures in demo/)"
 	@echo "make test    the core tests            make test-browser  the HTML report, in Chromium"
+	@echo "make test-deep  deep agents, in an environment of their own (torch)"
 	@echo "make lint    ruff and codespell        make types   mypy, strict"
 	@echo "make check   test + lint + types       make bench   how fast planning and training are"
 	@echo "make smoke   wheel and sdist, installed and tried (2 min)"
@@ -43,6 +44,19 @@ browser:
 
 test-browser: $(READY) browser
 	$(BIN)/python -m pytest -m browser tests/browser
+
+# Deep agents, in an environment of their own, because torch is large. Where pip is told of a folder with a build of torch
+# (PIP_FIND_LINKS), as a rule the small one for CPUs, that one is taken.
+DEEP := .venv-deep
+$(DEEP)/.ready: pyproject.toml
+	test -x $(DEEP)/bin/python || $(PYTHON) -m venv $(DEEP)
+	$(DEEP)/bin/python -m pip install --quiet --disable-pip-version-check --no-index --no-deps 'torch>=2.3' 2>/dev/null \
+		|| echo "no folder with torch: pip will fetch it"
+	$(DEEP)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[deep]' pytest hypothesis
+	touch $@
+
+test-deep: $(DEEP)/.ready
+	$(DEEP)/bin/python -m pytest -m deep tests/deep
 
 # A wheel and an sdist, and whether they work where nothing else is installed.
 dist: $(READY)

@@ -3,7 +3,8 @@
 A page is one session in an empty folder with a link to the examples. Its blocks are done in their
 order: ``python`` in one namespace, ``console`` line by line as commands. A line directly above a
 block says what else becomes of it: ``<!-- file: NAME -->`` writes it to a file, and
-``<!-- not run: WHY -->`` leaves it alone. Every other block must have such a line.
+``<!-- not run: WHY -->`` leaves it alone. Every other block must have such a line. What
+``<!-- not run: output -->`` shows is what the block before it has printed, but for times.
 """
 
 from __future__ import annotations
@@ -129,13 +130,20 @@ def run_command(words, place, monkeypatch, capsys):
         cli.main()
     except SystemExit as stop:
         code = stop.code
-    _, err = capsys.readouterr()
+    out, err = capsys.readouterr()
     assert not code, f"{place}: {shlex.join(words)} ended with {code}: {err}"
+    return out
+
+
+def untimed(output):
+    """Lines without their ends and without times, which are never the same."""
+    output = re.sub(r"\b[\d.]+ (s|seconds)\b", "… s", output)
+    return [line.rstrip() for line in output.strip("\n").splitlines()]
 
 
 @every_page
 def test_blocks_run(page, folder, monkeypatch, capsys):
-    session = types.ModuleType("page")
+    session, printed = types.ModuleType("page"), ""
     monkeypatch.setitem(sys.modules, "page", session)
     for block in blocks(page):
         kind, text = block.mark or (block.language, "")
@@ -150,10 +158,15 @@ def test_blocks_run(page, folder, monkeypatch, capsys):
             except Exception as error:
                 error.add_note(f"in the block at {block.place}")
                 raise
-            capsys.readouterr()
+            printed = capsys.readouterr().out
         elif kind == "console":
-            for line, words in commands(block).items():
+            printed = "".join(
                 run_command(words, f"{name(page)}:{line}", monkeypatch, capsys)
+                for line, words in commands(block).items()
+            )
+        elif (kind, text) == ("not run", "output"):
+            shown, real = untimed(block.text), untimed(printed)
+            assert shown == real, f"{block.place} shows another output:\n{printed}"
 
 
 @every_page
