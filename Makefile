@@ -99,6 +99,7 @@ check: test lint types
 bench: $(READY)
 	$(BIN)/python benchmarks/engine.py
 	$(BIN)/python benchmarks/planning.py --million
+	$(BIN)/python benchmarks/vector.py
 
 # Every experiment of the paper; what a reader wants of it goes into docs/.
 results: $(READY)

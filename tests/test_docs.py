@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import doctest
 import importlib
+import json
 import re
 import shlex
 import sys
@@ -21,6 +22,7 @@ from typing import NamedTuple
 
 import pytest
 import typer
+from markdown_it import MarkdownIt
 
 import monmdp
 from monmdp import cli, statistics
@@ -169,11 +171,49 @@ def test_blocks_run(page, folder, monkeypatch, capsys):
             assert shown == real, f"{block.place} shows another output:\n{printed}"
 
 
+DIRECTIVES = {"{toctree}", "{eval-rst}", "{commands}", "{include}", "{glossary}"}
+"""directives that show no code of their own"""
+MUST_NOT_RUN = {"half an hour", "three core-hours", "needs the extra [deep]; tests/deep runs it"}
+"""why some commands and some Python are not run"""
+
+
 @every_page
 def test_every_block_is_run_or_marked(page):
     for block in blocks(page):
-        if not block.is_directive and block.language not in ("python", "console"):
+        if block.is_directive:
+            assert block.language.split()[0] in DIRECTIVES, f"{block.place}: {block.language}"
+        elif block.language not in ("python", "console"):
             assert block.mark, f"{block.place}: a {block.language or 'nameless'} block without mark"
+        elif block.mark and block.mark[0] == "not run":
+            reasons = (*MUST_NOT_RUN, "needs polars", "needs a cluster")
+            assert block.mark[1] in reasons, f"{block.place}: why is it not run?"
+
+
+@every_page
+def test_no_code_hides_from_these_tests(page):
+    """A Markdown parser finds no other code than these tests do."""
+    fences = []
+    for token in MarkdownIt().parse(page.read_text(encoding="utf-8")):
+        assert token.type != "code_block", f"{name(page)}:{token.map[0] + 1}: code without a fence"
+        if token.type == "fence":
+            fences.append(token.map[0] + 2)
+    assert fences == [block.line for block in blocks(page)]
+    assert "<pre" not in prose(page)
+
+
+@pytest.mark.parametrize("path", in_docs("*.ipynb"), ids=name)
+@pytest.mark.usefixtures("folder")
+def test_notebooks_run(path, monkeypatch):
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    session = types.ModuleType("page")
+    monkeypatch.setitem(sys.modules, "page", session)
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    code = [cell for cell in cells if cell["cell_type"] == "code"]
+    assert len(code) > 5
+    for number, cell in enumerate(code, start=1):
+        assert not cell["outputs"], f"{name(path)}: outputs are made by the build"
+        text = "".join(cell["source"])
+        exec(compile(text, f"{name(path)}, code cell {number}", "exec"), session.__dict__)
 
 
 def test_the_readme_shows_every_command():

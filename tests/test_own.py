@@ -126,6 +126,64 @@ def test_an_unsound_agent_in_a_suite(command, tmp_path):
     assert command("run", "suite.toml", "--out", "here", "--unchecked")[0] == 0
 
 
+def test_a_world_that_is_another_one_each_time(command, tmp_path):
+    (tmp_path / "liar.py").write_text(
+        """
+import numpy as np
+
+from monmdp import worlds
+
+
+def dice():
+    P = np.random.default_rng().dirichlet(np.ones(3), (3, 2))
+    return worlds.from_tables(P, np.zeros((3, 2)), layout="sas", time_limit=20, name="dice")
+"""
+    )
+    (tmp_path / "suite.toml").write_text(
+        """
+        name = "mine"
+        [[experiment]]
+        worlds = ["liar:dice"]
+        monitors = ["ask"]
+        agents = ["r-max"]
+        """
+    )
+    words = ("liar:dice", "ask", "--steps", "200", "--seeds", "1", "--out", "here")
+    for attempt in (
+        ("check", "liar:dice", "ask"),
+        ("check", "liar:dice", "ask", "--agent", "r-max"),
+        ("train", *words, "--agent", "r-max"),
+        ("compare", *words, "--agents", "r-max,ucb"),
+        ("run", "suite.toml", "--out", "here"),
+    ):
+        code, _, err = command(*attempt)
+        assert code == 2, attempt
+        assert "dice / ask is another problem each time it is made" in err
+        assert not (tmp_path / "here").exists()
+
+
+def test_an_agent_is_tried_on_every_shape_of_problem(command, tmp_path):
+    picky = CARELESS.replace("random.randrange(self.shape.n_env_actions)", "0").replace(
+        "self.shape = shape", "self.shape = shape; assert shape.n_env_states != 9"
+    )
+    (tmp_path / "careless.py").write_text(picky)
+    (tmp_path / "suite.toml").write_text(
+        """
+        name = "mine"
+        seeds = 1
+        steps = 200
+        [[experiment]]
+        worlds = ["corridor", "loop"]
+        monitors = ["ask"]
+        agents = ["careless:Careless"]
+        """
+    )
+    code, _, err = command("run", "suite.toml", "--out", "here")
+    assert code == 2
+    assert "careless:Careless' fails its checks" in err
+    assert not (tmp_path / "here").exists()
+
+
 def test_an_unsound_monitor_says_where(command, tmp_path):
     (tmp_path / "liar.py").write_text(LIAR)
     code, _, err = command("solve", "loop", "liar:liar")

@@ -184,6 +184,22 @@ def test_agents_in_plain_python_are_checked():
     with pytest.raises(CheckError, match="use only the random stream it is given"):
         check_agent(Quiet, problem)
 
+    class Global(Coin):
+        def __init__(self, shape, rng):
+            np.random.seed(0)  # noqa: NPY002
+            super().__init__(shape, rng)
+
+    with pytest.raises(CheckError, match=r"it uses random or np\.random"):
+        check_agent(Global, problem)
+
+    class Restless(Coin):
+        def test_policy(self):
+            self.rng.random()
+            return super().test_policy()
+
+    with pytest.raises(CheckError, match="how often it is tested changes the run"):
+        check_agent(Restless, problem)
+
     class Short(Coin):
         def test_policy(self):
             return super().test_policy()[1:]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from conftest import MONITORS, WORLDS
 from monmdp import MonMDPError, envs, worlds
 from monmdp.compiling import compiled
-from monmdp.envs.streams import pack, uniform
+from monmdp.envs.streams import pack, uniform, unpack
 from monmdp.envs.vector import MonMDPVectorEnv
 
 
@@ -33,6 +33,8 @@ def test_the_streams_are_numpys(seeds):
     expected = np.array([generator.random(50) for generator in generators])
     assert (draws == expected).all()
     assert (streams == pack(generators)).all()  # both have advanced alike
+    on = np.array([unpack(stream).random(5) for stream in streams])
+    assert (on == [generator.random(5) for generator in generators]).all()
 
 
 def made(env_id, mode, n=6, **params):
@@ -101,6 +103,16 @@ def test_a_world_without_a_time_limit():
         assert not truncated.any()
 
 
+def test_max_episode_steps_is_gymnasiums():
+    ours, theirs = (
+        made("monmdp/Corridor-v0", mode, 3, monitor="ask", max_episode_steps=7)
+        for mode in ("vector_entry_point", "sync")
+    )
+    assert walk_alike(ours, theirs, 40) == 15
+    with pytest.raises(MonMDPError, match="max_episode_steps"):
+        made("monmdp/Corridor-v0", "vector_entry_point", max_episode_steps=0)
+
+
 def test_it_is_what_make_vec_takes_by_itself():
     env = gymnasium.make_vec("monmdp/World-v0", num_envs=2, world="loop", monitor="ask")
     assert isinstance(env, MonMDPVectorEnv)
@@ -128,6 +140,9 @@ def test_seeds():
         for _ in range(30):
             action = env.action_space.sample()
             same(env.step(action), theirs.step(action), "step")
+    assert env.np_random_seed == theirs.np_random_seed == (5, 6, 7)
+    for ours, other in zip(env.np_random, theirs.np_random, strict=True):
+        assert ours.random() == other.random()
     fresh = made("monmdp/Hazard-v0", "vector_entry_point", 64, monitor="button")
     starts = {tuple(fresh.reset(seed=s)[0]["mon"]) for s in range(3)}
     assert len(starts) == 3
@@ -210,6 +225,12 @@ def test_mistakes_are_named():
     env.step({"env": [1, 2], "mon": [0, 1]})  # lists are fine
     with pytest.raises(MonMDPError, match="3 seeds for 2 copies"):
         env.reset(seed=[1, 2, 3])
+    same(env.reset(seed=np.array([4, 5])), env.reset(seed=4), "seeds")
+    for wrong in ("a", 1.5):
+        with pytest.raises(MonMDPError, match="a seed is a whole number, or one for every copy"):
+            env.reset(seed=wrong)
+    with pytest.raises(MonMDPError, match="seed"):
+        env.reset(seed=[1, -2])
     with pytest.raises(MonMDPError, match="2 booleans expected"):
         env.reset(options={"reset_mask": np.array([False, False])})
     with pytest.raises(MonMDPError, match="unknown reset option 'environment'"):

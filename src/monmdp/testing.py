@@ -16,6 +16,7 @@ from __future__ import annotations
 import copy
 import functools
 import pickle
+import random
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,9 @@ from monmdp.model.arrays import ROW_SUM_TOLERANCE, BoolArray
 from monmdp.planning import biased_pairs, observability
 
 __all__ = ["CheckError", "check_agent", "check_monitor", "check_monmdp", "check_world"]
+
+TESTED_EVERY = 50
+"""steps between two tests while an agent is tried out"""
 
 
 class CheckError(AssertionError):
@@ -225,27 +229,27 @@ def check_agent(
         agent = agents.paper_config(agent, monmdp.mdp.name, monmdp.monitor.name)
     keep = [steps] if isinstance(agent, AgentConfig) else []
     runs, actions = [], []
+    before = _global_streams()
     try:
-        for kind in ("exact", "exact", "monte-carlo"):
+        for every in (TESTED_EVERY, TESTED_EVERY, steps):
             taken: list[Any] = []
             tried = agent if isinstance(agent, AgentConfig) else _recorded(agent, taken)
-            run = train(monmdp, tried, steps, seed, every=50, evaluation=kind, snapshots=keep)
-            runs.append(run)
+            runs.append(train(monmdp, tried, steps, seed, every=every, snapshots=keep))
             actions.append(taken)
     except MonMDPError as error:
         raise CheckError("agent", [str(error)]) from None
-    first = runs[0]
-    for i, what in (
-        (1, "the same seed gives another run: use only the random stream it is given"),
-        (2, "another kind of evaluation gives another run: test_policy must change nothing"),
+    first, again, rarely = runs
+    same = np.array_equal(first.policy.probability, again.policy.probability)
+    for name in ("worst_case_return", "episodes", "observe_episodes", "rewards_seen"):
+        same &= np.array_equal(first.curve[name], again.curve[name], equal_nan=True)
+    if not same or actions[0] != actions[1]:
+        problems.append("the same seed gives another run: use only the random stream it is given")
+    elif actions[0] != actions[2] or not np.array_equal(
+        first.policy.probability, rarely.policy.probability
     ):
-        other = runs[i]
-        same = np.array_equal(first.policy.probability, other.policy.probability)
-        same &= actions[0] == actions[i]
-        for name in ("worst_case_return", "episodes", "observe_episodes", "rewards_seen"):
-            same &= np.array_equal(first.curve[name], other.curve[name], equal_nan=True)
-        if not same:
-            problems.append(what)
+        problems.append("how often it is tested changes the run: test_policy must change nothing")
+    if _global_streams() != before:
+        problems.append("it uses random or np.random: use only the random stream it is given")
     if isinstance(agent, AgentConfig):
         stepwise = _stepwise_snapshot(agent.for_training(steps), monmdp, steps, seed)
         problems += [
@@ -258,13 +262,22 @@ def check_agent(
     return []
 
 
+def _global_streams() -> list[str]:
+    """The state of the random streams that belong to everybody."""
+    return [repr(random.getstate()), repr(np.random.get_state(legacy=False))]  # noqa: NPY002
+
+
 def _recorded(agent: Any, actions: list[Any]) -> Any:
     """The same factory; what its agents do is written down."""
     if not callable(agent):
         return agent
 
     def factory(shape: Any, rng: Any) -> _Recorder:
-        return _Recorder(agent(shape, rng), actions)
+        try:
+            made = agent(shape, rng)
+        except Exception as error:
+            raise MonMDPError(f"making it raised {type(error).__name__}: {error}") from error
+        return _Recorder(made, actions)
 
     functools.update_wrapper(factory, getattr(agent, "func", agent), updated=())
     factory.__wrapped__ = agent  # type: ignore[attr-defined]  # whose signature is checked

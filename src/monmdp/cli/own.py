@@ -10,11 +10,13 @@ import typer
 from monmdp.errors import MonMDPError
 
 if TYPE_CHECKING:
+    from monmdp.experiment import Task
     from monmdp.model import MonMDP
+    from monmdp.naming import Registry
     from monmdp.suites.plan import Configuration
 
 STEPS = 200
-"""steps for which an agent is tried out, four times"""
+"""steps for which an agent is tried out, three times"""
 
 Unchecked = Annotated[
     bool,
@@ -22,9 +24,9 @@ Unchecked = Annotated[
 ]
 
 
-def is_own(name: str | None) -> bool:
-    """Return whether a name stands for something of the user's."""
-    return name is not None and ":" in name and not name.startswith("gymnasium:")
+def is_own(name: str | None, registry: Registry[Any]) -> bool:
+    """Return whether a name stands for something of the user's: a file, or ``module:object``."""
+    return name is not None and name not in registry and not name.startswith("gymnasium:")
 
 
 def check_problem(problem: MonMDP) -> list[str]:
@@ -35,6 +37,17 @@ def check_problem(problem: MonMDP) -> list[str]:
         return check_monmdp(problem)
     except CheckError as failure:
         raise MonMDPError(str(failure)) from None
+
+
+def check_made_alike(problem: MonMDP, again: MonMDP) -> None:
+    """Demand that world and monitor are the same each time that they are made."""
+    from monmdp.experiment.streams import fingerprint
+
+    if fingerprint(problem) != fingerprint(again):
+        raise MonMDPError(
+            f"{problem.mdp.name} / {problem.monitor.name} is another problem each time it is made; "
+            "seed what is random in it"
+        )
 
 
 def check_agent(agent: Any, name: str, problem: MonMDP, steps: int = STEPS) -> list[str]:
@@ -48,30 +61,40 @@ def check_agent(agent: Any, name: str, problem: MonMDP, steps: int = STEPS) -> l
         raise MonMDPError(f"agent {name!r} fails its checks: {said}") from None
 
 
-def check_own(
-    problem: MonMDP, agent: Any, world: str, monitor: str | None, name: str, steps: int
-) -> None:
-    """Check what is the user's own of a world, a monitor and an agent."""
-    if is_own(world) or is_own(monitor):
-        check_problem(problem)
-    if is_own(name):
-        check_agent(agent, name, problem, min(steps, STEPS))
+def check_own(task: Task, world: str, monitor: str | None, agent: str) -> None:
+    """Check what is the user's own of a world, a monitor (None: they are finished), an agent."""
+    from monmdp import agents, make
+
+    if monitor is not None and _is_own_problem(world, monitor):
+        check_problem(task.monmdp)
+        check_made_alike(task.monmdp, make(world, monitor, **task.settings["problem_parameters"]))
+    if is_own(agent, agents.registry):
+        check_agent(task.agent, agent, task.monmdp, min(task.steps, STEPS))
 
 
 def check_configurations(configurations: Iterable[Configuration]) -> None:
-    """Check what is the user's own in a suite: each problem, and each agent on its first one."""
-    problems, agents = set(), set()
+    """Check what is the user's own in a suite: problems, and agents on each shape of a problem."""
+    from monmdp import agents
+
+    problems, tried = set(), set()
     for of in configurations:
         problem = of.world, of.monitor, of.problem
-        agent = of.agent, of.of_agent
-        new_problem = problem not in problems and (is_own(of.world) or is_own(of.monitor))
-        new_agent = agent not in agents and is_own(of.agent)
-        if not (new_problem or new_agent):
+        own_problem = problem not in problems and _is_own_problem(of.world, of.monitor)
+        own_agent = is_own(of.agent, agents.registry)
+        if not (own_problem or own_agent):
             continue
         asked = of.request()
-        if new_problem:
+        if own_problem:
+            problems.add(problem)
             check_problem(asked.monmdp)
-        if new_agent:
-            check_own(asked.monmdp, asked.agent, "", None, of.agent, of.steps or STEPS)
-        problems.add(problem)
-        agents.add(agent)
+            check_made_alike(asked.monmdp, of.request().monmdp)
+        agent = of.agent, of.of_agent, asked.monmdp.shape
+        if own_agent and agent not in tried:
+            tried.add(agent)
+            check_agent(asked.agent, of.agent, asked.monmdp, min(of.steps or STEPS, STEPS))
+
+
+def _is_own_problem(world: str, monitor: str) -> bool:
+    from monmdp import monitors, worlds
+
+    return is_own(world, worlds.registry) or is_own(monitor, monitors.registry)

@@ -23,7 +23,7 @@ from monmdp.cli.app import (
     short,
     writable,
 )
-from monmdp.cli.own import check_agent, check_problem
+from monmdp.cli.own import check_agent, check_made_alike, check_problem
 from monmdp.errors import MonMDPError
 
 if TYPE_CHECKING:
@@ -174,17 +174,18 @@ def check(
 
     With --agent also an agent: sound actions and policies, and no randomness but its own.
     """
-    from monmdp import experiment
+    from monmdp import experiment, make
 
-    asked = None
+    found, monitor, params = problem_or_names(world, words)
     if agent is None:
-        problem, _ = make_problem(world, words)
+        problem, given = make_problem(world, words)
     else:
-        found, monitor, params = problem_or_names(world, words)
         asked = experiment.request(found, monitor, agent, params)
-        problem = asked.monmdp
+        problem, given = asked.monmdp, dict(asked.parameters)
     notes = check_problem(problem)
-    if asked is not None and agent is not None:
+    if monitor is not None:
+        check_made_alike(problem, make(world, monitor, **given))
+    if agent is not None:
         notes += check_agent(asked.agent, agent, problem)
     if as_json:
         print(json.dumps({"passed": True, "notes": notes}, indent=2))

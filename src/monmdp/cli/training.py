@@ -95,7 +95,7 @@ def train(
         made_with=asked.parameters,
     )
     if not unchecked:
-        check_own(task.monmdp, task.agent, world, monitor, agent, n_steps)
+        check_own(task, world, monitor, agent)
     folder = default_folder(task.settings) if out is None else out
     there = sum(run_file(folder, seed).exists() for seed in range(n_seeds))
     begin = time.perf_counter()
@@ -156,7 +156,7 @@ def compare(
     )  # fmt: skip
     if not unchecked:
         for label, task in tasks.items():
-            check_own(task.monmdp, task.agent, world, monitor, label.split()[0], task.steps)
+            check_own(task, world, monitor, label.split()[0])
     begin, runs = time.perf_counter(), {}
     for label, task in tasks.items():
         folder = default_folder(task.settings) if out is None else out / file_name(label)

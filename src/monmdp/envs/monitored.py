@@ -18,6 +18,7 @@ the same way under any monitor, and under none.
 from __future__ import annotations
 
 import copy
+import inspect
 import operator
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -26,9 +27,10 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces
 from gymnasium.utils import RecordConstructorArgs
+from gymnasium.wrappers import Autoreset, RecordEpisodeStatistics
 
 from monmdp import model, monitors
-from monmdp.envs.monmdp_env import MonMDPEnv
+from monmdp.envs.monmdp_env import MonMDPEnv, switch
 from monmdp.errors import MonMDPError
 from monmdp.model.arrays import BoolArray, FloatArray, cumulative
 from monmdp.model.dynamics import draw
@@ -99,15 +101,14 @@ class Monitor(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
             raise MonMDPError(f"a Gymnasium environment expected, got {env!r}")
         gymnasium.Wrapper.__init__(self, env)
         _refuse_monitored(env)
-        for name, given in (("pressed", pressed), ("hidden", hidden)):
-            if given is not None and not callable(given):
-                raise MonMDPError(f"{name} must be a function, got {given!r}")
+        _check_predicate(pressed, "pressed", "observation", "action")
+        _check_predicate(hidden, "hidden", "observation", "action", "next_observation")
         self.monitor = _made(monitor, params)
         _check_transitions(self.monitor, pressed, params)
         _check_classes(self.monitor)
         self.fill = number(fill, "fill")
         self._pressed, self._hidden = pressed, hidden
-        self._expose_env_reward = bool(expose_env_reward)
+        self._expose_env_reward = switch(expose_env_reward, "expose_env_reward")
         self._moves = cumulative(self.monitor.transition)
         self._start = cumulative(self.monitor.start)
         self.observation_space = spaces.Dict(
@@ -116,6 +117,7 @@ class Monitor(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         self.action_space = spaces.Dict(
             {"env": env.action_space, "mon": spaces.Discrete(self.monitor.n_actions)}
         )
+        self._statistics = _statistics_below(env)
         self._random: np.random.Generator | None = None
         self._state: int | None = None
         self._observation: Any = None
@@ -124,36 +126,34 @@ class Monitor(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[dict[str, Any], dict[str, Any]]:
         """Start an episode; the options are the environment's."""
-        self._observation, info = self.env.reset(seed=seed, options=options)
+        observation, info = self.env.reset(seed=seed, options=options)
+        self._observation = self._kept(observation)
         if seed is not None or self._random is None:
             entropy = np.random.SeedSequence(seed, spawn_key=(MONITOR_STREAM,))
             self._random = np.random.default_rng(entropy)
         self._state = draw(self._start, 0, len(self._start), self._random.random())
         ours = {"reward_observed": False, "monitor_reward": 0.0, "proxy_reward": self.fill}
-        return {"env": self._observation, "mon": self._state}, self._told(info) | ours
+        return {"env": observation, "mon": self._state}, self._told(info) | ours
 
     def step(self, action: Any) -> tuple[dict[str, Any], float, bool, bool, dict[str, Any]]:
         """Take an action ``{"env": …, "mon": aᵐ}``."""
         if self._random is None or self._state is None:
             raise gymnasium.error.ResetNeeded("no episode has begun: call reset()")
         env_action, am = self._split(action)
-        before = self._observation
-        table = 0
+        before, table = self._observation, 0
         if self._pressed is not None:
             table = int(_asked(self._pressed, "pressed", before, env_action))
-        if self._hidden is not None:
-            before = copy.deepcopy(before)  # an environment may reuse its arrays
         following, env_reward, terminated, truncated, info = self.env.step(env_action)
         bottom = False
         if self._hidden is not None:
             bottom = _asked(self._hidden, "hidden", before, env_action, following)
-        re = float(env_reward)
+        re = self._finite(env_reward)
         kind = _class_of(self.monitor, re, bottom)
         u0, u1 = self._random.random(2)
         rm = float(self.monitor.reward[self._state, am])
         shown = bool(u1 < self.monitor.show[kind, self._state, am])
         row = self._moves[table, self._state, am]
-        self._observation, self._state = following, draw(row, 0, len(row), u0)
+        self._observation, self._state = self._kept(following), draw(row, 0, len(row), u0)
         proxy = re if shown else self.fill
         told = self._told(info)
         told |= {"reward_observed": shown, "monitor_reward": rm, "proxy_reward": proxy}
@@ -161,6 +161,11 @@ class Monitor(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
             told["env_reward"] = re
         observation = {"env": following, "mon": self._state}
         return observation, rm + proxy, terminated, truncated, told
+
+    def _kept(self, observation: Any) -> Any:
+        """What the predicates will be asked about; environments and agents may reuse arrays."""
+        asked = self._pressed is not None or self._hidden is not None
+        return copy.deepcopy(observation) if asked else None
 
     def _split(self, action: Any) -> tuple[Any, int]:
         """The environment's part of an action and the monitor's, which is checked."""
@@ -177,16 +182,36 @@ class Monitor(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
             )
         return action["env"], am
 
+    def _finite(self, reward: Any) -> float:
+        """The environment's reward, which must be one finite number."""
+        try:
+            number = float(np.asarray(reward).item())
+        except (TypeError, ValueError):
+            number = np.nan
+        if not np.isfinite(number):
+            raise MonMDPError(f"{self.env} gave {reward!r} as a reward; a finite number expected")
+        return number
+
     def _told(self, info: dict[str, Any]) -> dict[str, Any]:
         """The environment's info without what would tell a hidden reward."""
         if self._expose_env_reward:
             return dict(info)
-        return {key: value for key, value in info.items() if not _tells_reward(str(key))}
+        return {
+            key: value
+            for key, value in info.items()
+            if "reward" not in str(key).lower() and key not in self._statistics
+        }
 
 
-def _tells_reward(key: str) -> bool:
-    """Whether it is MuJoCo's ``reward_forward``, say, or comes from `RecordEpisodeStatistics`."""
-    return key.startswith("reward") or key == "episode"
+def _statistics_below(env: gymnasium.Env[Any, Any]) -> set[str]:
+    """Info keys under which wrappers below give away the return of an episode."""
+    keys = {"episode"}
+    inner: Any = env
+    while isinstance(inner, gymnasium.Wrapper):
+        if isinstance(inner, RecordEpisodeStatistics):
+            keys.add(inner._stats_key)
+        inner = inner.env
+    return keys
 
 
 class _Step:
@@ -196,10 +221,10 @@ class _Step:
         self.reward, self.hidden = reward, hidden
 
     def __getattr__(self, name: str) -> Any:
-        raise _ReadsStateError(name)
+        raise _ReadsStateError
 
     def __iter__(self) -> Iterator[Any]:
-        raise _ReadsStateError("all columns")
+        raise _ReadsStateError
 
 
 class _ReadsStateError(Exception):
@@ -217,9 +242,13 @@ def _made(monitor: str | model.Monitor, params: Mapping[str, Any]) -> model.Moni
 
 
 def _refuse_monitored(env: gymnasium.Env[Any, Any]) -> None:
-    """Refuse an environment whose reward is hidden already."""
+    """Refuse an environment whose reward is hidden already, or that resets by itself."""
     inner: Any = env
     while isinstance(inner, gymnasium.Wrapper) and not isinstance(inner, Monitor):
+        if isinstance(inner, Autoreset):
+            raise MonMDPError(
+                "Autoreset must go around the monitor, which would not notice new episodes inside"
+            )
         inner = inner.env
     if isinstance(inner, Monitor | MonMDPEnv):
         raise MonMDPError(f"{env} has a monitor already; its reward is not the environment's")
@@ -251,14 +280,7 @@ def _check_classes(monitor: model.Monitor) -> None:
     """Refuse a monitor that shows or hides by the state, by trying it."""
     for bottom in (False, True):
         for reward in (0.0, 1.0, -1.0):
-            try:
-                _class_of(monitor, reward, bottom)
-            except _ReadsStateError:
-                raise MonMDPError(
-                    f"monitor {monitor.name!r} looks at the number of the environment's state or "
-                    "action, which only a finite world has; import the environment as one, "
-                    "'gymnasium:ID' (it needs a table of transitions), or use another monitor"
-                ) from None
+            _class_of(monitor, reward, bottom)
 
 
 def _class_of(monitor: model.Monitor, reward: float, bottom: bool) -> int:
@@ -266,13 +288,19 @@ def _class_of(monitor: model.Monitor, reward: float, bottom: bool) -> int:
     classify = monitor.outcome_class
     if classify is shown_or_bottom:
         return int(not bottom)
-    if not callable(classify):
-        raise _ReadsStateError("an array for one world")
     step: Any = _Step(np.array([reward]), np.array([bottom]))
     try:
+        if not callable(classify):  # an array for one world
+            raise _ReadsStateError
         kind = int(np.asarray(classify(step)).reshape(-1)[0])
-    except (MonMDPError, _ReadsStateError):
+    except MonMDPError:
         raise
+    except _ReadsStateError:
+        raise MonMDPError(
+            f"monitor {monitor.name!r} looks at the number of the environment's state or action, "
+            "which only a finite world has; import the environment as one, 'gymnasium:ID' (it "
+            "needs a table of transitions), or use another monitor"
+        ) from None
     except Exception as error:
         raise MonMDPError(
             f"outcome_class of monitor {monitor.name!r} raised {type(error).__name__}: {error}"
@@ -283,6 +311,21 @@ def _class_of(monitor: model.Monitor, reward: float, bottom: bool) -> int:
             f"{len(monitor.show)} tables, from 0"
         )
     return kind
+
+
+def _check_predicate(predicate: Any, name: str, *arguments: str) -> None:
+    """Demand that a user's function can be called with so many arguments."""
+    if predicate is None:
+        return
+    wanted = f"{name} must be a function of ({', '.join(arguments)})"
+    if not callable(predicate):
+        raise MonMDPError(f"{wanted}, got {predicate!r}")
+    try:
+        inspect.signature(predicate).bind(*arguments)
+    except TypeError as error:
+        raise MonMDPError(f"{wanted}: {error}") from None
+    except ValueError:  # no signature to look at
+        return
 
 
 def _asked(predicate: Callable[..., Any], name: str, *args: Any) -> bool:

@@ -87,7 +87,7 @@ class MonMDPEnv(gymnasium.Env[Observation, Observation]):
             raise MonMDPError(f"render_mode {render_mode!r}{nearest(str(render_mode), modes)}")
         self.render_mode = render_mode
         self.fill = number(fill, "fill")
-        self._expose_env_reward = bool(expose_env_reward)
+        self._expose_env_reward = switch(expose_env_reward, "expose_env_reward")
         mdp, mon = self.monmdp.mdp, self.monmdp.monitor
         self.observation_space = spaces.Dict(
             {"env": spaces.Discrete(mdp.n_states), "mon": spaces.Discrete(mon.n_states)}
@@ -155,6 +155,13 @@ class MonMDPEnv(gymnasium.Env[Observation, Observation]):
 
     def _observation(self) -> Observation:
         return {"env": self._state[0], "mon": self._state[1]}
+
+
+def switch(value: Any, name: str) -> bool:
+    """Return a switch that must be on or off: the word "false" is neither."""
+    if not isinstance(value, bool | np.bool_):
+        raise MonMDPError(f"{name} must be True or False, got {value!r}")
+    return bool(value)
 
 
 def chosen_start(options: Any, states: Any) -> dict[str, int]:

@@ -3,7 +3,8 @@
 A generator of NumPy can be handed to compiled code, but not a thousand of them. What a PCG64 is
 made of fits into four numbers of 64 bits: its state and its increment, 128 bits each. One step is
 state ← state · multiplier + increment; the output mixes the halves of the new state. The draws are
-those of ``Generator.random()``, to the bit.
+those of ``Generator.random()``, to the bit. The arithmetic is that of compiled code, which wraps
+around in silence; plain Python would warn of overflow.
 """
 
 from __future__ import annotations
@@ -25,10 +26,27 @@ def pack(generators: Iterable[np.random.Generator]) -> Streams:
     """Return the streams of some generators, which must be PCG64 as Gymnasium's are."""
     rows = []
     for generator in generators:
+        assert isinstance(generator.bit_generator, np.random.PCG64)
         numbers = generator.bit_generator.state["state"]
         state, increment = numbers["state"], numbers["inc"]
         rows.append((state >> 64, state & LOW, increment >> 64, increment & LOW))
     return np.array(rows, dtype=np.uint64)
+
+
+def unpack(stream: Streams) -> np.random.Generator:
+    """Return a generator that goes on where a stream is."""
+    state_high, state_low, increment_high, increment_low = map(int, stream)
+    generator = np.random.Generator(np.random.PCG64(0))
+    generator.bit_generator.state = {
+        "bit_generator": "PCG64",
+        "state": {
+            "state": state_high << 64 | state_low,
+            "inc": increment_high << 64 | increment_low,
+        },
+        "has_uint32": 0,
+        "uinteger": 0,
+    }
+    return generator
 
 
 @compilable

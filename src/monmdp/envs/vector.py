@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from monmdp.compiling import compiled
 from monmdp.envs.monmdp_env import Event, MonMDPEnv, chosen_start, picture
-from monmdp.envs.streams import Streams, pack, uniform
+from monmdp.envs.streams import Streams, pack, uniform, unpack
 from monmdp.errors import MonMDPError
 from monmdp.model import MDP, Monitor, MonMDP
 from monmdp.model.arrays import BoolArray, FloatArray, IntArray
@@ -132,9 +132,14 @@ class MonMDPVectorEnv(VectorEnv[Observations, Observations, NDArray[Any]]):
         fill: float = 0.0,
         expose_env_reward: bool = False,
         render_mode: str | None = None,
+        max_episode_steps: int | None = None,
         **params: Any,
     ) -> None:
-        """Make `num_envs` copies; all else is as for `MonMDPEnv`."""
+        """Make `num_envs` copies; all else is as for `MonMDPEnv`.
+
+        `max_episode_steps` truncates episodes, as it does in ``gymnasium.make``; the world's own
+        time limit still holds.
+        """
         self.num_envs = whole_number(num_envs, "num_envs", at_least=1)
         self._single = MonMDPEnv(
             world,
@@ -146,13 +151,16 @@ class MonMDPVectorEnv(VectorEnv[Observations, Observations, NDArray[Any]]):
         )
         self.monmdp, self.fill = self._single.monmdp, self._single.fill
         self.render_mode = render_mode
-        self._expose_env_reward = bool(expose_env_reward)
+        self._expose_env_reward = bool(expose_env_reward)  # the single environment has checked it
         self.single_observation_space = self._single.observation_space
         self.single_action_space = self._single.action_space
         self.observation_space = batch_space(self._single.observation_space, self.num_envs)
         self.action_space = batch_space(self._single.action_space, self.num_envs)
         limit = self.monmdp.mdp.time_limit
         self._limit = NO_LIMIT if limit is None else limit
+        if max_episode_steps is not None:
+            own = whole_number(max_episode_steps, "max_episode_steps", at_least=1)
+            self._limit = min(self._limit, own)
         self._tables = self.monmdp.tables
         self._copies = Copies(
             se=np.zeros(self.num_envs, dtype=np.int64),
@@ -161,6 +169,7 @@ class MonMDPVectorEnv(VectorEnv[Observations, Observations, NDArray[Any]]):
             over=np.zeros(self.num_envs, dtype=np.bool_),
             streams=np.zeros((self.num_envs, 4), dtype=np.uint64),
         )
+        self._seeds_used = [-1] * self.num_envs
         self._begun = np.zeros(self.num_envs, dtype=np.bool_)
         self._last: tuple[IntArray, IntArray, Outcome] | None = None
 
@@ -181,7 +190,8 @@ class MonMDPVectorEnv(VectorEnv[Observations, Observations, NDArray[Any]]):
         start = chosen_start(options, self.single_observation_space)
         for i, its_seed in enumerate(self._seeds(seed)):
             if chosen[i] and (its_seed is not None or not self._begun[i]):
-                self._copies.streams[i] = pack([np_random(its_seed)[0]])
+                generator, self._seeds_used[i] = np_random(its_seed)
+                self._copies.streams[i] = pack([generator])
         compiled(reset_copies)(self._tables, self._copies, chosen)
         for key, values in (("env", self._copies.se), ("mon", self._copies.sm)):
             if key in start:
@@ -218,6 +228,16 @@ class MonMDPVectorEnv(VectorEnv[Observations, Observations, NDArray[Any]]):
             info,
         )
 
+    @property
+    def np_random_seed(self) -> tuple[int, ...]:  # type: ignore[override]
+        """The seed of every copy's stream; -1 before the first reset."""
+        return tuple(self._seeds_used)
+
+    @property  # type: ignore[misc]
+    def np_random(self) -> tuple[np.random.Generator, ...]:  # type: ignore[override]
+        """A generator for every copy that goes on where its stream is; drawing changes no copy."""
+        return tuple(map(unpack, self._copies.streams))
+
     def render(self) -> tuple[Any, ...] | None:
         """Draw every copy."""
         if self.render_mode is None:
@@ -252,9 +272,11 @@ class MonMDPVectorEnv(VectorEnv[Observations, Observations, NDArray[Any]]):
             return [None] * self.num_envs
         if isinstance(seed, int | np.integer):
             return [int(seed) + i for i in range(self.num_envs)]
+        if not isinstance(seed, list | tuple | np.ndarray):
+            raise MonMDPError(f"a seed is a whole number, or one for every copy, got {seed!r}")
         if len(seed) != self.num_envs:
             raise MonMDPError(f"{len(seed)} seeds for {self.num_envs} copies")
-        return seed
+        return [of if of is None else whole_number(of, "seed", at_least=0) for of in seed]
 
     def _checked_mask(self, given: Any) -> BoolArray:
         mask = np.asarray(given)

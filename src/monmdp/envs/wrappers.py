@@ -168,7 +168,13 @@ class ObserveRewardMask(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructor
         RecordConstructorArgs.__init__(self)
         gymnasium.Wrapper.__init__(self, env)
         if not isinstance(env.observation_space, spaces.Dict):
-            raise MonMDPError(f"observations: a Dict expected, got {env.observation_space}")
+            raise MonMDPError(
+                f"observations: a Dict expected, got {env.observation_space}; the mask goes "
+                "directly around the monitor, JointDiscrete and FlattenObservation around the mask"
+            )
+        taken = {"reward_observed", "proxy_reward"} & set(env.observation_space.spaces)
+        if taken:
+            raise MonMDPError(f"observations have {', '.join(sorted(taken))} already")
         low, high = _proxy_bounds(env)
         self.observation_space = spaces.Dict(
             {
