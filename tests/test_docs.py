@@ -274,7 +274,7 @@ def below(page):
             entry = re.sub(r".*<(.+)>", r"\1", line.strip())
             if entry and not entry.startswith(":"):
                 found = [
-                    path
+                    path.resolve()
                     for suffix in (".md", ".ipynb")
                     for path in page.parent.glob(entry.removesuffix(".md") + suffix)
                 ]

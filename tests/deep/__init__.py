@@ -1,0 +1,1 @@
+"""Deep agents of Stable-Baselines3 on monitored environments."""
