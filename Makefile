@@ -13,7 +13,7 @@ help:
 	@echo "make lint    ruff and codespell        make types   mypy, strict"
 	@echo "make check   test + lint + types       make bench   how fast planning and training are"
 	@echo "make smoke   wheel and sdist, installed and tried (2 min)"
-	@echo "make test-pythons  the core tests with every newer Python there is; make test-lowest: with the oldest packages"
+	@echo "make test-pythons  the core tests with the newest Python there is; make test-lowest: with the oldest packages"
 	@echo "make results the whole paper, 30 seeds, and docs/results.md (20 min)"
 	@echo "make beyond  suites that go beyond the paper, and docs/beyond.md (2 h)"
 	@echo "make sample  the report that the README shows (a minute)"
@@ -66,13 +66,13 @@ dist: $(READY)
 smoke: dist
 	bash tests/release/smoke.sh $(PYTHON)
 
-# The tests with every newer Python that is installed and that numba knows.
-PYTHONS := 3.12 3.13 3.14
+# The tests with the newest Python that numba knows and that is installed, if that is not the one of `make test`.
+PYTHONS := 3.14 3.13 3.12
 test-pythons:
 	@for version in $(PYTHONS); do \
-		if command -v python$$version >/dev/null; then \
-			$(MAKE) test PYTHON=python$$version VENV=.venv-$$version || exit 1; \
-		else echo "skipped: there is no python$$version here"; fi; done
+		if python$$version -c "" 2>/dev/null; then \
+			exec $(MAKE) test PYTHON=python$$version VENV=.venv-$$version; \
+		fi; done; echo "skipped: none of the Pythons $(PYTHONS) is installed here"
 
 # The oldest packages that pyproject.toml allows. They warn of what they did not know then; that is no error here.
 LOWEST := .venv-lowest
