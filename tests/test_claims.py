@@ -575,7 +575,8 @@ def runs(aggregate, values, **more):
     )  # fmt: skip
 
 
-SAMPLES = st.lists(st.floats(-5, 5, allow_subnormal=False), min_size=1, max_size=40)
+# Rounded: the variances of numbers near 1e-160 vanish, in the oracle too.
+SAMPLES = st.lists(st.floats(-5, 5).map(lambda x: round(x, 12)), min_size=1, max_size=40)
 RULES = [_above_zero, _includes_zero, _not_below_zero]
 
 
