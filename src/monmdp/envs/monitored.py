@@ -185,12 +185,12 @@ class Monitor(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     def _finite(self, reward: Any) -> float:
         """The environment's reward, which must be one finite number."""
         try:
-            number = float(np.asarray(reward).item())
+            value = float(np.asarray(reward).item())
         except (TypeError, ValueError):
-            number = np.nan
-        if not np.isfinite(number):
+            value = np.nan
+        if not np.isfinite(value):
             raise MonMDPError(f"{self.env} gave {reward!r} as a reward; a finite number expected")
-        return number
+        return value
 
     def _told(self, info: dict[str, Any]) -> dict[str, Any]:
         """The environment's info without what would tell a hidden reward."""
