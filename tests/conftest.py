@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
+import gymnasium
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
@@ -21,8 +22,21 @@ LARGE = ["rooms-20x20"]
 """worlds too large for dense oracles; what they need is tested by name"""
 WORLDS = [name for name in worlds.registry if name not in LARGE]
 MONITORS = list(monitors.registry)
+PRESSED = ["button", "zones", "decoy"]
+"""monitors with two transition tables: around a black box they need `pressed`"""
+BY_STATE = ["patchy", "cameras"]
+"""monitors that show by the number of the state: no black box has one"""
 READING = ["semi-random", "shy"]
 """monitors that look at the reward; Known Monitor is not offered with them"""
+
+
+def newest(name):
+    """The newest version of an environment of Gymnasium's: older ones warn."""
+    versions = [spec.version for spec in gymnasium.registry.values() if spec.name == name]
+    return f"{name}-v{max(versions)}"
+
+
+THEIRS = [newest(name) for name in ("CartPole", "Acrobot", "FrozenLake", "CliffWalking", "Taxi")]
 
 
 @pytest.fixture(autouse=True)

@@ -17,21 +17,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import monmdp
-from conftest import MONITORS
+from conftest import BY_STATE, MONITORS, PRESSED, THEIRS, newest
 from monmdp import MonMDPError, envs, monitors
 from monmdp.agents import Transition
 from monmdp.envs import JointDiscrete, Monitor, MultiDiscreteAction, ObserveRewardMask, RewardDict
 
-THEIRS = [
-    max(env_id for env_id in gymnasium.registry if env_id.startswith(f"{name}-v"))
-    for name in ("CartPole", "Acrobot", "FrozenLake", "CliffWalking", "Taxi")
-]
-"""their newest versions"""
-CLIFF = THEIRS[3]
-PRESSED = ["button", "zones", "decoy"]
-"""monitors with two transition tables: they need `pressed`"""
-BY_STATE = ["patchy", "cameras"]
-"""monitors that show by the number of the state: no black box has one"""
+CLIFF = newest("CliffWalking")
 FREE = [name for name in MONITORS if name not in PRESSED + BY_STATE]
 KEYS = {"reward_observed", "monitor_reward", "proxy_reward"}
 

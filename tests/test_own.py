@@ -56,6 +56,12 @@ def _folder(tmp_path, monkeypatch):
         sys.modules.pop(name, None)
 
 
+def write_suite(**lists):
+    """A small suite.toml with one block."""
+    block = "".join(f"{key} = {json.dumps(names)}\n" for key, names in lists.items())
+    Path("suite.toml").write_text(f'name = "mine"\nseeds = 1\nsteps = 200\n[[experiment]]\n{block}')
+
+
 @pytest.mark.parametrize("name", TEMPLATES)
 def test_templates_are_short(name):
     assert len((EXAMPLES / name).read_text().splitlines()) < 30
@@ -107,16 +113,10 @@ def test_an_unsound_agent_is_found_before_any_work(command, tmp_path):
 
 def test_an_unsound_agent_in_a_suite(command, tmp_path):
     (tmp_path / "careless.py").write_text(CARELESS)
-    (tmp_path / "suite.toml").write_text(
-        """
-        name = "mine"
-        seeds = 1
-        steps = 200
-        [[experiment]]
-        worlds = ["loop"]
-        monitors = ["examples.night_watch:night_watch"]
-        agents = ["r-max", "careless:Careless"]
-        """
+    write_suite(
+        worlds=["loop"],
+        monitors=["examples.night_watch:night_watch"],
+        agents=["r-max", "careless:Careless"],
     )
     code, _, err = command("run", "suite.toml", "--out", "here")
     assert code == 2
@@ -139,15 +139,7 @@ def dice():
     return worlds.from_tables(P, np.zeros((3, 2)), layout="sas", time_limit=20, name="dice")
 """
     )
-    (tmp_path / "suite.toml").write_text(
-        """
-        name = "mine"
-        [[experiment]]
-        worlds = ["liar:dice"]
-        monitors = ["ask"]
-        agents = ["r-max"]
-        """
-    )
+    write_suite(worlds=["liar:dice"], monitors=["ask"], agents=["r-max"])
     words = ("liar:dice", "ask", "--steps", "200", "--seeds", "1", "--out", "here")
     for attempt in (
         ("check", "liar:dice", "ask"),
@@ -167,17 +159,7 @@ def test_an_agent_is_tried_on_every_shape_of_problem(command, tmp_path):
         "self.shape = shape", "self.shape = shape; assert shape.n_env_states != 9"
     )
     (tmp_path / "careless.py").write_text(picky)
-    (tmp_path / "suite.toml").write_text(
-        """
-        name = "mine"
-        seeds = 1
-        steps = 200
-        [[experiment]]
-        worlds = ["corridor", "loop"]
-        monitors = ["ask"]
-        agents = ["careless:Careless"]
-        """
-    )
+    write_suite(worlds=["corridor", "loop"], monitors=["ask"], agents=["careless:Careless"])
     code, _, err = command("run", "suite.toml", "--out", "here")
     assert code == 2
     assert "careless:Careless' fails its checks" in err
@@ -189,15 +171,7 @@ def test_an_unsound_monitor_says_where(command, tmp_path):
     code, _, err = command("solve", "loop", "liar:liar")
     assert code == 2
     assert "probability 1.5" in err
-    (tmp_path / "suite.toml").write_text(
-        """
-        name = "mine"
-        [[experiment]]
-        worlds = ["loop"]
-        monitors = ["liar:liar"]
-        agents = ["r-max"]
-        """
-    )
+    write_suite(worlds=["loop"], monitors=["liar:liar"], agents=["r-max"])
     code, _, err = command("run", "suite.toml", "--out", "here")
     assert code == 2
     assert "probability 1.5" in err

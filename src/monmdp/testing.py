@@ -272,12 +272,13 @@ def _recorded(agent: Any, actions: list[Any]) -> Any:
     if not callable(agent):
         return agent
 
-    def factory(shape: Any, rng: Any) -> _Recorder:
+    def factory(shape: Any, rng: Any) -> Any:
         try:
             made = agent(shape, rng)
         except Exception as error:
             raise MonMDPError(f"making it raised {type(error).__name__}: {error}") from error
-        return _Recorder(made, actions)
+        # training says what an agent lacks
+        return _Recorder(made, actions) if isinstance(made, PythonAgent) else made
 
     functools.update_wrapper(factory, getattr(agent, "func", agent), updated=())
     factory.__wrapped__ = agent  # type: ignore[attr-defined]  # whose signature is checked
@@ -287,11 +288,7 @@ def _recorded(agent: Any, actions: list[Any]) -> Any:
 class _Recorder:
     """An agent that behaves like another one and writes down its actions."""
 
-    def __init__(self, agent: Any, actions: list[Any]) -> None:
-        if not isinstance(agent, PythonAgent):
-            raise MonMDPError(
-                f"{agent!r} is no agent; it has begin_episode, act, update and test_policy"
-            )
+    def __init__(self, agent: PythonAgent, actions: list[Any]) -> None:
         self._agent, self._actions = agent, actions
 
     def begin_episode(self) -> object:

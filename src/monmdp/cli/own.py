@@ -29,25 +29,24 @@ def is_own(name: str | None, registry: Registry[Any]) -> bool:
     return name is not None and name not in registry and not name.startswith("gymnasium:")
 
 
-def check_problem(problem: MonMDP) -> list[str]:
-    """Run `check_monmdp`; what is wrong becomes an error for people."""
+def check_problem(problem: MonMDP, again: MonMDP | None) -> list[str]:
+    """Run `check_monmdp`; what is wrong becomes an error for people.
+
+    `again` is the problem, made once more (None: it was read from a file); it must be the same.
+    """
+    from monmdp.experiment.streams import fingerprint
     from monmdp.testing import CheckError, check_monmdp
 
     try:
-        return check_monmdp(problem)
+        notes = check_monmdp(problem)
     except CheckError as failure:
         raise MonMDPError(str(failure)) from None
-
-
-def check_made_alike(problem: MonMDP, again: MonMDP) -> None:
-    """Demand that world and monitor are the same each time that they are made."""
-    from monmdp.experiment.streams import fingerprint
-
-    if fingerprint(problem) != fingerprint(again):
+    if again is not None and fingerprint(problem) != fingerprint(again):
         raise MonMDPError(
             f"{problem.mdp.name} / {problem.monitor.name} is another problem each time it is made; "
             "seed what is random in it"
         )
+    return notes
 
 
 def check_agent(agent: Any, name: str, problem: MonMDP, steps: int = STEPS) -> list[str]:
@@ -66,8 +65,7 @@ def check_own(task: Task, world: str, monitor: str | None, agent: str) -> None:
     from monmdp import agents, make
 
     if monitor is not None and _is_own_problem(world, monitor):
-        check_problem(task.monmdp)
-        check_made_alike(task.monmdp, make(world, monitor, **task.settings["problem_parameters"]))
+        check_problem(task.monmdp, make(world, monitor, **task.settings["problem_parameters"]))
     if is_own(agent, agents.registry):
         check_agent(task.agent, agent, task.monmdp, min(task.steps, STEPS))
 
@@ -86,8 +84,7 @@ def check_configurations(configurations: Iterable[Configuration]) -> None:
         asked = of.request()
         if own_problem:
             problems.add(problem)
-            check_problem(asked.monmdp)
-            check_made_alike(asked.monmdp, of.request().monmdp)
+            check_problem(asked.monmdp, of.request().monmdp)
         agent = of.agent, of.of_agent, asked.monmdp.shape
         if own_agent and agent not in tried:
             tried.add(agent)

@@ -23,7 +23,7 @@ from monmdp.cli.app import (
     short,
     writable,
 )
-from monmdp.cli.own import check_agent, check_made_alike, check_problem
+from monmdp.cli.own import check_agent, check_problem
 from monmdp.errors import MonMDPError
 
 if TYPE_CHECKING:
@@ -176,15 +176,14 @@ def check(
     """
     from monmdp import experiment, make
 
-    found, monitor, params = problem_or_names(world, words)
     if agent is None:
         problem, given = make_problem(world, words)
     else:
+        found, monitor, params = problem_or_names(world, words)
         asked = experiment.request(found, monitor, agent, params)
         problem, given = asked.monmdp, dict(asked.parameters)
-    notes = check_problem(problem)
-    if monitor is not None:
-        check_made_alike(problem, make(world, monitor, **given))
+    again = make(world, words[0], **given) if words and not is_problem(world) else None
+    notes = check_problem(problem, again)
     if agent is not None:
         notes += check_agent(asked.agent, agent, problem)
     if as_json:

@@ -19,7 +19,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
-from monmdp.compiling import compiled
+from monmdp.compiling import compilable, compiled
 from monmdp.envs.monmdp_env import Event, MonMDPEnv, chosen_start, picture
 from monmdp.envs.streams import Streams, pack, uniform, unpack
 from monmdp.errors import MonMDPError
@@ -58,13 +58,19 @@ class Outcome(NamedTuple):
     """false where this step was a reset"""
 
 
+@compilable
+def begin(tables: Tables, copies: Copies, i: int) -> None:
+    """Begin an episode in copy i."""
+    u0, u1 = uniform(copies.streams, i), uniform(copies.streams, i)
+    copies.se[i], copies.sm[i] = reset(tables, u0, u1)
+    copies.steps[i], copies.over[i] = 0, False
+
+
 def reset_copies(tables: Tables, copies: Copies, chosen: BoolArray) -> None:
     """Begin an episode in the chosen copies."""
     for i in range(len(copies.se)):
         if chosen[i]:
-            u0, u1 = uniform(copies.streams, i), uniform(copies.streams, i)
-            copies.se[i], copies.sm[i] = reset(tables, u0, u1)
-            copies.steps[i], copies.over[i] = 0, False
+            begin(tables, copies, i)
 
 
 def step_copies(
@@ -81,9 +87,7 @@ def step_copies(
         outcome.terminated[i] = outcome.truncated[i] = outcome.shown[i] = False
         outcome.stepped[i] = not copies.over[i]
         if copies.over[i]:
-            u0, u1 = uniform(copies.streams, i), uniform(copies.streams, i)
-            copies.se[i], copies.sm[i] = reset(tables, u0, u1)
-            copies.steps[i], copies.over[i] = 0, False
+            begin(tables, copies, i)
             outcome.env_reward[i] = outcome.monitor_reward[i] = outcome.reward[i] = 0.0
             outcome.proxy[i] = fill
             continue
