@@ -83,8 +83,7 @@ test-lowest:
 		--python-version 3.11 --no-emit-index-url --no-annotate --quiet --output-file $(LOWEST)/lowest.txt
 	$(LOWEST)/bin/python -m pip install --quiet -r $(LOWEST)/lowest.txt pytest pytest-xdist hypothesis
 	$(LOWEST)/bin/python -m pip install --quiet --no-deps --no-build-isolation -e .
-	$(LOWEST)/bin/python -m pytest -n 2 -o filterwarnings= tests/test_cli.py tests/test_envs.py tests/test_model.py \
-		tests/test_monitored.py tests/test_own.py tests/test_vector.py
+	$(LOWEST)/bin/python -m pytest -n 2 -o filterwarnings= tests/cli tests/envs tests/model
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -25,7 +25,7 @@ import numpy as np
 
 from monmdp import make, planning
 from monmdp.experiment.sessions import SESSIONS, read_sessions
-from monmdp.statistics import Interval, geometric_mean
+from monmdp.stats import Interval, geometric_mean
 
 DOCS = Path(__file__).parent.parent / "docs"
 SUITES = ("beyond", "beyond-grid", "beyond-ablations")
@@ -295,7 +295,7 @@ def _adversarial(table: dict, given_time: dict) -> list[str]:
         "",
         "By the definition of a Mon-MDP environment and monitor move independently, given the "
         "pair and the monitor's state and action; so no monitor can make their moves go together. "
-        "An environment of somebody else might: `tests/test_factored.py` has one, and the agent "
+        "An environment of somebody else might: `tests/agents/test_factored_mbie_eb.py` has one, and the agent "
         "finds out.",
         "",
     ]

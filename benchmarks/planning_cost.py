@@ -29,7 +29,7 @@ from monmdp.compiling import compiled
 from monmdp.experiment import loop, training
 from monmdp.experiment.provenance import kernel_hash
 from monmdp.naming import parse_assignments
-from monmdp.statistics import geometric_mean
+from monmdp.stats import geometric_mean
 
 MONITORS = ("full-random", "ask", "n-supporters", "n-experts", "level-up", "button")
 SETTINGS = [("bottleneck", monitor, {"rho": rho}) for rho in (1.0, 0.05) for monitor in MONITORS]

@@ -31,7 +31,7 @@ from gymnasium import spaces
 from gymnasium.wrappers import TransformReward
 
 import monmdp
-from monmdp import statistics
+from monmdp import stats
 from monmdp.envs import JointDiscrete, Monitor, ObserveRewardMask
 
 try:
@@ -224,9 +224,9 @@ def train(name: str, algorithm: str, treatment: str, steps: int, seed: int) -> p
     return pd.DataFrame([who | test for test in judge.tests])
 
 
-def interval(values: Iterable[float]) -> statistics.Interval:
+def interval(values: Iterable[float]) -> stats.Interval:
     """Return the mean over seeds and its 95 % interval (Student's t)."""
-    return statistics.contrast([(1.0, list(values))])
+    return stats.contrast([(1.0, list(values))])
 
 
 def print_results(tests: pd.DataFrame) -> None:
@@ -267,7 +267,7 @@ def draw(tests: pd.DataFrame, best: dict[str, float], path: Path) -> None:
     figure.savefig(path, dpi=110)
 
 
-def yardsticks(steps: int, seeds: int) -> tuple[float, statistics.Interval]:
+def yardsticks(steps: int, seeds: int) -> tuple[float, stats.Interval]:
     """Bottleneck's minimax-optimal return, and what a tabular agent learns in as many steps."""
     problem = monmdp.make("bottleneck", "full-random")
     runs = [monmdp.train(problem, "factored-mbie-eb", steps, seed=seed) for seed in range(seeds)]

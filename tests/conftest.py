@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 
 import gymnasium
 import numpy as np
@@ -18,6 +19,8 @@ settings.register_profile(
 )
 settings.load_profile("default")
 
+ROOT = Path(__file__).parent.parent
+"""of the repository"""
 LARGE = ["rooms-20x20"]
 """worlds too large for dense oracles; what they need is tested by name"""
 WORLDS = [name for name in worlds.registry if name not in LARGE]

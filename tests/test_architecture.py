@@ -10,21 +10,22 @@ from pathlib import Path
 import pytest
 
 import monmdp
+from conftest import ROOT
 
 # Each part may import only what stands before it.
 ORDER = [
     "errors", "files", "compiling", "model", "naming", "worlds", "monitors", "catalogue",
-    "planning", "statistics", "drawing", "registration", "envs", "agents", "experiment", "suites",
+    "planning", "stats", "drawing", "registration", "envs", "agents", "experiment", "suites",
     "results", "report", "theory", "testing", "cli",
 ]  # fmt: skip
-ROOT = Path(monmdp.__file__).parent
+PACKAGE = Path(monmdp.__file__).parent
 FILES = sorted(
-    p for p in ROOT.rglob("*.py") if p.name not in ("__main__.py",) and p != ROOT / "__init__.py"
+    p for p in PACKAGE.rglob("*.py") if p.name != "__main__.py" and p != PACKAGE / "__init__.py"
 )
 
 
 def part_of(path: Path) -> str:
-    first = path.relative_to(ROOT).parts[0]
+    first = path.relative_to(PACKAGE).parts[0]
     return first.removesuffix(".py")
 
 
@@ -45,7 +46,7 @@ def imported_parts(path: Path) -> set[str]:
     return parts
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(PACKAGE)))
 def test_imports_point_backwards(path):
     mine = part_of(path)
     assert mine in ORDER, f"{mine} has no place in the order of the parts"
@@ -60,10 +61,9 @@ def test_numba_is_imported_in_one_place_only():
 
 
 def test_the_version_is_in_one_place():
-    root = Path(__file__).parent.parent
-    newest = re.search(r"^## (\S+)", (root / "CHANGELOG.md").read_text(), re.MULTILINE)
+    newest = re.search(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
     assert newest is not None
     assert newest[1] == monmdp.__version__ == importlib.metadata.version("monmdp")
     for name in ("pyproject.toml", "CITATION.cff", "docs/conf.py", "Makefile"):
-        assert monmdp.__version__ not in (root / name).read_text(), name
-    assert (root / "src/monmdp/py.typed").exists()
+        assert monmdp.__version__ not in (ROOT / name).read_text(), name
+    assert (ROOT / "src/monmdp/py.typed").exists()

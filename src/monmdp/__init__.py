@@ -24,7 +24,7 @@ if TYPE_CHECKING:
         planning,
         report,
         results,
-        statistics,
+        stats,
         suites,
         testing,
         theory,
@@ -58,7 +58,7 @@ __all__ = [
     "report",
     "results",
     "solve",
-    "statistics",
+    "stats",
     "suites",
     "testing",
     "theory",
@@ -71,7 +71,7 @@ register()  # so that gymnasium.make("monmdp/Bottleneck-v0") works after `import
 # Everything else loads when it is first asked for: compiled code and drawing take their time.
 _MODULES = (
     "agents", "drawing", "envs", "experiment", "monitors", "planning", "report", "results",
-    "statistics", "suites", "testing", "theory", "worlds",
+    "stats", "suites", "testing", "theory", "worlds",
 )  # fmt: skip
 _MODULE_OF = {
     "MDP": "model",

@@ -14,7 +14,7 @@ from browser import truth
 from browser.conftest import report
 from browser.truth import LABELS
 from monmdp.results.store import read_shard, write_shard
-from monmdp.statistics import half_width, iqm_curve, performance_profile, smooth
+from monmdp.stats import half_width, iqm_curve, performance_profile, smooth
 
 VIEW = ("x0", "x1", "y0", "y1")
 READ = re.compile(r"(?P<label>.+) (?P<y>[−\d.e]+)(?: \[(?P<low>[−\d.e]+), (?P<high>[−\d.e]+)\])?")

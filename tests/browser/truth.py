@@ -10,7 +10,7 @@ import numpy as np
 
 import monmdp
 from monmdp.results import load_results
-from monmdp.statistics import area, end, half_width, iqm_curve, mean_interval, median_time, smooth
+from monmdp.stats import area, end, half_width, iqm_curve, mean_interval, median_time, smooth
 
 LABELS = {"monitored-mbie-eb": "Monitored MBIE-EB", "mbie-eb": "MBIE-EB"}
 

@@ -151,7 +151,7 @@ def bandit(
 ) -> None:
     """Show the 1/ρ law: pulls that it takes to find a good arm when rewards are often hidden."""
     from monmdp import drawing
-    from monmdp.statistics import half_width
+    from monmdp.stats import half_width
     from monmdp.theory import bandit_law
 
     if png is not None:

@@ -354,7 +354,7 @@ def _print_training(
     settings: Mapping[str, Any], of_agent: Mapping[str, Any], summary: Summary, runs: Sequence[Run]
 ) -> None:
     from monmdp import drawing
-    from monmdp.statistics import END
+    from monmdp.stats import END
 
     own = "".join(f" {key}={value}" for key, value in of_agent.items())
     print(f"{_problem_of(settings)}   {settings['agent']}{own}")
@@ -394,7 +394,7 @@ def _print_training(
 
 
 def _print_comparison(settings: Mapping[str, Any], table: Comparison) -> None:
-    from monmdp.statistics import END
+    from monmdp.stats import END
 
     best = table.rows[0].summary.episode_return_minimax
     n = len(table.seeds)

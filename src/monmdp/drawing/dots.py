@@ -11,7 +11,7 @@ import numpy as np
 
 from monmdp.drawing.palette import Style
 from monmdp.drawing.picture import new_figure
-from monmdp.statistics import Interval
+from monmdp.stats import Interval
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from monmdp import statistics
+from monmdp import stats
 from monmdp.errors import MonMDPError, nearest
 from monmdp.experiment.summary import Summary, summarize
 from monmdp.experiment.training import Run
 from monmdp.planning import Solution
-from monmdp.statistics import half_width, probability_of_improvement
+from monmdp.stats import half_width, probability_of_improvement
 
 SAME = ("problem", "steps", "every", "evaluation", "episodes", "gamma")
 """settings that the runs of all agents must share"""
@@ -130,7 +130,7 @@ def compare(
 
 def area(run: Run) -> float:
     """Return the mean of all tests of a run."""
-    return float(statistics.area(run.curve["episode_return"]))
+    return float(stats.area(run.curve["episode_return"]))
 
 
 def _check_alike(runs: Mapping[str, Sequence[Run]], reference: Sequence[Run]) -> None:

@@ -12,7 +12,7 @@ from monmdp.drawing import learning_curves, styles
 from monmdp.experiment.training import Run
 from monmdp.model.arrays import FloatArray, IntArray
 from monmdp.planning import Solution
-from monmdp.statistics import end, half_width, mean_interval, smooth, stays_from
+from monmdp.stats import end, half_width, mean_interval, smooth, stays_from
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -16,7 +16,7 @@ from monmdp.model.arrays import FloatArray
 from monmdp.report.packing import pack
 from monmdp.results.evidence import SCORES
 from monmdp.results.store import Shard
-from monmdp.statistics import half_width, iqm_curve, smooth
+from monmdp.stats import half_width, iqm_curve, smooth
 
 MOST_POINTS = 100
 """of the curve of one seed"""

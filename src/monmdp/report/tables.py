@@ -13,7 +13,7 @@ from monmdp.results.claims import Claim
 from monmdp.results.evidence import Aggregate
 from monmdp.results.steps import AgentSteps, StepsTable, shown_order
 from monmdp.results.tables import SuiteTable
-from monmdp.statistics import Interval, mean_interval, median_time
+from monmdp.stats import Interval, mean_interval, median_time
 
 Value = str | int | float | bool | None
 

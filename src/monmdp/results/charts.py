@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from monmdp import drawing
 from monmdp.results.figures import styles
 from monmdp.results.steps import StepsTable, counted
-from monmdp.statistics import mean_interval
+from monmdp.stats import mean_interval
 from monmdp.suites import Figure
 
 if TYPE_CHECKING:

@@ -36,7 +36,7 @@ import numpy as np
 
 from monmdp.model.arrays import FloatArray
 from monmdp.results.evidence import AT, Aggregate, Evidence
-from monmdp.statistics import BOUNDS, Interval, contrast, mean_interval, welch
+from monmdp.stats import BOUNDS, Interval, contrast, mean_interval, welch
 from monmdp.suites import Block, Figure, Panel, paper_suite, paper_suites
 
 ENOUGH = 30

@@ -28,7 +28,7 @@ from monmdp.model.arrays import FloatArray, IntArray
 from monmdp.planning import solve
 from monmdp.results.sealed import DamagedError, read_sealed, write_sealed
 from monmdp.results.store import Shard, read_shard, shard_path
-from monmdp.statistics import area, end, half_width, smooth, steps_to, steps_to_v_bootstrap
+from monmdp.stats import area, end, half_width, smooth, steps_to, steps_to_v_bootstrap
 from monmdp.suites import Configuration, Curve, Figure, Grid, Panel, Plan, resolve
 
 FORMAT = "monmdp-summary-4"

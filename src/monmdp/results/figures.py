@@ -12,7 +12,7 @@ from monmdp import drawing, worlds
 from monmdp.drawing import CurveData, PanelData, RowData, Style
 from monmdp.model.arrays import FloatArray
 from monmdp.results.evidence import Aggregate, Evidence
-from monmdp.statistics import RESAMPLES, smooth
+from monmdp.stats import RESAMPLES, smooth
 from monmdp.suites import Curve, Figure, Grid, Panel
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from monmdp.results.tables import (
     suite_table,
 )
 from monmdp.results.targets import check_targets
-from monmdp.statistics import mean_interval, median_time
+from monmdp.stats import mean_interval, median_time
 from monmdp.suites import Figure
 
 SUMMARY = "summary.parquet"

@@ -31,7 +31,7 @@ from monmdp.errors import MonMDPError, nearest
 from monmdp.model.arrays import FloatArray
 from monmdp.results.evidence import Aggregate, Evidence
 from monmdp.results.figures import label
-from monmdp.statistics import Interval, contrast, geometric_mean, mean_interval, ratio_of_means
+from monmdp.stats import Interval, contrast, geometric_mean, mean_interval, ratio_of_means
 from monmdp.suites import Figure, Panel
 
 SIDE_BY_SIDE = 12

@@ -11,7 +11,7 @@ import numpy as np
 from monmdp.model.arrays import FloatArray
 from monmdp.results.evidence import Aggregate, Evidence
 from monmdp.results.figures import label
-from monmdp.statistics import (
+from monmdp.stats import (
     Interval,
     bootstrap,
     iqm,

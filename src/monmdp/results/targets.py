@@ -22,7 +22,7 @@ from monmdp.results.claims import ENOUGH, FEWEST, Check, Claim, Part, Verdict
 from monmdp.results.evidence import Evidence
 from monmdp.results.figures import label
 from monmdp.results.steps import Setting, StepsTable, difference, paired, steps_tables
-from monmdp.statistics import Interval, mean_interval, ratio_of_means
+from monmdp.stats import Interval, mean_interval, ratio_of_means
 from monmdp.suites import bundled_suite
 
 SUITE = "beyond"

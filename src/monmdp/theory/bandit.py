@@ -19,7 +19,7 @@ from monmdp.compiling import compiled
 from monmdp.errors import MonMDPError
 from monmdp.model.arrays import FloatArray, IntArray
 from monmdp.model.mdp import number, whole_number
-from monmdp.statistics import half_width
+from monmdp.stats import half_width
 from monmdp.theory.constants import below_an_eighth, inside_unit
 
 if TYPE_CHECKING:

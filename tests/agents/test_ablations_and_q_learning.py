@@ -18,7 +18,7 @@ from monmdp.agents.base import AgentConfig
 from monmdp.agents.greedy import TIE
 from monmdp.agents.q_learning import QLearning
 from monmdp.envs import MonMDPEnv
-from oracle_rivals import (
+from oracles.ablations_and_q_learning import (
     DirectedE2Oracle,
     EpsilonGreedyOracle,
     IntrinsicOracle,

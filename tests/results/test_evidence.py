@@ -21,6 +21,7 @@ import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 import monmdp
+from conftest import ROOT
 from monmdp import agents, catalogue, planning
 from monmdp.agents import greedy, monitored_mbie_eb
 from monmdp.drawing import PanelData, RowData, panel_grid, styles
@@ -32,10 +33,9 @@ from monmdp.results.figures import draw
 from monmdp.results.request import ask_paper, ask_suite
 from monmdp.results.store import COLUMNS, Shard, read_shard, shard_path, write_shard
 from monmdp.results.tables import cpu_seconds
-from monmdp.statistics import steps_to_v_bootstrap
+from monmdp.stats import steps_to_v_bootstrap
 from monmdp.suites import load, parse, resolve
 
-ROOT = Path(__file__).parents[1]
 SUITE = """
 name = "few"
 steps = 400

@@ -37,7 +37,7 @@ from monmdp.results.evidence import aggregate
 from monmdp.results.request import Asked, ask_paper, ask_suite, keep
 from monmdp.results.store import Shard, read_shard, write_shard
 from monmdp.results.tables import AgentRow, SuiteTable
-from monmdp.statistics import (
+from monmdp.stats import (
     Interval,
     iqm_curve,
     median_time,

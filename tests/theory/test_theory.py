@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import monmdp
 from monmdp import MonMDPError, theory
 from monmdp.theory import Rewards, lower_bound, sample_complexity
-from oracle_rivals import theory_constants
+from oracles.ablations_and_q_learning import theory_constants
 
 sizes = st.integers(1, 3000)
 gammas = st.sampled_from([0.0, 0.1, 0.5, 0.9, 0.99, 0.999])

@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
-EXAMPLES = Path(__file__).parent.parent / "examples"
+from conftest import ROOT
+
+EXAMPLES = ROOT / "examples"
 TEMPLATES = ["my_map.txt", "my_world.py", "my_tables.py", "night_watch.py", "wanderer.py",
              "my_suite.toml"]  # fmt: skip
 

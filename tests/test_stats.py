@@ -14,7 +14,7 @@ from rliable import library, metrics
 from scipy import stats
 
 from monmdp import MonMDPError
-from monmdp.statistics import (
+from monmdp.stats import (
     Interval,
     area,
     bootstrap,

@@ -13,7 +13,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-import oracle_claims
 from monmdp import catalogue, planning, suites
 from monmdp.results import check_claims, gather, load_results, write_report
 from monmdp.results import evidence as evidence_file
@@ -36,7 +35,8 @@ from monmdp.results.figures import draw
 from monmdp.results.report import claims_text, statistics_text
 from monmdp.results.store import COLUMNS, Shard, shard_path, write_shard
 from monmdp.results.tables import suite_table
-from monmdp.statistics import Interval
+from monmdp.stats import Interval
+from oracles import claims as oracle_claims
 
 FIGURES = {"C1": [4], "C2": [4], "C3": [4], "C4": [6], "C5": [5], "C6": [9], "C7": [10],
            "C8": [11], "C9": [12, 13]}  # fmt: skip

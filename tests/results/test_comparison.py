@@ -14,7 +14,7 @@ import monmdp
 from monmdp import MonMDPError, experiment
 from monmdp.experiment.comparison import area
 from monmdp.experiment.request import parse_agents
-from monmdp.statistics import probability_of_improvement
+from monmdp.stats import probability_of_improvement
 
 values = arrays(np.float64, st.integers(2, 8), elements=st.sampled_from([0.0, 1.0, 2.0]))
 

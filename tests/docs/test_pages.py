@@ -25,9 +25,9 @@ import typer
 from markdown_it import MarkdownIt
 
 import monmdp
-from monmdp import cli, statistics
+from conftest import ROOT
+from monmdp import cli, stats
 
-ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "monmdp"
 DOCS = ROOT / "docs"
 README = ROOT / "README.md"
@@ -437,7 +437,7 @@ def test_has_an_example(name_in_package):
 
 
 def test_every_statistic_has_an_example():
-    lacking = [of for of in public(statistics) if ">>>" not in (getattr(statistics, of).__doc__)]
+    lacking = [of for of in public(stats) if ">>>" not in (getattr(statistics, of).__doc__)]
     assert not lacking
 
 

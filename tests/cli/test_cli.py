@@ -8,10 +8,10 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 
+from conftest import ROOT
 from monmdp import agents
 
 
@@ -315,9 +315,7 @@ def test_train_on_a_problem_file_and_with_an_agent_of_ones_own(monmdp, tmp_path)
     code, out, _ = monmdp("train", "problem.npz", "trust=1", "--steps", "300", "--seeds", "1")
     assert code == 0
     assert "loop / button   factored-mbie-eb" in out
-    (tmp_path / "mine.py").write_text(
-        (Path(__file__).parent.parent / "examples" / "wanderer.py").read_text()
-    )
+    (tmp_path / "mine.py").write_text((ROOT / "examples" / "wanderer.py").read_text())
     code, out, _ = monmdp(
         "train", "loop", "ask", "restlessness=0.5", "--agent", "mine:Wanderer", "--steps", "300",
         "--seeds", "2", "--jobs", "1",
@@ -364,9 +362,7 @@ def test_train_refuses_before_any_work(monmdp, tmp_path, words, message):
 )
 def test_a_killed_training_keeps_what_is_done(tmp_path, how, jobs, agent):
     """Interrupted from outside, the same command finishes only what is missing."""
-    (tmp_path / "wanderer.py").write_text(
-        (Path(__file__).parent.parent / "examples" / "wanderer.py").read_text()
-    )
+    (tmp_path / "wanderer.py").write_text((ROOT / "examples" / "wanderer.py").read_text())
     command = [sys.executable, "-m", "monmdp", "train", "empty", "n-experts", "--seeds", "40"]
     command += ["--jobs", jobs, "--out", str(tmp_path / "runs"), "--agent", agent]
     command += ["--steps", "20000" if agent == "monitored-mbie-eb" else "4000"]

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
+from test_monitored_mbie_eb import Foreign, Slippery, counts_of, walk
 
 import monmdp
 from conftest import MONITORS, WORLDS, random_monmdp, seeds
@@ -17,8 +18,7 @@ from monmdp.agents import PosteriorSampling, RMax, Transition
 from monmdp.agents.greedy import TIE
 from monmdp.agents.posterior_sampling import _draw
 from monmdp.envs import MonMDPEnv
-from oracle_explorers import PosteriorSamplingOracle, RMaxOracle
-from test_agents import Foreign, Slippery, counts_of, walk
+from oracles.posterior_sampling_and_r_max import PosteriorSamplingOracle, RMaxOracle
 
 ORACLES = {"posterior-sampling": PosteriorSamplingOracle, "r-max": RMaxOracle}
 

@@ -6,16 +6,15 @@ import dataclasses
 import itertools
 import re
 import typing
-from pathlib import Path
 
 import pytest
 
-from conftest import MONITORS, WORLDS
+from conftest import MONITORS, ROOT, WORLDS
 from monmdp import MonMDPError, agents
 from monmdp.agents.settings import FIGURES
 from monmdp.naming import scope_of
 
-FOLDER = Path(__file__).parent.parent / "docs" / "algorithms"
+FOLDER = ROOT / "docs" / "algorithms"
 AGENTS = list(agents.KINDS)
 OTHERS = [name for name in AGENTS if name != "factored-mbie-eb"]
 """that page derives more than the others describe, and has an order of its own"""
@@ -149,5 +148,5 @@ def test_every_page_has_all_parts(agent):
     for name in re.findall(r"`(test_\w+)`", text):
         assert any(
             f"def {name}(" in path.read_text(encoding="utf-8")
-            for path in Path(__file__).parent.glob("test_*.py")
+            for path in (ROOT / "tests").rglob("test_*.py")
         ), name

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from test_steps import BOTH, TWO, by_world, evidence_of, planned
 
 from monmdp import drawing
 from monmdp.drawing import Dot, Style
 from monmdp.results import write_report
 from monmdp.results.charts import draw_ratios, draw_steps
 from monmdp.results.steps import counted, steps_tables
-from monmdp.statistics import Interval
-from test_steps import BOTH, TWO, by_world, evidence_of, planned
+from monmdp.stats import Interval
 
 
 def markers(figure):

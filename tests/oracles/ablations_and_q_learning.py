@@ -16,7 +16,7 @@ from collections import Counter
 
 import numpy as np
 
-from oracle import TIE, MonitoredMBIEEBOracle
+from oracles.monitored_mbie_eb import TIE, MonitoredMBIEEBOracle
 
 
 class PessimisticMBIEEBOracle(MonitoredMBIEEBOracle):

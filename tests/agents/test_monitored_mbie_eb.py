@@ -23,7 +23,7 @@ from monmdp.agents.successors import count_successor, no_successors, with_room
 from monmdp.agents.value_iteration import value_iteration
 from monmdp.envs import MonMDPEnv
 from monmdp.model.dynamics import step
-from oracle import KnownMonitorOracle, MonitoredMBIEEBOracle
+from oracles.monitored_mbie_eb import KnownMonitorOracle, MonitoredMBIEEBOracle
 
 AGENTS = ["monitored-mbie-eb", "known-monitor"]
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from conftest import ROOT
 from monmdp import MonMDPError, planning
 from monmdp.results import evidence as evidence_file
 from monmdp.results import write_report
@@ -26,7 +27,7 @@ from monmdp.results.steps import (
 )
 from monmdp.results.store import COLUMNS, Shard
 from monmdp.results.targets import Names, asked_for, check_targets
-from monmdp.statistics import geometric_mean, ratio_of_means
+from monmdp.stats import geometric_mean, ratio_of_means
 from monmdp.suites import bundled_suite, expand, parse, resolve
 
 EVERY, BUDGET = 100, 1000
@@ -382,7 +383,7 @@ def test_targets_need_enough_seeds_and_the_agent(beyond):
 
 
 def test_the_benchmark_of_planning(monkeypatch, capsys):
-    path = Path(__file__).parent.parent / "benchmarks" / "planning_cost.py"
+    path = ROOT / "benchmarks" / "planning_cost.py"
     spec = importlib.util.spec_from_file_location("planning_cost", path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

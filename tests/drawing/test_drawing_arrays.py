@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from matplotlib.collections import PolyCollection
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
+from test_drawing import chain, huge, many
 
 from monmdp import agents, drawing, experiment, make, monitors, solve, worlds
 from monmdp.drawing import (
@@ -30,7 +31,6 @@ from monmdp.drawing.picture import _pixels
 from monmdp.drawing.sheet import sheet_of
 from monmdp.errors import MonMDPError
 from monmdp.model.monmdp import join
-from test_drawing import chain, huge, many
 
 TAXI = max(name for name in gymnasium.registry if name.startswith("Taxi-v"))
 WORLDS = {name: lambda name=name: worlds.make(name) for name in worlds.registry} | {

@@ -6,7 +6,6 @@ import copy
 import dataclasses
 import re
 from collections import Counter
-from pathlib import Path
 
 import gymnasium
 import numpy as np
@@ -14,17 +13,17 @@ import pytest
 from gymnasium import spaces
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from test_monitored_mbie_eb import Foreign, walk
 
 import monmdp
-import oracle_factored
-from conftest import MONITORS, READING, WORLDS, random_monmdp, seeds
+from conftest import MONITORS, READING, ROOT, WORLDS, random_monmdp, seeds
 from monmdp import MDP, MonMDPError, agents, experiment, planning
 from monmdp.agents import Transition, stepwise, verbs
 from monmdp.agents import factored_mbie_eb as code
 from monmdp.compiling import compiled
 from monmdp.envs import MonMDPEnv
-from oracle_factored import FactoredOracle
-from test_agents import Foreign, walk
+from oracles import factored_mbie_eb as oracle_factored
+from oracles.factored_mbie_eb import FactoredOracle
 
 NAME = "factored-mbie-eb"
 ADVERSARIAL = ["patchy", "cameras", "zones", "shy", "decoy"]
@@ -999,7 +998,7 @@ def test_problems_it_cannot_have_are_named():
 
 
 def test_the_page_lists_every_parameter_and_its_default():
-    page = (Path(__file__).parent.parent / "docs/algorithms/factored-mbie-eb.md").read_text("utf-8")
+    page = (ROOT / "docs/algorithms/factored-mbie-eb.md").read_text("utf-8")
     listed = dict(re.findall(r"^\| `(\w+)` \| (\S+) \|", page, re.MULTILINE))
     fields = {of.name: of.default for of in dataclasses.fields(agents.FactoredMBIEEB)}
     assert listed.keys() == fields.keys() - {"gamma"}

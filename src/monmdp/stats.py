@@ -39,7 +39,7 @@ BOUNDS = (0.025, 0.975)
 class Interval(NamedTuple):
     """An estimate and its 95 % interval, whose bounds are NaN where a single value says nothing.
 
-    >>> from monmdp.statistics import Interval
+    >>> from monmdp.stats import Interval
     >>> interval = Interval(2.0, 1.5, 2.5)
     >>> interval.contains(1.5), interval.in_words()
     (True, '2 [1.5, 2.5]')
@@ -66,8 +66,8 @@ class Interval(NamedTuple):
 def smooth(raw: ArrayLike, old: float = 0.9) -> FloatArray:
     """Exponential moving average along the last axis, starting at the first raw value.
 
-    >>> from monmdp import statistics
-    >>> statistics.smooth([0.0, 1.0, 1.0]).round(2).tolist()
+    >>> from monmdp import stats
+    >>> stats.smooth([0.0, 1.0, 1.0]).round(2).tolist()
     [0.0, 0.1, 0.19]
     """
     values = np.array(raw, dtype=np.float64)
@@ -79,8 +79,8 @@ def smooth(raw: ArrayLike, old: float = 0.9) -> FloatArray:
 def area(curves: ArrayLike) -> FloatArray:
     """Mean of all checkpoints of curves[..., checkpoint]: how high a learning curve lies.
 
-    >>> from monmdp import statistics
-    >>> float(statistics.area([0.0, 1.0, 1.0, 1.0]))
+    >>> from monmdp import stats
+    >>> float(stats.area([0.0, 1.0, 1.0, 1.0]))
     0.75
     """
     return np.asarray(np.mean(np.asarray(curves, dtype=np.float64), axis=-1))
@@ -89,8 +89,8 @@ def area(curves: ArrayLike) -> FloatArray:
 def end(curves: ArrayLike, last: int = END) -> FloatArray:
     """Mean of the last checkpoints of curves[..., checkpoint], of all if there are fewer.
 
-    >>> from monmdp import statistics
-    >>> float(statistics.end([0.0, 1.0, 2.0], last=2))
+    >>> from monmdp import stats
+    >>> float(stats.end([0.0, 1.0, 2.0], last=2))
     1.5
     """
     return area(np.asarray(curves, dtype=np.float64)[..., -last:])
@@ -101,8 +101,8 @@ def stays_from(good: ArrayLike) -> IntArray:
 
     The number of checkpoints, one more than the last index, where the last one is not good.
 
-    >>> from monmdp import statistics
-    >>> int(statistics.stays_from([True, False, True, True]))
+    >>> from monmdp import stats
+    >>> int(stats.stays_from([True, False, True, True]))
     2
     """
     flags = np.asarray(good, dtype=np.bool_)
@@ -115,8 +115,8 @@ def steps_to(step: ArrayLike, values: ArrayLike, threshold: float) -> tuple[IntA
 
     Where they do not, the steps are the budget: the last of step[checkpoint] and one spacing more.
 
-    >>> from monmdp import statistics
-    >>> steps, reached = statistics.steps_to([0, 100, 200], [[0, 1, 1], [1, 1, 0]], 0.9)
+    >>> from monmdp import stats
+    >>> steps, reached = stats.steps_to([0, 100, 200], [[0, 1, 1], [1, 1, 0]], 0.9)
     >>> steps.tolist(), reached.tolist()
     ([100, 300], [True, False])
     """
@@ -144,10 +144,10 @@ def steps_to_v_bootstrap(
     configurations are paired and may be divided resample by resample.
 
     >>> import numpy as np
-    >>> from monmdp import statistics
+    >>> from monmdp import stats
     >>> step, curves = [0, 100, 200], [[0, 1, 1], [0, 0, 1], [0, 0, 1]]
     >>> rng = np.random.default_rng(0)
-    >>> found = statistics.steps_to_v_bootstrap(step, curves, 0.9, rng)
+    >>> found = stats.steps_to_v_bootstrap(step, curves, 0.9, rng)
     >>> len(found), sorted(set(found.tolist()))
     (1000, [100, 200])
     """
@@ -162,8 +162,8 @@ def steps_to_v_bootstrap(
 def half_width(values: ArrayLike, axis: int = 0) -> FloatArray:
     """Half of the 95 % interval of the mean along an axis, 1.96 sd/√n; NaN for a single value.
 
-    >>> from monmdp import statistics
-    >>> round(float(statistics.half_width([1.0, 2.0, 3.0])), 3)
+    >>> from monmdp import stats
+    >>> round(float(stats.half_width([1.0, 2.0, 3.0])), 3)
     1.132
     """
     array = np.asarray(values, dtype=np.float64)
@@ -177,8 +177,8 @@ def half_width(values: ArrayLike, axis: int = 0) -> FloatArray:
 def mean_interval(values: ArrayLike) -> Interval:
     """Mean of values[run] ± 1.96 sd/√n, the paper's interval.
 
-    >>> from monmdp import statistics
-    >>> statistics.mean_interval([1.0, 2.0, 3.0]).in_words(".3f")
+    >>> from monmdp import stats
+    >>> stats.mean_interval([1.0, 2.0, 3.0]).in_words(".3f")
     '2.000 [0.868, 3.132]'
     """
     array = _checked(values, 1)
@@ -191,8 +191,8 @@ def contrast(terms: Sequence[tuple[float, ArrayLike]]) -> Interval:
 
     Where no group varies, the interval is the estimate; a group of one value leaves it unknown.
 
-    >>> from monmdp import statistics
-    >>> statistics.contrast([(1.0, [3.0, 4.0, 5.0]), (-0.5, [2.0, 4.0])]).in_words(".2f")
+    >>> from monmdp import stats
+    >>> stats.contrast([(1.0, [3.0, 4.0, 5.0]), (-0.5, [2.0, 4.0])]).in_words(".2f")
     '2.50 [0.01, 4.99]'
     """
     from scipy.special import stdtrit
@@ -218,8 +218,8 @@ def contrast(terms: Sequence[tuple[float, ArrayLike]]) -> Interval:
 def welch(ours: ArrayLike, theirs: ArrayLike) -> Interval:
     """Mean of ours[run] minus mean of theirs[run], independent runs, with its Welch interval.
 
-    >>> from monmdp import statistics
-    >>> statistics.welch([3.0, 4.0, 5.0], [1.0, 2.0, 3.0]).in_words(".2f")
+    >>> from monmdp import stats
+    >>> stats.welch([3.0, 4.0, 5.0], [1.0, 2.0, 3.0]).in_words(".2f")
     '2.00 [-0.27, 4.27]'
     """
     return contrast([(1.0, ours), (-1.0, theirs)])
@@ -235,8 +235,8 @@ def iqm_curve(curves: ArrayLike) -> tuple[FloatArray, FloatArray]:
     after those cut off were pulled in to the nearest of them (winsorised), and half the width is
     t · s_w √((n-1) / (h(h-1))) with h - 1 degrees of freedom. NaN where fewer than two are left.
 
-    >>> from monmdp import statistics
-    >>> mean, half = statistics.iqm_curve([[0.0], [1.0], [2.0], [100.0]])
+    >>> from monmdp import stats
+    >>> mean, half = stats.iqm_curve([[0.0], [1.0], [2.0], [100.0]])
     >>> mean.tolist(), half.round(2).tolist()
     ([1.5], [8.98])
     """
@@ -257,8 +257,8 @@ def iqm_curve(curves: ArrayLike) -> tuple[FloatArray, FloatArray]:
 def iqm(scores: ArrayLike) -> float:
     """Interquartile mean of all entries of scores[...]: without the lowest and highest quarter.
 
-    >>> from monmdp import statistics
-    >>> statistics.iqm([0.0, 1.0, 2.0, 100.0])
+    >>> from monmdp import stats
+    >>> stats.iqm([0.0, 1.0, 2.0, 100.0])
     1.5
     """
     ordered = np.sort(np.asarray(scores, dtype=np.float64), axis=None)
@@ -277,8 +277,8 @@ def bootstrap(
     The statistic is given scores[run, task] in any case.
 
     >>> import numpy as np
-    >>> from monmdp import statistics
-    >>> interval = statistics.bootstrap([1.0, 2.0, 3.0], np.mean, np.random.default_rng(0))
+    >>> from monmdp import stats
+    >>> interval = stats.bootstrap([1.0, 2.0, 3.0], np.mean, np.random.default_rng(0))
     >>> interval.estimate, interval.low < 2 < interval.high
     (2.0, True)
     """
@@ -304,9 +304,9 @@ def probability_of_improvement(
     task the bootstrap draws the same seeds on both sides.
 
     >>> import numpy as np
-    >>> from monmdp import statistics
+    >>> from monmdp import stats
     >>> ours, theirs = [3.0, 4.0, 5.0], [1.0, 2.0, 4.5]
-    >>> chance = statistics.probability_of_improvement(ours, theirs, np.random.default_rng(0))
+    >>> chance = stats.probability_of_improvement(ours, theirs, np.random.default_rng(0))
     >>> round(chance.estimate, 3)
     0.778
     """
@@ -339,9 +339,9 @@ def performance_profile(
     The band holds 95 % at every threshold by itself.
 
     >>> import numpy as np
-    >>> from monmdp import statistics
+    >>> from monmdp import stats
     >>> scores, levels = [[0.2, 0.9], [0.6, 1.0]], [0.0, 0.5, 0.95]
-    >>> share, low, high = statistics.performance_profile(scores, levels, np.random.default_rng(0))
+    >>> share, low, high = stats.performance_profile(scores, levels, np.random.default_rng(0))
     >>> share.tolist()
     [1.0, 0.75, 0.25]
     """
@@ -361,8 +361,8 @@ def performance_profile(
 def geometric_mean(values: ArrayLike) -> float:
     """Exp of the mean logarithm of values[...], all above 0.
 
-    >>> from monmdp import statistics
-    >>> round(statistics.geometric_mean([1.0, 100.0]), 6)
+    >>> from monmdp import stats
+    >>> round(stats.geometric_mean([1.0, 100.0]), 6)
     10.0
     """
     array = np.asarray(values, dtype=np.float64)
@@ -383,9 +383,9 @@ def ratio_of_means(
     task the bootstrap draws the same seeds on both sides. The interval is the percentiles'.
 
     >>> import numpy as np
-    >>> from monmdp import statistics
+    >>> from monmdp import stats
     >>> theirs, ours = [[20.0, 40.0], [9.0, 9.0]], [[10.0, 20.0], [1.0, 1.0]]
-    >>> round(statistics.ratio_of_means(theirs, ours, np.random.default_rng(0)).estimate, 3)
+    >>> round(stats.ratio_of_means(theirs, ours, np.random.default_rng(0)).estimate, 3)
     4.243
     """
     if len(theirs) != len(ours):
@@ -418,8 +418,8 @@ def survival(times: ArrayLike, reached: ArrayLike) -> tuple[FloatArray, FloatArr
     S is 1 before the first of them, and S(t[i]) holds from t[i] on until the next. A run that has
     not reached it by its time was still under way then, also next to others that got there.
 
-    >>> from monmdp import statistics
-    >>> t, S = statistics.survival([100, 200, 300, 300], [True, True, True, False])
+    >>> from monmdp import stats
+    >>> t, S = stats.survival([100, 200, 300, 300], [True, True, True, False])
     >>> t.tolist(), S.round(3).tolist()
     ([100.0, 200.0, 300.0], [0.75, 0.5, 0.25])
     """
@@ -435,10 +435,10 @@ def survival(times: ArrayLike, reached: ArrayLike) -> tuple[FloatArray, FloatArr
 def median_time(times: ArrayLike, reached: ArrayLike) -> float | None:
     """First of times[run] by which half have got there, S(t) ≤ 1/2; None where S stays above.
 
-    >>> from monmdp import statistics
-    >>> statistics.median_time([100, 200, 300, 300], [True, True, True, False])
+    >>> from monmdp import stats
+    >>> stats.median_time([100, 200, 300, 300], [True, True, True, False])
     200.0
-    >>> print(statistics.median_time([100, 300, 300], [True, False, False]))
+    >>> print(stats.median_time([100, 300, 300], [True, False, False]))
     None
     """
     t, S = survival(times, reached)
@@ -450,8 +450,8 @@ def median_time(times: ArrayLike, reached: ArrayLike) -> float | None:
 def restricted_mean(times: ArrayLike, reached: ArrayLike, limit: float) -> float:
     """Mean of min(times[run], limit) with censoring allowed for: area under S up to the limit.
 
-    >>> from monmdp import statistics
-    >>> statistics.restricted_mean([100, 200, 300, 300], [True, True, True, False], limit=300)
+    >>> from monmdp import stats
+    >>> stats.restricted_mean([100, 200, 300, 300], [True, True, True, False], limit=300)
     225.0
     """
     t, S = survival(times, reached)

@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from oracle import TIE, MonitoredMBIEEBOracle
+from oracles.monitored_mbie_eb import TIE, MonitoredMBIEEBOracle
 
 
 class _ExplorerOracle(MonitoredMBIEEBOracle):

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from conftest import ROOT
 from monmdp import agents, report
 from monmdp.experiment.provenance import kernel_hash
 from monmdp.report.page import SCRIPTS, STYLES
 from monmdp.results import check_claims, evidence
 from monmdp.suites import bundled_suite, expand
 
-ROOT = Path(__file__).parent.parent
 PLACE = ROOT / "docs" / "results"
 PRESETS = ("paper", "released")
 SUMMARIES = (*PRESETS, "findings")
