@@ -295,8 +295,8 @@ def _adversarial(table: dict, given_time: dict) -> list[str]:
         "",
         "By the definition of a Mon-MDP environment and monitor move independently, given the "
         "pair and the monitor's state and action; so no monitor can make their moves go together. "
-        "An environment of somebody else might: `tests/agents/test_factored_mbie_eb.py` has one, and the agent "
-        "finds out.",
+        "An environment of somebody else might: `tests/agents/test_factored_mbie_eb.py` has one, "
+        "and the agent finds out.",
         "",
     ]
 

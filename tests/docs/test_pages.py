@@ -437,7 +437,7 @@ def test_has_an_example(name_in_package):
 
 
 def test_every_statistic_has_an_example():
-    lacking = [of for of in public(stats) if ">>>" not in (getattr(statistics, of).__doc__)]
+    lacking = [of for of in public(stats) if ">>>" not in (getattr(stats, of).__doc__)]
     assert not lacking
 
 
