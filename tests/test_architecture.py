@@ -16,7 +16,7 @@ from conftest import ROOT
 ORDER = [
     "errors", "files", "compiling", "model", "naming", "worlds", "monitors", "catalogue",
     "planning", "stats", "drawing", "registration", "envs", "agents", "experiment", "suites",
-    "results", "report", "theory", "testing", "cli",
+    "results", "report", "api", "theory", "testing", "cli",
 ]  # fmt: skip
 PACKAGE = Path(monmdp.__file__).parent
 FILES = sorted(

@@ -30,12 +30,13 @@ if TYPE_CHECKING:
         theory,
         worlds,
     )
+    from monmdp.api import Results, compare, reproduce, run_suite, train, write_report
     from monmdp.catalogue import make
     from monmdp.errors import MonMDPError
-    from monmdp.experiment import Policy, train
+    from monmdp.experiment import Policy, Run
     from monmdp.model import MDP, Monitor, MonMDP, join
     from monmdp.planning import evaluate, solve
-    from monmdp.results import load_results
+    from monmdp.results import load_results, load_run
 
 __version__ = "0.1.0"
 
@@ -45,18 +46,24 @@ __all__ = [
     "MonMDPError",
     "Monitor",
     "Policy",
+    "Results",
+    "Run",
     "agents",
+    "compare",
     "drawing",
     "envs",
     "evaluate",
     "experiment",
     "join",
     "load_results",
+    "load_run",
     "make",
     "monitors",
     "planning",
     "report",
+    "reproduce",
     "results",
+    "run_suite",
     "solve",
     "stats",
     "suites",
@@ -64,6 +71,7 @@ __all__ = [
     "theory",
     "train",
     "worlds",
+    "write_report",
 ]
 
 register()  # so that gymnasium.make("monmdp/Bottleneck-v0") works after `import monmdp`
@@ -79,12 +87,19 @@ _MODULE_OF = {
     "MonMDPError": "errors",
     "Monitor": "model",
     "Policy": "experiment",
+    "Results": "api",
+    "Run": "experiment",
+    "compare": "api",
     "evaluate": "planning",
     "join": "model",
     "load_results": "results",
+    "load_run": "results",
     "make": "catalogue",
+    "reproduce": "api",
+    "run_suite": "api",
     "solve": "planning",
-    "train": "experiment",
+    "train": "api",
+    "write_report": "api",
 }
 
 

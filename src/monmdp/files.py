@@ -32,6 +32,11 @@ def write_whole(path: str | os.PathLike[str], write: Callable[[BinaryIO], object
         raise
 
 
+def file_name(text: str) -> str:
+    """Return a name for a file or folder that is safe everywhere."""
+    return "".join(c if c.isalnum() or c in "-_.=" else "_" for c in text)
+
+
 def write_archive(
     path: str | os.PathLike[str], meta: Mapping[str, Any], arrays: Mapping[str, Any]
 ) -> None:

@@ -6,14 +6,15 @@ Everything heavy is imported inside the commands, so that ``monmdp --help`` answ
 from __future__ import annotations
 
 import io
+import os
 import sys
 
 # Importing the modules adds their commands, in the order in which --help lists them.
-from monmdp.cli import problems, results, rollout, theory, training
-from monmdp.cli.app import app
+from monmdp.cli import problems, running, results, policies, theory  # isort: skip
+from monmdp.cli.app import app, stoppable
 from monmdp.errors import MonMDPError
 
-__all__ = ["app", "main", "problems", "results", "rollout", "theory", "training"]
+__all__ = ["app", "main", "policies", "problems", "results", "running", "theory"]
 
 
 def main() -> None:
@@ -22,10 +23,14 @@ def main() -> None:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that knows no ⊥ still gets the rest
     try:
-        app()
+        with stoppable():
+            app()
     except MonMDPError as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(2)
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         sys.exit(130)
+    except BrokenPipeError:  # nobody reads any further: that is no mistake
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)

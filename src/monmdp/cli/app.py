@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +16,9 @@ from monmdp.errors import MonMDPError
 
 if TYPE_CHECKING:
     from monmdp.model import MonMDP
+
+GRACE = 1.5
+"""seconds that a command has to end by itself once it is told to"""
 
 app = typer.Typer(
     name="monmdp",
@@ -58,34 +63,13 @@ def _options(
         raise typer.Exit
 
 
-def load(path: str) -> MonMDP:
-    """Read a .npz problem."""
-    from monmdp.model import MonMDP
-
-    return MonMDP.load(path)
-
-
 def is_problem(world: str) -> bool:
     """Return whether a world is given as a file of a finished problem."""
     return world.endswith(".npz")
 
 
-def make_problem(world: str, words: list[str] | None) -> tuple[MonMDP, dict[str, str]]:
-    """Make the problem named by WORLD MONITOR [key=value ...] or by a .npz file."""
-    from monmdp import make
-
-    found, monitor, params = problem_or_names(world, words)
-    if monitor is None:
-        if params:
-            raise MonMDPError(f"{world} is a finished problem; it takes no {next(iter(params))!r}")
-        return found, {}  # type: ignore[return-value]
-    return make(world, monitor, **params), params
-
-
-def problem_or_names(
-    world: str, words: list[str] | None
-) -> tuple[MonMDP | str, str | None, dict[str, str]]:
-    """Return a .npz file's problem and None, or the names of world and monitor; and parameters."""
+def names_of(world: str, words: list[str] | None) -> tuple[str | None, dict[str, str]]:
+    """Return the monitor's name, None for the file of a finished problem; and parameters."""
     from monmdp import monitors, worlds
     from monmdp.naming import parse_assignments
 
@@ -93,12 +77,25 @@ def problem_or_names(
     if is_problem(world):
         if words and "=" not in words[0]:
             raise MonMDPError(f"{world} is a finished problem; it takes no {words[0]!r}")
-        return load(world), None, parse_assignments(words)
+        return None, parse_assignments(words)
     worlds.factory(world)  # an unknown world is reported before a missing monitor
     if not words or "=" in words[0]:
         where = " (it comes before the parameters)" if words else ""
         raise MonMDPError(f"which monitor?{where} one of {', '.join(monitors.registry)}")
-    return world, words[0], parse_assignments(words[1:])
+    return words[0], parse_assignments(words[1:])
+
+
+def make_problem(world: str, words: list[str] | None) -> tuple[MonMDP, dict[str, str]]:
+    """Make the problem named by WORLD MONITOR [key=value ...] or read it from a .npz file."""
+    from monmdp import make
+    from monmdp.model import MonMDP
+
+    monitor, params = names_of(world, words)
+    if monitor is not None:
+        return make(world, monitor, **params), params
+    if params:
+        raise MonMDPError(f"{world} is a finished problem; it takes no {next(iter(params))!r}")
+    return MonMDP.load(world), {}
 
 
 def writable(path: Path, option: str, *suffixes: str) -> Path:
@@ -130,13 +127,41 @@ def short(value: float) -> str:
 
 @contextmanager
 def stoppable() -> Iterator[None]:
-    """Take a polite request to end, a cluster's for example, like Ctrl-C."""
+    """Take SIGTERM like Ctrl-C, and end within two seconds of either, whatever is being done.
+
+    Python handles a signal only between two of its own instructions, and compiled code has none. So
+    the system also writes every signal into a pipe. A thread reads it, and ends the process if it
+    is still there after a moment. Files are whole at any time, so nothing is lost.
+    """
 
     def stop(*_: object) -> None:
         raise KeyboardInterrupt
 
-    before = signal.signal(signal.SIGTERM, stop)
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    taken = [s for s in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(s) != signal.SIG_IGN]
+    before = {number: signal.signal(number, stop) for number in taken}
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    woken = signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+    over = threading.Event()
+
+    def watch() -> None:
+        while number := os.read(reading, 1):
+            if number[0] in taken and not over.wait(GRACE):
+                os.write(2, b"\ninterrupted; what is finished is kept\n")
+                os._exit(130)
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        over.set()
+        signal.set_wakeup_fd(woken)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        os.close(writing)
+        watcher.join()
+        os.close(reading)

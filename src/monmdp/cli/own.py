@@ -10,10 +10,9 @@ import typer
 from monmdp.errors import MonMDPError
 
 if TYPE_CHECKING:
-    from monmdp.experiment import Task
     from monmdp.model import MonMDP
     from monmdp.naming import Registry
-    from monmdp.suites.plan import Configuration
+    from monmdp.suites import Resolved
 
 STEPS = 200
 """steps for which an agent is tried out, three times"""
@@ -60,38 +59,27 @@ def check_agent(agent: Any, name: str, problem: MonMDP, steps: int = STEPS) -> l
         raise MonMDPError(f"agent {name!r} fails its checks: {said}") from None
 
 
-def check_own(task: Task, world: str, monitor: str | None, agent: str) -> None:
-    """Check what is the user's own of a world, a monitor (None: they are finished), an agent."""
-    from monmdp import agents, make
-
-    if monitor is not None and _is_own_problem(world, monitor):
-        check_problem(task.monmdp, make(world, monitor, **task.settings["problem_parameters"]))
-    if is_own(agent, agents.registry):
-        check_agent(task.agent, agent, task.monmdp, min(task.steps, STEPS))
-
-
-def check_configurations(configurations: Iterable[Configuration]) -> None:
-    """Check what is the user's own in a suite: problems, and agents on each shape of a problem."""
+def check_configurations(found: Iterable[Resolved]) -> None:
+    """Check what is the user's own: problems, and agents on each shape of a problem."""
     from monmdp import agents
+    from monmdp.suites import resolve
 
     problems, tried = set(), set()
-    for of in configurations:
+    for resolved in found:
+        of, task = resolved.configuration, resolved.task
         problem = of.world, of.monitor, of.problem
-        own_problem = problem not in problems and _is_own_problem(of.world, of.monitor)
-        own_agent = is_own(of.agent, agents.registry)
-        if not (own_problem or own_agent):
-            continue
-        asked = of.request()
-        if own_problem:
+        if problem not in problems and _is_own_problem(str(of.world), of.monitor):
             problems.add(problem)
-            check_problem(asked.monmdp, of.request().monmdp)
-        agent = of.agent, of.of_agent, asked.monmdp.shape
-        if own_agent and agent not in tried:
+            check_problem(task.monmdp, resolve(of).task.monmdp)
+        agent = of.agent, of.of_agent, task.monmdp.shape
+        if agent not in tried and is_own(of.agent, agents.registry):
             tried.add(agent)
-            check_agent(asked.agent, of.agent, asked.monmdp, min(of.steps or STEPS, STEPS))
+            check_agent(task.agent, of.agent, task.monmdp, min(task.steps, STEPS))
 
 
-def _is_own_problem(world: str, monitor: str) -> bool:
+def _is_own_problem(world: str, monitor: str | None) -> bool:
     from monmdp import monitors, worlds
 
+    if monitor is None:  # read from a file, and checked there
+        return False
     return is_own(world, worlds.registry) or is_own(monitor, monitors.registry)

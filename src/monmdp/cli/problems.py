@@ -17,9 +17,8 @@ from monmdp.cli.app import (
     World,
     app,
     is_problem,
-    load,
     make_problem,
-    problem_or_names,
+    names_of,
     short,
     writable,
 )
@@ -107,7 +106,7 @@ def show(
     if is_problem(world):
         if params:
             raise MonMDPError(f"{world} is a finished problem; it takes no parameters")
-        mdp = load(world).mdp
+        mdp = make_problem(world, None)[0].mdp
     else:
         mdp = worlds.make(world, **_unprefixed(params))
     print(drawing.world_text(mdp))
@@ -176,13 +175,11 @@ def check(
     """
     from monmdp import experiment, make
 
-    if agent is None:
-        problem, given = make_problem(world, words)
-    else:
-        found, monitor, params = problem_or_names(world, words)
-        asked = experiment.request(found, monitor, agent, params)
-        problem, given = asked.monmdp, dict(asked.parameters)
-    again = make(world, words[0], **given) if words and not is_problem(world) else None
+    monitor, params = names_of(world, words)
+    found = world if monitor is not None else make_problem(world, None)[0]
+    asked = experiment.assemble(found, monitor, agent or experiment.DEFAULT_AGENT, params)
+    problem = asked.monmdp
+    again = None if monitor is None else make(world, monitor, **asked.parameters)
     notes = check_problem(problem, again)
     if agent is not None:
         notes += check_agent(asked.agent, agent, problem)

@@ -1,35 +1,25 @@
-"""Training: the loop, evaluation, runs over seeds, and policies."""
+"""One run: the loop, evaluation, random streams, policies, episodes step by step."""
 
-from monmdp.experiment.comparison import Comparison, compare
+from monmdp.experiment.assembly import DEFAULT_AGENT, Assembled, assemble
 from monmdp.experiment.policy import Policy
-from monmdp.experiment.request import Request, request
 from monmdp.experiment.rollout import Rollout, observing_policy, rollout
-from monmdp.experiment.seeds import train_seeds
 from monmdp.experiment.streams import Streams, fingerprint, streams
-from monmdp.experiment.summary import Summary, draw_runs, regret, steps_to_minimax, summarize
-from monmdp.experiment.training import PythonAgent, Run, Task, prepare, train
+from monmdp.experiment.training import PythonAgent, Run, Task, carry_out, prepare
 
 __all__ = [
-    "Comparison",
+    "DEFAULT_AGENT",
+    "Assembled",
     "Policy",
     "PythonAgent",
-    "Request",
     "Rollout",
     "Run",
     "Streams",
-    "Summary",
     "Task",
-    "compare",
-    "draw_runs",
+    "assemble",
+    "carry_out",
     "fingerprint",
     "observing_policy",
     "prepare",
-    "regret",
-    "request",
     "rollout",
-    "steps_to_minimax",
     "streams",
-    "summarize",
-    "train",
-    "train_seeds",
 ]

@@ -14,7 +14,7 @@ import numpy as np
 
 from monmdp.compiling import compiled
 from monmdp.errors import MonMDPError
-from monmdp.model.arrays import FloatArray
+from monmdp.model.arrays import FloatArray, IntArray
 from monmdp.model.dynamics import Tables, reset, step
 from monmdp.model.monmdp import MonMDP
 from monmdp.planning.observability import Observability, worst_case
@@ -84,15 +84,17 @@ def evaluate(
     episodes: int,
     rng: np.random.Generator,
     scores: FloatArray,
+    pulse: IntArray,
 ) -> None:
     """Write what policies[i, s, a] score, in the order of SCORES, into scores[i, :].
 
-    With `episodes` > 0 all but the return in M_↓ are means over so many drawn episodes.
+    With `episodes` > 0 all but the return in M_↓ are means over so many drawn episodes. It
+    stops where it is when somebody writes into pulse[0].
     """
-    compiled(_exact)(tables, chances, policies, gamma, limit, scores)
+    compiled(_exact)(tables, chances, policies, gamma, limit, scores, pulse)
     if episodes > 0:
         draw = compiled(_monte_carlo)
-        draw(tables, chances, policies, gamma, limit, episodes, rng, scores)
+        draw(tables, chances, policies, gamma, limit, episodes, rng, scores, pulse)
 
 
 def _exact(
@@ -102,6 +104,7 @@ def _exact(
     gamma: float,
     limit: int,
     scores: FloatArray,
+    pulse: IntArray,
 ) -> None:
     """Carry the distribution over joint states forward."""
     n_sm, n_am = tables.monitor_reward.shape
@@ -126,6 +129,8 @@ def _exact(
             continue
         total, worst, goals, bottoms, length, discount = 0.0, 0.0, 0.0, 0.0, 0.0, 1.0
         for _ in range(limit):
+            if pulse[0] != 0:
+                return
             n_next = 0
             for k in range(n_here):
                 s = here[k]
@@ -173,6 +178,7 @@ def _monte_carlo(
     episodes: int,
     rng: np.random.Generator,
     scores: FloatArray,
+    pulse: IntArray,
 ) -> None:
     """Draw episodes; a draw is saved where the policy leaves no choice."""
     n_sm, n_am = tables.monitor_reward.shape
@@ -190,6 +196,8 @@ def _monte_carlo(
                     n_taken[s] += 1
         total, goals, bottoms, length = 0.0, 0.0, 0.0, 0
         for _ in range(episodes):
+            if pulse[0] != 0:
+                return
             se, sm = reset(tables, rng.random(), rng.random())
             discount = 1.0
             for _ in range(limit):

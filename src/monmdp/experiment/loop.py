@@ -33,6 +33,11 @@ LEDGER = ("training_return", "finished_episodes", "worst_steps")
 these are, and training steps whose true rᵉ is the least there is, where that is a loss"""
 
 
+PULSE = 2
+"""entries of `pulse`: not 0 if the loop is to stop, which others write; the steps done, which
+others read"""
+
+
 class Ledger(NamedTuple):
     """What training itself has cost so far."""
 
@@ -70,8 +75,9 @@ def run(
     seen: BoolArray,
     env_rng: np.random.Generator,
     agent_rng: np.random.Generator,
+    pulse: IntArray,
 ) -> None:
-    """Train up to step `stop`.
+    """Train up to step `stop`, or until somebody writes into `pulse`.
 
     At the i-th checkpoint on the way write policies[i, s, a], counters[i, :] and entries[i, :], the
     ledger's totals; a checkpoint is at every step that `every` divides.
@@ -81,7 +87,7 @@ def run(
     t, h, se, sm = clock[0], clock[1], clock[2], clock[3]
     gain, discount = ledger.running[0], ledger.running[1]
     i = 0
-    while t < stop:
+    while t < stop and pulse[0] == 0:
         if h < 0:
             clock[4] += 1
             clock[5] += begin_episode(agent, agent_rng)
@@ -111,6 +117,7 @@ def run(
         if re == ledger.worst:
             ledger.total[2] += 1.0
         t += 1
+        pulse[1] = t
         h += 1
         if ended or h == limit:
             h = -1

@@ -11,6 +11,7 @@ import numpy as np
 
 from monmdp.errors import MonMDPError, nearest
 from monmdp.experiment.evaluation import SCORES, chances, checked_limit, evaluate, own_tables
+from monmdp.experiment.loop import PULSE
 from monmdp.files import read_archive, write_archive
 from monmdp.model import MonMDP
 from monmdp.model.arrays import FloatArray, FrozenArrays, frozen, no_distribution
@@ -113,7 +114,8 @@ class Policy(FrozenArrays):
         rng = np.random.default_rng(whole_number(seed, "seed", at_least=0, at_most=None))
         scores, policies = np.zeros((1, len(SCORES))), self.probability[None].copy()
         tables = own_tables(monmdp)
-        evaluate(tables, chances(monmdp), policies, gamma, limit, drawn, rng, scores)
+        never = np.zeros(PULSE, dtype=np.int64)
+        evaluate(tables, chances(monmdp), policies, gamma, limit, drawn, rng, scores, never)
         return dict(zip(SCORES, map(float, scores[0]), strict=True))
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -11,7 +11,7 @@ import subprocess
 import textwrap
 import time
 import tokenize
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import fields
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -19,9 +19,10 @@ from pathlib import Path
 from typing import Any
 
 import monmdp
-from monmdp import catalogue
+from monmdp import agents, catalogue
 from monmdp.agents.base import AgentConfig
 from monmdp.compiling import constants_of, reached
+from monmdp.errors import MonMDPError
 from monmdp.experiment import training
 from monmdp.experiment.loop import run
 from monmdp.model import MonMDP
@@ -48,6 +49,15 @@ def kernel_hash(agent: Any) -> str:
     state = agent.for_training(1).state(small.shape, small.mdp.r_min, small)
     kinds: Any = type(state), type(agent)
     return _hash_of(*kinds)
+
+
+def todays_kernel(settings: Mapping[str, Any]) -> str | None:
+    """Return the hash of the code that would do a run today; None if its agent is not ours."""
+    kind = agents.KINDS.get(settings["agent"])
+    try:
+        return None if kind is None else kernel_hash(kind(**settings["parameters"]))
+    except (TypeError, MonMDPError):  # parameters of another version
+        return ""
 
 
 @cache

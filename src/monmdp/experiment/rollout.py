@@ -111,6 +111,7 @@ def observing_policy(run: Run, name: str = "the run", *, snapshot: int = -1) -> 
             f"{name}: no snapshot of Q_obs in it; train an agent that has one (factored-mbie-eb, "
             "monitored-mbie-eb, known-monitor) with snapshots=1 or more (--snapshots)"
         )
+    assert run.policy is not None  # it is kept with snapshots
     probability = np.zeros(run.policy.probability.shape)
     greedy_policy(values[snapshot], probability)
     return Policy(run.policy.shape, probability, run.policy.origin)

@@ -1,16 +1,15 @@
-"""`train`: one run of one agent on one problem, for one seed."""
+"""One run: an agent, a problem and a seed."""
 
 from __future__ import annotations
 
 import hashlib
 import inspect
-import os
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -19,6 +18,7 @@ from monmdp import agents
 from monmdp.agents.base import AgentConfig, Transition
 from monmdp.agents.verbs import test_policy
 from monmdp.compiling import compiled, implement, implements
+from monmdp.drawing import CurveData, PanelData, RowData, panel_grid, styles
 from monmdp.errors import MonMDPError
 from monmdp.experiment.evaluation import (
     SCORES,
@@ -28,10 +28,9 @@ from monmdp.experiment.evaluation import (
     evaluate,
     own_tables,
 )
-from monmdp.experiment.loop import CLOCK, COUNTERS, LEDGER, open_ledger, run
+from monmdp.experiment.loop import CLOCK, COUNTERS, LEDGER, PULSE, open_ledger, run
 from monmdp.experiment.policy import EvaluationKind, Policy, checked_evaluation
 from monmdp.experiment.streams import fingerprint, streams
-from monmdp.files import read_archive, write_archive
 from monmdp.model import MonMDP
 from monmdp.model.arrays import FloatArray, IntArray
 from monmdp.model.dynamics import Tables
@@ -41,7 +40,6 @@ from monmdp.planning.factors import checked_problem
 from monmdp.planning.observability import observability
 from monmdp.planning.policy_iteration import checked_gamma
 
-FORMAT = "monmdp-run-2"
 EVERY = 100
 """training steps between two checkpoints, as in the paper"""
 EPISODES = 100
@@ -52,8 +50,8 @@ MOST_TESTS = 10_000_000
 BUFFER = 1_000_000
 """probabilities of policies that wait for their test"""
 
-Progress = Callable[[int], None]
-"""told the number of steps done so far"""
+COLUMNS = (*SCORES, *COUNTERS, *LEDGER)
+"""of a learning curve"""
 
 
 @runtime_checkable
@@ -77,6 +75,10 @@ AgentFactory = Callable[[Shape, np.random.Generator], PythonAgent]
 """makes an agent in plain Python, given the sizes of the spaces and its random stream"""
 
 
+class StoppedError(Exception):
+    """A run that was told to stop through its pulse."""
+
+
 @dataclass(frozen=True, eq=False)
 class Run:
     """What came out of one run.
@@ -87,9 +89,6 @@ class Run:
     ([0, 100, 200], 10)
     >>> run.snapshot_steps.tolist(), run.snapshots["q_opt"].shape
     ([500, 1000], (2, 9, 10))
-    >>> run.save("run.npz")
-    >>> monmdp.experiment.Run.load("run.npz").seed
-    0
     """
 
     settings: Mapping[str, Any]
@@ -99,48 +98,37 @@ class Run:
     """[checkpoint] training steps done"""
     curve: Mapping[str, FloatArray] = field(repr=False)
     """column -> [checkpoint]"""
-    policy: Policy = field(repr=False)
-    """the test policy at the end"""
-    snapshot_steps: IntArray = field(repr=False)
+    policy: Policy | None = field(default=None, repr=False)
+    """the test policy at the end; None if it was not kept"""
+    snapshot_steps: IntArray = field(default_factory=lambda: np.zeros(0, np.int64), repr=False)
     """[snapshot] training steps done"""
-    snapshots: Mapping[str, Any] = field(repr=False)
+    snapshots: Mapping[str, Any] = field(default_factory=dict, repr=False)
     """name -> [snapshot, …] counts and action values of the agent; for the names see its config"""
+    provenance: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    """kernel hash, versions, commit, machine, wall and CPU seconds, when it was done"""
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write it into one ``.npz`` file, whole or not at all."""
-        meta = {
-            "format": FORMAT,
-            "settings": self.settings,
-            "seed": self.seed,
-            "shape": list(self.policy.shape),
-            "origin": dict(self.policy.origin),
-        }
-        arrays: dict[str, Any] = {f"curve_{name}": values for name, values in self.curve.items()}
-        arrays |= {f"snapshot_{name}": values for name, values in self.snapshots.items()}
-        arrays |= {"step": self.step, "snapshot_steps": self.snapshot_steps}
-        write_archive(path, meta, arrays | {"policy": self.policy.probability})
+    def data(self) -> bytes:
+        """Return the bytes of the learning curve, which are the same however the run was done."""
+        arrays = [self.step, *(self.curve[name] for name in COLUMNS)]
+        return b"".join(np.ascontiguousarray(array).tobytes() for array in arrays)
 
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Run:
-        """Read what `save` wrote."""
-        meta, arrays = read_archive(path, "a file written by Run.save")
-        if meta.get("format") != FORMAT:
-            raise MonMDPError(f"{path}: no run, or one of another version")
-        step, snapshot_steps = arrays.pop("step"), arrays.pop("snapshot_steps")
-        return cls(
-            settings=meta["settings"],
-            seed=meta["seed"],
-            step=step,
-            curve=_beginning(arrays, "curve_"),
-            policy=Policy(Shape(*meta["shape"]), arrays["policy"], meta["origin"]),
-            snapshot_steps=snapshot_steps,
-            snapshots=_beginning(arrays, "snapshot_"),
+    def figure(self) -> Any:
+        """Draw the learning curve."""
+        settings, returns = self.settings, self.curve["episode_return"]
+        name = str(settings["agent"])
+        curve = CurveData(name, self.step, returns, np.full(len(returns), np.nan))
+        return panel_grid(
+            [RowData([PanelData([curve])])],
+            styles=styles([(name, name)]),
+            title=f"{settings['world']} / {settings['monitor']}",
+            y_label="discounted test return",
+            note=f"seed {self.seed}; {settings['evaluation']} evaluation",
         )
 
-
-def _beginning(arrays: Mapping[str, Any], prefix: str) -> dict[str, Any]:
-    """The arrays whose names begin with a prefix, without it."""
-    return {k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}
+    def _repr_png_(self) -> bytes:
+        """Show the learning curve in a notebook."""
+        png: bytes = self.figure()._repr_png_()
+        return png
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,14 +159,12 @@ def prepare(
     every: int = EVERY,
     episodes: int = EPISODES,
     snapshots: int | Iterable[int] = 0,
-    snapshot_seed: int | None = None,
     gamma: float | None = None,
     made_with: Mapping[str, Any] | None = None,
 ) -> Task:
-    """Check everything that `train` is given, before any work starts.
+    """Check everything that a run is given, before any work starts.
 
-    `made_with` are the parameters of world and monitor, for the record. With a `snapshot_seed`
-    `train_seeds` keeps snapshots of this seed alone.
+    `made_with` are the parameters of world and monitor, for the record.
 
     >>> import monmdp
     >>> task = monmdp.experiment.prepare(monmdp.make("loop", "ask"), "monitored-mbie-eb", 1000)
@@ -205,15 +191,14 @@ def prepare(
     eval_episodes = checked_evaluation(evaluation, episodes)
     gamma = checked_gamma(who.gamma if gamma is None else gamma)
     limit = checked_limit(monmdp)
-    at = _snapshot_steps(snapshots, steps)
+    at = snapshot_steps(snapshots, steps)
     if at and not isinstance(agent, AgentConfig):
         raise MonMDPError("snapshots are taken of the agents of this package only")
-    seen = observability(monmdp)
-    reached = int(np.any(seen.reachable, axis=1).sum()) * mdp.n_actions
+    known = _known(monmdp)
     settings: dict[str, Any] = {
         "world": mdp.name,
         "monitor": monitor.name,
-        "problem": fingerprint(monmdp),
+        "problem": known.fingerprint,
         "problem_parameters": {k: _plain(v) for k, v in (made_with or {}).items()},
         "time_limit": limit,
         "agent": who.name,
@@ -225,11 +210,7 @@ def prepare(
         "evaluation": evaluation,
         "episodes": eval_episodes,
         "gamma": gamma,
-        "snapshots": list(at),
     }
-    if at and snapshot_seed is not None:
-        # The key is there only if it says something: settings name folders of runs.
-        settings["snapshot_seed"] = whole_number(snapshot_seed, "snapshot_seed", at_least=0)
     return Task(
         monmdp=monmdp,
         agent=agent,  # type: ignore[arg-type]
@@ -239,10 +220,27 @@ def prepare(
         gamma=gamma,
         snapshot_steps=at,
         settings=settings,
-        tables=own_tables(monmdp),
-        chances=chances(monmdp, seen),
-        n_observable=reached - int(seen.never_observable.sum()),
+        tables=known.tables,
+        chances=known.chances,
+        n_observable=known.n_observable,
     )
+
+
+class _Known(NamedTuple):
+    """What all runs of a problem read."""
+
+    fingerprint: str
+    tables: Tables
+    chances: Chances
+    n_observable: int
+
+
+@lru_cache(maxsize=256)
+def _known(monmdp: MonMDP) -> _Known:
+    seen = observability(monmdp)
+    reached = int(np.any(seen.reachable, axis=1).sum()) * monmdp.mdp.n_actions
+    n_observable = reached - int(seen.never_observable.sum())
+    return _Known(fingerprint(monmdp), own_tables(monmdp), chances(monmdp, seen), n_observable)
 
 
 class _Identity(NamedTuple):
@@ -277,7 +275,7 @@ def _identity(agent: Any) -> _Identity:
     )
 
 
-def _snapshot_steps(snapshots: int | Iterable[int], steps: int) -> tuple[int, ...]:
+def snapshot_steps(snapshots: int | Iterable[int], steps: int) -> tuple[int, ...]:
     """Return the steps after which to keep a snapshot: so many, evenly spaced, or those given."""
     if not isinstance(snapshots, Iterable):
         n = whole_number(snapshots, "snapshots", at_least=0)
@@ -295,63 +293,17 @@ def snapshots_from_start(n: int, steps: int) -> tuple[int, ...]:
 
     They lie the closer together the earlier they are, at steps·(i/n)²: most is learnt early.
     """
-    if not _snapshot_steps(n, steps):
+    if not snapshot_steps(n, steps):
         return ()
     return (0, *(max(i, -(-steps * i * i // (n * n))) for i in range(1, n + 1)))
 
 
-def train(
-    monmdp: MonMDP,
-    agent: str | AgentConfig | AgentFactory | PythonAgent,
-    steps: int,
-    seed: int = 0,
-    *,
-    evaluation: EvaluationKind = "exact",
-    every: int = EVERY,
-    episodes: int = EPISODES,
-    snapshots: int | Iterable[int] = 0,
-    gamma: float | None = None,
-    progress: Progress | None = None,
-) -> Run:
-    """Train an agent and test it on the way.
+def carry_out(task: Task, seed: int, pulse: IntArray | None = None) -> Run:
+    """Do a task for one seed.
 
-    Args:
-        monmdp: the problem.
-        agent: a name, a configuration, or an agent of your own in plain Python: a function or class
-            called with (shape, rng), or a finished object. Agents of this package run compiled.
-        steps: how many steps to train.
-        seed: of all randomness; the streams depend on it and on the problem, see `streams`.
-        evaluation: ``exact``, or ``monte-carlo`` as in the paper. Neither changes training.
-        every: training steps between checkpoints; the first is at step 0.
-        episodes: how many episodes Monte Carlo draws at a checkpoint.
-        snapshots: how many snapshots of counts and action values to keep, evenly spaced up to the
-            end, or at which steps.
-        gamma: discount of the returns; by default the agent's.
-        progress: called with the number of steps done, now and then.
-
-    >>> import monmdp
-    >>> problem = monmdp.make("loop", "ask")
-    >>> run = monmdp.train(problem, "monitored-mbie-eb", steps=1000, seed=0)
-    >>> run.curve["episode_return"][[0, -1]].round(3).tolist()
-    [-3.732, 0.961]
-    >>> round(monmdp.solve(problem).episode_return, 3)
-    0.961
+    Others may watch `pulse` and write into it, see `loop.PULSE`; then `StoppedError` is raised.
     """
-    task = prepare(
-        monmdp,
-        agent,
-        steps,
-        evaluation=evaluation,
-        every=every,
-        episodes=episodes,
-        snapshots=snapshots,
-        gamma=gamma,
-    )
-    return carry_out(task, seed, progress)
-
-
-def carry_out(task: Task, seed: int, progress: Progress | None = None) -> Run:
-    """Do a task for one seed."""
+    pulse = np.zeros(PULSE, dtype=np.int64) if pulse is None else pulse
     seed = whole_number(seed, "seed", at_least=0, at_most=None)
     monmdp, seeds = task.monmdp, streams(task.monmdp, seed)
     env_rng, agent_rng, eval_rng = (np.random.default_rng(s) for s in seeds)
@@ -388,8 +340,6 @@ def carry_out(task: Task, seed: int, progress: Progress | None = None) -> Run:
     policies = np.empty((room, monmdp.n_states, monmdp.n_actions))
     kept: list[dict[str, Any]] = []
     pauses = {*task.snapshot_steps, *range(0, task.steps, room * task.every), task.steps} - {0}
-    if progress is not None:
-        pauses |= {round(task.steps * i / 20) for i in range(1, 20)} - {0}
     if 0 in task.snapshot_steps:
         kept.append(_snapshot(task, state))
     done = 0
@@ -399,16 +349,16 @@ def carry_out(task: Task, seed: int, progress: Progress | None = None) -> Run:
         with _agent_named(task, seed):
             go(
                 task.tables, state, clock, stop, task.settings["time_limit"], task.every, policies,
-                counters[now], ledger, entries[now], seen, env_rng, agent_rng,
+                counters[now], ledger, entries[now], seen, env_rng, agent_rng, pulse,
             )  # fmt: skip
         evaluate(
             task.tables, task.chances, policies[: now.stop - now.start], task.gamma,
-            task.settings["time_limit"], task.eval_episodes, eval_rng, scores[now],
+            task.settings["time_limit"], task.eval_episodes, eval_rng, scores[now], pulse,
         )  # fmt: skip
+        if pulse[0]:
+            raise StoppedError
         if stop in task.snapshot_steps:
             kept.append(_snapshot(task, state))
-        if progress is not None:
-            progress(stop)
 
     policy = np.zeros((monmdp.n_states, monmdp.n_actions))
     test_policy(state, policy)

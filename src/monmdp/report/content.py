@@ -20,7 +20,7 @@ from monmdp.errors import MonMDPError
 from monmdp.experiment.provenance import provenance
 from monmdp.report.inside import explorer
 from monmdp.report.packing import finite, pack
-from monmdp.report.sources import DECIDING, TRAINED, Chapter, Inside, Sources
+from monmdp.report.sources import DECIDING, UNASKED, Chapter, Inside, Sources
 from monmdp.report.tables import (
     PROBLEMS,
     TONES,
@@ -349,7 +349,7 @@ class _Chapter:
             panels = [replace(rows[0][0], title=title or rows[0][0].title) for title, rows in grids]
             grids = [("", [panels])]
         legend = {label(curve): self.styles[label(curve)] for curve in figure.curves()}
-        name = "" if figure.name == TRAINED else figure.name
+        name = "" if figure.name == UNASKED else figure.name
         score = scores.pop() if len(scores) == 1 else ""
         image = _image(figure, self.evidence) if figure.maps or figure.graphs else ""
         return FigureView(name, figure.title, score, grids, legend, image)
@@ -433,7 +433,7 @@ class _Chapter:
         return SettingView(
             id=section,
             title=title,
-            figures=[name for name in figures if name != TRAINED],
+            figures=[name for name in figures if name != UNASKED],
             marks=_marks(first.panel),
             agents=list(dict.fromkeys(label(one.curve) for one in shown.values())),
             minimax=minimax,
@@ -444,7 +444,7 @@ class _Chapter:
 
     def _agents(self, table: SuiteTable) -> AgentsView:
         figure = table.figure.name
-        title = "" if figure == TRAINED else f"{figure}: "
+        title = "" if figure == UNASKED else f"{figure}: "
         kept = self._keep(agents_table(f"{self.name}-agents-{figure}", title, table))
         return AgentsView(kept, f"{title}performance profiles", self._profile(table))
 

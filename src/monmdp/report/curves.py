@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from monmdp.experiment import Run
 from monmdp.model.arrays import FloatArray
 from monmdp.report.packing import pack
 from monmdp.results.evidence import SCORES
-from monmdp.results.store import Shard
 from monmdp.stats import half_width, iqm_curve, smooth
 
 MOST_POINTS = 100
@@ -26,17 +26,17 @@ PackedCurves = Mapping[str, Any]
 """steps, and for each score what is drawn of it"""
 
 
-def packed_curves(shards: Sequence[Shard], smoothed: bool) -> PackedCurves:
+def packed_curves(runs: Sequence[Run], smoothed: bool) -> PackedCurves:
     """Return all that the page draws of the runs of a configuration."""
-    step = shards[0].step
+    step = runs[0].step
     result: dict[str, Any] = {
         "every": int(step[1] - step[0]),
         "count": len(step),
         "smoothed": smoothed,
-        "seeds": [shard.seed for shard in shards],
+        "seeds": [run.seed for run in runs],
     }
     for score in SCORES:
-        raw = np.array([shard.curve[score] for shard in shards])
+        raw = np.array([run.curve[score] for run in runs])
         result[score] = {"mean": pack(raw.mean(axis=0), "f8"), "raw": _spread(raw, score)}
         if smoothed:
             result[score]["smooth"] = _spread(smooth(raw), score)

@@ -1,51 +1,67 @@
-"""What there is to report on: the runs in folders, whoever put them there, and what is wrong.
+"""What there is to report on: the runs in folders, and what is wrong with them.
 
-A folder may hold results of `monmdp reproduce` and `monmdp run`, runs of `monmdp train`, both, or
-folders of the latter. All become chapters of one kind: figures with panels, as a suite has them,
-and the aggregates of their runs. Nothing here stops at a run that is missing, damaged, half-written
-or of an unknown problem: it becomes a remark.
+What was asked for together becomes a chapter: figures with panels, as a suite has them, and the
+aggregates of their runs. Runs that nobody asked for here get a chapter of their own. Nothing stops
+at a run that is missing, damaged, half-written or of an unknown problem: it becomes a remark.
 """
 
 from __future__ import annotations
 
-import json
+import os
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from monmdp import agents, catalogue
+from monmdp import agents
 from monmdp.errors import MonMDPError
 from monmdp.experiment import Run, fingerprint
-from monmdp.experiment.provenance import kernel_hash, provenance
-from monmdp.experiment.seeds import PROBLEM
-from monmdp.experiment.sessions import SESSIONS, read_sessions
+from monmdp.experiment.provenance import provenance, todays_kernel
 from monmdp.model import MonMDP
 from monmdp.planning import Solution, solve
 from monmdp.report.curves import PackedCurves, packed_curves
-from monmdp.report.inside import config_of
 from monmdp.results.claims import FEWEST, Claim, check_claims
 from monmdp.results.evidence import (
     Aggregate,
     Evidence,
+    Known,
     LeftOutWarning,
-    aggregate,
     gather,
+    gather_again,
+    load,
+    reader,
+    sum_up,
 )
-from monmdp.results.request import Asked, kept
+from monmdp.results.report import SUMMARY
+from monmdp.results.request import Kept, kept, read_sessions
 from monmdp.results.sealed import DamagedError
 from monmdp.results.steps import StepsTable, steps_tables
-from monmdp.results.store import Shard, parts, read_shard, strangers
+from monmdp.results.store import (
+    Key,
+    inside_path,
+    parts,
+    read_footer,
+    read_problem,
+    read_run,
+    refuse_old,
+    run_path,
+    strangers,
+)
 from monmdp.results.tables import SuiteTable, suite_table
 from monmdp.results.targets import check_targets
 from monmdp.suites import Curve, Figure, Grid, Panel
+from monmdp.suites.plan import plain_keys
+from monmdp.suites.spec import in_words
 
-TRAINED = "trained"
+UNASKED = "unasked"
 """name of the figure that shows runs which no suite asked for"""
 DECIDING = ("problem", "steps", "every", "evaluation", "episodes", "gamma")
 """settings that make two runs those of the same setting"""
+PARTS = ("runs", "reports", "problems", "set-aside")
+"""folders in a folder of results"""
 
 
 @dataclass(frozen=True)
@@ -100,65 +116,100 @@ class Sources:
 
 
 def collect(folders: Iterable[Path]) -> Sources:
-    """Look through folders."""
+    """Look through folders of results, and folders of such folders."""
     found = Sources()
     for folder in folders:
         if not folder.is_dir():
             what = "is a file; give the folder" if folder.exists() else "no such folder"
             raise MonMDPError(f"{folder}: {what}")
         before = len(found.chapters), len(found.remarks)
-        _collect_results(folder, found)
-        _collect_trained(folder, found)
+        for place in _places(folder):
+            _collect(place, found)
         if (len(found.chapters), len(found.remarks)) == before:
+            refuse_old(folder)
             raise MonMDPError(
                 f"{folder}: there are no results here; monmdp reproduce, run and train write some"
             )
     return found
 
 
-# ---- results of suites ----------------------------------------------------------------------
+def _places(folder: Path) -> Iterator[Path]:
+    """The folders of results in a folder."""
+    for path, names, _ in os.walk(folder):
+        if {"runs", "reports"}.intersection(names):
+            yield Path(path)
+        names[:] = sorted(name for name in names if name not in PARTS)
 
 
-def _collect_results(folder: Path, found: Sources) -> None:
-    everything, unreadable = kept(folder)
-    found.remarks += [f"a request cannot be read: {line}" for line in unreadable]
-    for asked in everything:
-        found.chapters.append(_chapter(asked, folder))
-    if not (folder / "runs").is_dir():
-        return
-    idle, foreign = strangers(folder, [key for asked in everything for key in asked.runs()])
-    foreign = [path for path in foreign if not _is_trained(path.parent)]
+def _collect(folder: Path, found: Sources) -> None:
+    asked: set[Key] = set()
+    for request in kept(folder):
+        try:
+            chapter = _chapter(request, folder)
+        except MonMDPError as error:
+            found.remarks.append(f"a request cannot be read: {error}")
+            continue
+        found.chapters.append(chapter)
+        asked |= _keys(chapter.evidence.figures)
+    idle, foreign = strangers(folder, asked)
     found.remarks += [f"damaged, or no run: {path}" for path in foreign]
     found.remarks += [
         f"half-written, by a runner at work or one that was killed: {path}"
         for path in parts(folder)
     ]
     if idle:
-        found.chapters.append(_of_idle(folder, idle))
+        found.chapters.append(_unasked(folder, idle))
+    for path in [*(run_path(folder, *key) for key in sorted(asked)), *idle]:
+        if inside_path(path).exists():
+            _look_inside(path, folder, found)
 
 
-def _chapter(asked: Asked, folder: Path) -> Chapter:
-    curves: dict[str, PackedCurves] = {}
+def _keys(figures: Iterable[Figure]) -> set[Key]:
+    curves = (curve for figure in figures for curve in figure.curves())
+    return {(curve.configuration, seed) for curve in curves for seed in curve.seeds}
 
-    def watch(of: Aggregate, shards: Sequence[Shard]) -> None:
-        curves[of.configuration] = packed_curves(shards, of.smoothed)
 
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", LeftOutWarning)
-        evidence = gather(folder, asked.plans, provenance(), watch)
-    remarks = [
-        f"damaged, and left out: {warning.message}"
-        for warning in caught
-        if issubclass(warning.category, LeftOutWarning)
-    ]
-    tables = [suite_table(figure, evidence) for figure in evidence.figures]
-    n, there = len(asked.runs()), sum(len(of.seeds) for of in evidence.aggregates.values())
-    missing = n - there - len(remarks)
+def _look_inside(path: Path, folder: Path, found: Sources) -> None:
+    """Add a run that kept snapshots, and say why if it cannot be shown."""
+    try:
+        run = read_run(path, inside=True)
+        if not len(run.snapshot_steps):
+            return
+        problem = read_problem(folder, run.settings)
+        if fingerprint(problem) != run.settings["problem"]:
+            raise MonMDPError("the problem kept for it is another one")
+        found.insides.append(Inside(path, run, problem))
+    except FileNotFoundError:  # the run itself is missing, and said to be
+        return
+    except MonMDPError as error:
+        found.remarks.append(f"{path}: its snapshots cannot be shown: {error}")
+
+
+@lru_cache(maxsize=64)
+def _solution(problem: MonMDP, gamma: float) -> Solution:
+    """The table of a setting and its explorer ask for the same."""
+    return solve(problem, gamma)
+
+
+# ---- what was asked for ---------------------------------------------------------------------
+
+
+def _chapter(request: Kept, folder: Path) -> Chapter:
+    title = request.folder.name
+    with _watching() as watched:
+        before = _summary(request, folder)
+        if before is not None:
+            evidence = gather_again(before, reader(folder), provenance(), watched)
+        else:
+            plans = request.parsed().plans
+            evidence = gather(plans, reader(folder), provenance(), watched)
+    n, remarks = len(_keys(evidence.figures)), watched.remarks
+    missing = n - sum(len(of.seeds) for of in evidence.aggregates.values()) - len(remarks)
     if missing:
         remarks.insert(0, f"{missing:,} of {n:,} runs are missing")
-    remarks += _warnings(evidence)
+    tables = [suite_table(figure, evidence) for figure in evidence.figures]
     return Chapter(
-        title="the whole paper" if asked.name == "all" else asked.name,
+        title="the whole paper" if title == "all" else title,
         folder=folder,
         evidence=evidence,
         claims=[*check_claims(evidence), *check_targets(evidence)],
@@ -170,10 +221,47 @@ def _chapter(asked: Asked, folder: Path) -> Chapter:
             for table in steps_tables(figure, evidence)
         ],
         asked=n,
-        curves=curves,
-        sessions=read_sessions(asked.folder(folder) / SESSIONS),
-        remarks=remarks,
+        curves=watched.curves,
+        sessions=read_sessions(request.folder),
+        remarks=[*remarks, *_warnings(evidence)],
     )
+
+
+def _summary(request: Kept, folder: Path) -> Evidence | None:
+    """What was known when the request was last summed up, if it knows all runs that are there."""
+    try:
+        before = load(request.folder / SUMMARY)
+    except MonMDPError:
+        return None
+    unknown = [key for key in _keys(before.figures) if key[0] not in before.aggregates]
+    if before.made.get("request") != request.hash:
+        return None
+    return None if any(run_path(folder, *key).exists() for key in unknown) else before
+
+
+@dataclass
+class _Watched:
+    """What a page draws of runs, and which were left out."""
+
+    curves: dict[str, PackedCurves] = field(default_factory=dict)
+    remarks: list[str] = field(default_factory=list)
+
+    def __call__(self, of: Aggregate, runs: Sequence[Run]) -> None:
+        self.curves[of.configuration] = packed_curves(runs, of.smoothed)
+
+
+@contextmanager
+def _watching() -> Iterator[_Watched]:
+    """Keep what a page draws of runs while they are summed up."""
+    watched = _Watched()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", LeftOutWarning)
+        yield watched
+    watched.remarks += [
+        f"damaged, and left out: {warning.message}"
+        for warning in caught
+        if issubclass(warning.category, LeftOutWarning)
+    ]
 
 
 def _warnings(evidence: Evidence) -> list[str]:
@@ -189,258 +277,99 @@ def _warnings(evidence: Evidence) -> list[str]:
     return remarks
 
 
-def _of_idle(folder: Path, paths: Sequence[Path]) -> Chapter:
-    """Runs that no suite here asks for: copied from elsewhere, or made in Python."""
-    by_configuration: dict[str, list[Shard]] = {}
-    remarks = []
+# ---- runs that nobody asked for -------------------------------------------------------------
+
+
+def _unasked(folder: Path, paths: Sequence[Path]) -> Chapter:
+    """Runs copied from elsewhere, or made in Python: a panel for each problem."""
+    remarks: list[str] = []
+    settings: dict[str, Mapping[str, Any]] = {}
+    seeds: dict[str, list[int]] = {}
     for path in paths:
         try:
-            by_configuration.setdefault(path.parent.name, []).append(read_shard(path))
+            footer = read_footer(path)
         except (DamagedError, OSError) as error:
             remarks.append(f"damaged, and left out: {error}")
-    groups = []
-    for name, shards in by_configuration.items():
-        settings = shards[0].settings
-        config = config_of(settings)
-        kernel = None if config is None else kernel_hash(config)
-        groups.append(_Group(name, settings, shards, _remade(settings), name, kernel))
-    return _of_groups("runs that no report here asks for", folder, groups, remarks, [])
-
-
-# ---- runs of `monmdp train` -----------------------------------------------------------------
-
-
-def _is_trained(folder: Path) -> bool:
-    return (folder / "settings.json").is_file() and any(folder.glob("seed-*.npz"))
-
-
-def _collect_trained(folder: Path, found: Sources) -> None:
-    groups: dict[str, _Group] = {}
-    remarks: list[str] = []
-    sessions: list[Mapping[str, Any]] = []
-    asked = 0
-    for note in sorted(folder.rglob("settings.json")):
-        place = note.parent
-        if not _is_trained(place):
             continue
-        paths = sorted(place.glob("seed-*.npz"))
-        runs = _loaded(paths, remarks)
-        recorded = read_sessions(place / SESSIONS)
-        sessions += recorded
-        gone = _seeds_done(recorded) - {_seed_of(path) for path in paths}
-        if gone:
-            which = ", ".join(str(seed) for seed in sorted(gone))
-            remarks.append(f"{place}: runs that were done are missing, seeds {which}")
-        asked += len(paths) + len(gone)
-        if not runs:
+        if footer["settings"]["steps"] <= footer["settings"]["every"]:
+            remarks.append(f"{path}: a single test is no learning curve")
             continue
-        problem = _kept_problem(place, runs[0].settings, remarks)
-        name = place.name if place == folder else str(place.relative_to(folder))
-        shards = [Shard(run.settings, run.seed, {}, run.step, run.curve) for run in runs]
-        if len(runs[0].step) < 2:
-            remarks.append(f"{place}: a single test is no learning curve")
-        else:
-            group = _Group(name, runs[0].settings, shards, problem, str(place))
-            same = groups.setdefault(_what_decides(group.settings), group)
-            if same is not group:
-                remarks.append(f"{place}: the same as {same.place}, seeds in both are shown once")
-                asked -= same.take(group)
-        found.insides += _with_snapshots(place, runs, problem, remarks)
-    if groups:
-        title = "runs of monmdp train and compare"
-        chapter = _of_groups(title, folder, list(groups.values()), remarks, sessions)
-        found.chapters.append(replace(chapter, asked=asked))
-    else:
-        found.remarks += remarks
+        settings[path.parent.name] = footer["settings"]
+        seeds.setdefault(path.parent.name, []).append(footer["seed"])
 
-
-def _loaded(paths: Sequence[Path], remarks: list[str]) -> list[Run]:
-    """The runs of a folder that can be read and belong together."""
-    runs: list[Run] = []
-    for path in paths:
+    def known(name: str) -> Known:
+        of, minimax = settings[name], float("nan")
         try:
-            run = Run.load(path)
-            if runs and run.settings != runs[0].settings:
-                raise MonMDPError(f"{path}: a run with other settings than those beside it")
-            runs.append(run)
-        except (MonMDPError, KeyError, TypeError) as error:
-            text = str(error) if str(path) in str(error) else f"{path}: no run of this version"
-            remarks.append(f"damaged, and left out: {text}")
-    return runs
-
-
-def _seed_of(path: Path) -> int:
-    number = path.stem.removeprefix("seed-")
-    return int(number) if number.isdigit() else -1
-
-
-def _seeds_done(sessions: Iterable[Mapping[str, Any]]) -> set[int]:
-    """The seeds that sessions say they have done."""
-    return {seed for one in sessions for seed in one.get("seeds", ()) if isinstance(seed, int)}
-
-
-def _what_decides(settings: Mapping[str, Any]) -> str:
-    """What makes two runs with the same seed the same, snapshots or not."""
-    apart = ("snapshots", "snapshot_seed", "problem_parameters")
-    return json.dumps({k: v for k, v in settings.items() if k not in apart}, sort_keys=True)
-
-
-def _with_snapshots(
-    place: Path, runs: Iterable[Run], problem: MonMDP | None, remarks: list[str]
-) -> Iterator[Inside]:
-    """The runs that can be looked into."""
-    for run in runs:
-        path = place / f"seed-{run.seed:04d}.npz"
-        if not len(run.snapshot_steps) or not run.snapshots:
-            continue
-        if problem is None:
-            remarks.append(f"{path}: its snapshots cannot be shown, the problem is unknown")
-        else:
-            yield Inside(path, run, problem)
-
-
-def _kept_problem(folder: Path, settings: Mapping[str, Any], remarks: list[str]) -> MonMDP | None:
-    """The problem that is kept beside the runs, or one made anew from its names."""
-    path = folder / PROBLEM
-    if path.exists():
-        try:
-            problem = MonMDP.load(path)
-            if fingerprint(problem) == settings["problem"]:
-                return problem
-            remarks.append(f"{path}: another problem than that of the runs beside it")
+            minimax = _solution(read_problem(folder, of), of["gamma"]).episode_return
         except MonMDPError as error:
-            remarks.append(str(error))
-    return _remade(settings)
+            remarks.append(f"{name}: the minimax return is unknown: {error}")
+        return Known(of, minimax, todays_kernel(of))
 
-
-def _remade(settings: Mapping[str, Any]) -> MonMDP | None:
-    """The problem of a run, made from its names; None if that gives another one, or none."""
-    try:
-        made = catalogue.make(
-            settings["world"], settings["monitor"], **settings["problem_parameters"]
-        )
-    except MonMDPError:
-        return None
-    return made if fingerprint(made) == settings["problem"] else None
-
-
-@lru_cache(maxsize=64)
-def _solution(problem: MonMDP, gamma: float) -> Solution:
-    """The table of a setting and its explorer ask for the same."""
-    return solve(problem, gamma)
-
-
-# ---- runs without a suite -------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class _Group:
-    """The runs of one configuration."""
-
-    name: str
-    settings: Mapping[str, Any]
-    shards: list[Shard]
-    problem: MonMDP | None
-    place: str
-    kernel: str | None = None
-    """hash of the code that would make them today, where runs tell which made them"""
-
-    def take(self, other: _Group) -> int:
-        """Take the runs of another group whose seeds are new; return how many were there twice."""
-        mine = {shard.seed for shard in self.shards}
-        new = [shard for shard in other.shards if shard.seed not in mine]
-        self.shards.extend(new)
-        self.shards.sort(key=lambda shard: shard.seed)
-        return len(other.shards) - len(new)
-
-
-def _of_groups(
-    title: str,
-    folder: Path,
-    groups: Sequence[_Group],
-    remarks: list[str],
-    sessions: Sequence[Mapping[str, Any]],
-) -> Chapter:
-    """Give runs a figure of their own: a panel for each problem, a curve for each configuration."""
-    aggregates, curves = {}, {}
-    for group in groups:
-        minimax = float("nan")
-        if group.problem is None:
-            remarks.append(f"{group.place}: its problem is unknown, and so is the minimax return")
-        else:
-            minimax = _solution(group.problem, group.settings["gamma"]).episode_return
-        of = aggregate(group.name, group.settings, group.shards, minimax, kernel=group.kernel)
-        aggregates[group.name] = of
-        curves[group.name] = packed_curves(group.shards, of.smoothed)
-    figure = Figure(TRAINED, "", "", (Grid(None, (_panels(groups),)),))
-    evidence = Evidence((figure,), aggregates, provenance())
+    figure = Figure(UNASKED, "", "", (Grid(None, (_panels(settings, seeds),)),))
+    with _watching() as watched:
+        evidence = sum_up([figure], known, reader(folder), provenance(), watched)
     table = suite_table(figure, evidence)
-    remarks += _warnings(evidence)
     return Chapter(
-        title=title,
+        title="runs that no report here asks for",
         folder=folder,
         evidence=evidence,
         claims=(),
         tables=[] if table is None or len(table.rows) < 2 else [table],
         steps=(),
-        asked=sum(len(group.shards) for group in groups),
-        curves=curves,
-        sessions=sessions,
-        remarks=remarks,
+        asked=len(paths),
+        curves=watched.curves,
+        sessions=[],
+        remarks=[*remarks, *watched.remarks, *_warnings(evidence)],
     )
 
 
-def _panels(groups: Sequence[_Group]) -> tuple[Panel, ...]:
+def _panels(
+    settings: Mapping[str, Mapping[str, Any]], seeds: Mapping[str, Sequence[int]]
+) -> tuple[Panel, ...]:
     """A panel for each problem and way of testing; agents in the order in which they are listed."""
-    by_setting: dict[tuple[Any, ...], list[_Group]] = {}
     listed = [*agents.KINDS]
-    for group in sorted(groups, key=lambda group: _place(group.settings["agent"], listed)):
-        by_setting.setdefault(tuple(group.settings[key] for key in DECIDING), []).append(group)
-    return tuple(_panel(same) for same in by_setting.values())
+    by_setting: dict[tuple[Any, ...], list[str]] = {}
+    for name, of in sorted(settings.items(), key=lambda item: _rank(item[1]["agent"], listed)):
+        by_setting.setdefault(tuple(of[key] for key in DECIDING), []).append(name)
+    panels = []
+    for names in by_setting.values():
+        of = settings[names[0]]
+        labels = _labels([settings[name] for name in names], names)
+        panels.append(
+            Panel(
+                row=of["world"],
+                column=" ".join([of["monitor"], *in_words(plain_keys(of["problem_parameters"]))]),
+                world=of["world"],
+                monitor=of["monitor"],
+                problem=of["problem_parameters"],
+                score="episode_return",
+                x_range=None,
+                y_range=None,
+                curves=tuple(
+                    Curve(label, settings[name]["agent"], name, tuple(seeds[name]))
+                    for label, name in zip(labels, names, strict=True)
+                ),
+            )
+        )
+    return tuple(panels)
 
 
-def _place(name: str, listed: Sequence[str]) -> int:
+def _rank(name: str, listed: Sequence[str]) -> int:
     return listed.index(name) if name in listed else len(listed)
 
 
-def _panel(groups: Sequence[_Group]) -> Panel:
-    settings = groups[0].settings
-    given = settings["problem_parameters"]
-    words = [f"{key.partition('.')[2] or key}={value}" for key, value in given.items()]
-    return Panel(
-        row=settings["world"],
-        column=" ".join([settings["monitor"], *words]),
-        world=settings["world"],
-        monitor=settings["monitor"],
-        problem=given,
-        score="episode_return",
-        x_range=None,
-        y_range=None,
-        curves=tuple(
-            Curve(
-                label,
-                group.settings["agent"],
-                group.name,
-                tuple(shard.seed for shard in group.shards),
-            )
-            for label, group in zip(_labels(groups), groups, strict=True)
-        ),
-    )
-
-
-def _labels(groups: Sequence[_Group]) -> list[str]:
+def _labels(settings: Sequence[Mapping[str, Any]], names: Sequence[str]) -> list[str]:
     """The agents' names, with the parameters in which those of the same name differ."""
     labels = []
-    for group in groups:
-        agent, own = group.settings["agent"], group.settings["parameters"]
-        others = [g.settings["parameters"] for g in groups if g.settings["agent"] == agent]
-        differing = [
-            key
-            for key, value in own.items()
-            if value is not None and any(of.get(key) != value for of in others)
-        ]
-        labels.append(" ".join([agent, *(f"{key}={own[key]}" for key in differing)]))
+    for of in settings:
+        others = [other["parameters"] for other in settings if other["agent"] == of["agent"]]
+        differing = {
+            key: value
+            for key, value in of["parameters"].items()
+            if value is not None and any(other.get(key) != value for other in others)
+        }
+        labels.append(" ".join([of["agent"], *(f"{k}={v}" for k, v in differing.items())]))
     return [
-        label if labels.count(label) == 1 else f"{label} in {group.name}"
-        for label, group in zip(labels, groups, strict=True)
+        label if labels.count(label) == 1 else f"{label} in {name}"
+        for label, name in zip(labels, names, strict=True)
     ]

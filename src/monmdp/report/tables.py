@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from math import isnan
 from typing import Any
 
-from monmdp.experiment.seeds import file_name
+from monmdp.files import file_name
 from monmdp.report.packing import finite
 from monmdp.results.claims import Claim
 from monmdp.results.evidence import Aggregate

@@ -1,22 +1,25 @@
 """Results: runs on disk, the runner, what they say, figures and claims."""
 
 from monmdp.results.claims import Claim, check_claims
+from monmdp.results.comparison import Comparison
 from monmdp.results.evidence import Aggregate, Evidence, gather
 from monmdp.results.report import Report, write_report
 from monmdp.results.runner import Outcome, Progress, execute
-from monmdp.results.store import Shard, load_results
+from monmdp.results.store import load_policy, load_results, load_run
 
 __all__ = [
     "Aggregate",
     "Claim",
+    "Comparison",
     "Evidence",
     "Outcome",
     "Progress",
     "Report",
-    "Shard",
     "check_claims",
     "execute",
     "gather",
+    "load_policy",
     "load_results",
+    "load_run",
     "write_report",
 ]

@@ -13,23 +13,23 @@ import os
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import cache
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from monmdp.errors import MonMDPError
 from monmdp.experiment.loop import LEDGER
-from monmdp.experiment.request import request
-from monmdp.experiment.summary import is_smoothed
+from monmdp.experiment.provenance import todays_kernel
+from monmdp.experiment.training import Run
 from monmdp.model import MonMDP
 from monmdp.model.arrays import FloatArray, IntArray
 from monmdp.planning import solve
 from monmdp.results.sealed import DamagedError, read_sealed, write_sealed
-from monmdp.results.store import Shard, read_shard, shard_path
+from monmdp.results.store import read_run, run_path
 from monmdp.stats import area, end, half_width, smooth, steps_to, steps_to_v_bootstrap
-from monmdp.suites import Configuration, Curve, Figure, Grid, Panel, Plan, resolve
+from monmdp.suites import Curve, Figure, Grid, Panel, Plan
 
 FORMAT = "monmdp-summary-4"
 SCORES = ("episode_return", "goal_visits", "bottom_visits")
@@ -37,6 +37,8 @@ SCORES = ("episode_return", "goal_visits", "bottom_visits")
 RESAMPLES = 1000
 OPTIMAL = 0.01
 """a policy within 1 % of the minimax-optimal return, in units of max(1, |V|), is optimal"""
+SMOOTHED = 100
+"""curves of at least so many tests are drawn smoothed, as the paper's are"""
 AT = 0.05
 """within 5 % counts as being at a value"""
 
@@ -129,68 +131,101 @@ class Evidence:
         return self.aggregates.get(curve.configuration)
 
 
+Reader = Callable[[str, int], Run | None]
+"""hands over the run of a configuration's id and a seed, if it is there"""
+Watch = Callable[["Aggregate", Sequence[Run]], None]
+
+
+def reader(folder: Path) -> Reader:
+    """Return what reads runs from a folder; damaged ones are left out with a warning."""
+
+    def read(configuration: str, seed: int) -> Run | None:
+        try:
+            return read_run(run_path(folder, configuration, seed))
+        except FileNotFoundError:
+            return None
+        except DamagedError as error:  # as good as missing
+            warnings.warn(str(error), LeftOutWarning, stacklevel=2)
+            return None
+
+    return read
+
+
 def gather(
-    folder: Path,
-    plans: Sequence[Plan],
-    made: Mapping[str, Any],
-    watch: Callable[[Aggregate, Sequence[Shard]], None] | None = None,
+    plans: Sequence[Plan], read: Reader, made: Mapping[str, Any], watch: Watch | None = None
 ) -> Evidence:
-    """Sum up the runs in a folder; of a configuration the seeds that are there and asked for.
+    """Sum up runs; of each configuration the seeds that are there and asked for.
 
     `watch` is shown the runs of every configuration with what they came to: whoever wants more of
     them need not read them again.
     """
-    asked: dict[str, tuple[Configuration, dict[int, None], dict[str, None]]] = {}
+    resolved = {key: of for plan in plans for key, of in plan.resolved.items()}
+
+    def known(configuration: str) -> Known:
+        of = resolved[configuration]
+        return Known(of.settings, _minimax(of.task.monmdp, of.settings["gamma"]), of.kernel)
+
+    return sum_up([plan.figure for plan in plans], known, read, made, watch)
+
+
+def gather_again(
+    before: Evidence, read: Reader, made: Mapping[str, Any], watch: Watch | None = None
+) -> Evidence:
+    """Sum up runs again that were summed up before: their problems need not be made."""
+
+    def known(configuration: str) -> Known:
+        of = before.aggregates[configuration]
+        return Known(of.settings, of.minimax, todays_kernel(of.settings))
+
+    return sum_up(before.figures, known, read, made, watch)
+
+
+class Known(NamedTuple):
+    """What is known of a configuration before its runs are read."""
+
+    settings: Mapping[str, Any]
+    minimax: float
+    kernel: str | None
+    """hash of today's code; None: nothing is called stale"""
+
+
+def sum_up(
+    figures: Sequence[Figure],
+    known: Callable[[str], Known],
+    read: Reader,
+    made: Mapping[str, Any],
+    watch: Watch | None = None,
+) -> Evidence:
+    """Sum up the runs that figures show."""
+    seeds: dict[str, dict[int, None]] = {}
+    scores: dict[str, dict[str, None]] = {}
     smoothing: dict[str, bool | None] = {}
-    for plan in plans:
-        for panel in plan.figure.panels():
+    for figure in figures:
+        for panel in figure.panels():
             for curve in panel.curves:
-                configuration = plan.configurations[curve.configuration]
-                _, seeds, scores = asked.setdefault(curve.configuration, (configuration, {}, {}))
-                seeds |= dict.fromkeys(curve.seeds)
-                scores[panel.score] = None
-                smoothing.setdefault(curve.configuration, plan.figure.smooth)
+                name = curve.configuration
+                seeds.setdefault(name, {}).update(dict.fromkeys(curve.seeds))
+                scores.setdefault(name, {})[panel.score] = None
+                smoothing.setdefault(name, figure.smooth)
     aggregates = {}
-    for name, (configuration, seeds, scores) in asked.items():
-        shards = []
-        for seed in sorted(seeds):
-            try:
-                shards.append(read_shard(shard_path(folder, name, seed)))
-            except FileNotFoundError:
-                continue
-            except DamagedError as error:  # as good as missing
-                warnings.warn(str(error), LeftOutWarning, stacklevel=2)
-        if not shards:
+    for name, asked in seeds.items():
+        runs = [run for run in (read(name, seed) for seed in sorted(asked)) if run is not None]
+        if not runs:
             continue
-        aggregates[name] = _aggregate(configuration, shards, tuple(scores), smoothing[name])
+        settings, minimax, kernel = known(name)
+        aggregates[name] = aggregate(
+            name, settings, runs, minimax, scores=scores[name], smoothing=smoothing[name],
+            kernel=kernel,
+        )  # fmt: skip
         if watch is not None:
-            watch(aggregates[name], shards)
-    return Evidence(tuple(plan.figure for plan in plans), aggregates, made)
-
-
-def _aggregate(
-    configuration: Configuration,
-    shards: Sequence[Shard],
-    scores: Iterable[str],
-    smoothing: bool | None = None,
-) -> Aggregate:
-    """Sum up the runs of a configuration whose problem can be made."""
-    found = resolve(configuration)
-    return aggregate(
-        found.id,
-        found.settings,
-        shards,
-        _minimax(_problem_of(configuration), found.settings["gamma"]),
-        scores=scores,
-        smoothing=smoothing,
-        kernel=found.kernel,
-    )
+            watch(aggregates[name], runs)
+    return Evidence(tuple(figures), aggregates, made)
 
 
 def aggregate(
     configuration: str,
     settings: Mapping[str, Any],
-    shards: Sequence[Shard],
+    runs: Sequence[Run],
     minimax: float,
     *,
     scores: Iterable[str] = SCORES,
@@ -202,18 +237,18 @@ def aggregate(
     Args:
         configuration: its id.
         settings: what it comes to.
-        shards: its runs, at least one.
+        runs: at least one.
         minimax: V; NaN where it is not known.
         scores: whose curves to keep.
         smoothing: whether curves are drawn smoothed; None: if they are long.
         kernel: hash of today's code; None: nothing is called stale.
     """
-    smoothed = is_smoothed(shards[0].step) if smoothing is None else smoothing
+    smoothed = len(runs[0].step) >= SMOOTHED if smoothing is None else smoothing
     raw = {
-        name: np.array([shard.curve[name] for shard in shards])
+        name: np.array([run.curve[name] for run in runs])
         for name in (*SCORES, "worst_case_return", *LEDGER)
     }
-    step = shards[0].step
+    step = runs[0].step
     unit = max(1.0, abs(minimax))
     optimal_from, optimal = steps_to(step, raw["worst_case_return"], minimax - OPTIMAL * unit)
     threshold = minimax - AT * unit
@@ -221,11 +256,11 @@ def aggregate(
     drawn_steps, _ = steps_to(step, raw["episode_return"].mean(axis=0), threshold)
     # Runs of one problem share seeds and streams; those of different problems nothing.
     resampling = np.random.default_rng(int(settings["problem"], 16))
-    kernels = [str(shard.provenance.get("kernel")) for shard in shards]
+    kernels = [str(run.provenance.get("kernel")) for run in runs]
     return Aggregate(
         configuration=configuration,
         settings=settings,
-        seeds=tuple(shard.seed for shard in shards),
+        seeds=tuple(run.seed for run in runs),
         minimax=minimax,
         mean={name: raw[name].mean(axis=0).astype(np.float32) for name in scores},
         half={name: _half(raw[name], smoothed) for name in scores},
@@ -244,10 +279,10 @@ def aggregate(
         ),
         regret=raw["finished_episodes"][:, -1] * minimax - raw["training_return"][:, -1],
         worst_steps=raw["worst_steps"][:, -1].copy(),
-        wall_seconds=sum(float(shard.provenance.get("wall_seconds", np.nan)) for shard in shards),
-        cpu_of_seed=np.array([shard.provenance.get("cpu_seconds", np.nan) for shard in shards]),
+        wall_seconds=sum(float(run.provenance.get("wall_seconds", np.nan)) for run in runs),
+        cpu_of_seed=np.array([run.provenance.get("cpu_seconds", np.nan) for run in runs]),
         kernels=tuple(sorted(set(kernels))),
-        commits=tuple(sorted({str(shard.provenance.get("commit")) for shard in shards})),
+        commits=tuple(sorted({str(run.provenance.get("commit")) for run in runs})),
         stale=0 if kernel is None else sum(one != kernel for one in kernels),
     )
 
@@ -256,17 +291,7 @@ def _half(curves: FloatArray, smoothed: bool) -> FloatArray:
     return half_width(smooth(curves) if smoothed else curves).astype(np.float32)
 
 
-@cache
-def _problem(world: str, monitor: str, problem: tuple[tuple[str, Any], ...], preset: str) -> MonMDP:
-    return request(world, monitor, params=dict(problem), preset=preset).monmdp
-
-
-def _problem_of(configuration: Configuration) -> MonMDP:
-    of = configuration
-    return _problem(of.world, of.monitor, of.problem, of.preset)
-
-
-@cache
+@lru_cache(maxsize=256)
 def _minimax(problem: MonMDP, gamma: float) -> float:
     return solve(problem, gamma).episode_return
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from monmdp.errors import MonMDPError
 from monmdp.files import write_whole
+from monmdp.results.store import Key, make_folder
 from monmdp.suites import (
-    Configuration,
     Plan,
+    Resolved,
     Suite,
     bundled_suite,
     bundled_suites,
@@ -22,12 +25,14 @@ from monmdp.suites import (
     parse,
 )
 
-FORMAT = "monmdp-request-1"
+FORMAT = "monmdp-request-2"
 FILE = "request.json"
+SESSIONS = "sessions.json"
+"""when somebody worked on a request, how long, with what and where"""
 
 
 @dataclass(frozen=True)
-class Asked:
+class Request:
     """Suites to be run and reported on together."""
 
     name: str
@@ -40,8 +45,8 @@ class Asked:
         """The suites, expanded; what is wrong in them is reported here."""
         return tuple(expand(suite, self.preset) for suite in self.suites)
 
-    def runs(self) -> dict[tuple[str, int], Configuration]:
-        """Return (configuration's id, seed) -> configuration; shared runs are there once."""
+    def runs(self) -> dict[Key, Resolved]:
+        """Return (configuration's id, seed) -> what it comes to; shared runs are there once."""
         return {key: of for plan in self.plans for key, of in plan.runs().items()}
 
     def folder(self, results: Path) -> Path:
@@ -51,7 +56,7 @@ class Asked:
 
 def ask_paper(
     names: Sequence[str], *, seeds: int | None = None, quick: bool = False, preset: str = "paper"
-) -> Asked:
+) -> Request:
     """Ask for figures of the paper, ``figure-4`` or ``4``, or for ``all``."""
     names = [f"figure-{name}" if name.isdigit() else name for name in names]
     chosen = {name: paper_suite(name) for name in names if name != "all"}
@@ -59,12 +64,12 @@ def ask_paper(
         chosen = {name: paper_suite(name) for name in paper_suites()}
     suites = tuple(suite.adapted(seeds=seeds, quick=quick) for suite in chosen.values())
     title = "all" if "all" in names else "+".join(chosen)
-    return Asked(_name(title, seeds, quick, preset), suites, preset)
+    return Request(_name(title, seeds, quick, preset), suites, preset)
 
 
 def ask_suite(
     suite: Suite, *, seeds: int | None = None, quick: bool = False, preset: str = "paper"
-) -> Asked:
+) -> Request:
     """Ask for one suite; the names of the paper's own and of the bundled ones are theirs."""
     if suite.name == "all" or suite.name in paper_suites():
         raise MonMDPError(f"the name {suite.name!r} is the paper's; give the suite another one")
@@ -72,7 +77,7 @@ def ask_suite(
         raise MonMDPError(
             f"the name {suite.name!r} is that of a bundled suite; give yours another one"
         )
-    return Asked(
+    return Request(
         _name(suite.name, seeds, quick, preset),
         (suite.adapted(seeds=seeds, quick=quick),),
         preset,
@@ -84,18 +89,15 @@ def _name(title: str, seeds: int | None, quick: bool, preset: str) -> str:
     return "-".join([*words, *([preset] if preset != "paper" else [])])
 
 
-def keep(asked: Asked, results: Path) -> bool:
-    """Write down what was asked for; return whether something else of this name was before."""
-    folder = asked.folder(results)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise MonMDPError(f"cannot use {results} for results: {error.strerror or error}") from None
+def keep(request: Request, results: Path) -> tuple[Kept, bool]:
+    """Write down what was asked for; also return whether it replaces another request."""
+    folder = request.folder(results)
+    make_folder(folder)
     content = {
         "format": FORMAT,
-        "name": asked.name,
-        "preset": asked.preset,
-        "suites": [suite.model_dump(mode="json", exclude_none=True) for suite in asked.suites],
+        "name": request.name,
+        "preset": request.preset,
+        "suites": [suite.model_dump(mode="json", exclude_none=True) for suite in request.suites],
     }
     text = json.dumps(content, indent=2, ensure_ascii=False)
     try:
@@ -103,23 +105,72 @@ def keep(asked: Asked, results: Path) -> bool:
     except (OSError, UnicodeDecodeError):
         before = text
     write_whole(folder / FILE, lambda file: file.write(text.encode()))
-    return before != text
+    return Kept(folder, text), before != text
 
 
-def kept(results: Path) -> tuple[list[Asked], list[str]]:
-    """Read all that was ever asked for in a folder; and what could not be read, and why."""
-    asked, unreadable = [], []
-    for path in sorted((results / "reports").glob(f"*/{FILE}")):
+class Kept(NamedTuple):
+    """A request on disk, not yet understood."""
+
+    folder: Path
+    """where its report is"""
+    text: str
+    """empty: it cannot be read"""
+
+    @property
+    def hash(self) -> str:
+        """Return what changes with every word of the request."""
+        return hashlib.sha256(self.text.encode()).hexdigest()[:16]
+
+    def parsed(self) -> Request:
+        """Understand it: its suites are checked, and problems and agents found by their names."""
+        path = self.folder / FILE
         try:
-            content = json.loads(path.read_text(encoding="utf-8"))
+            content = json.loads(self.text)
             if not isinstance(content, dict) or "format" not in content:
                 raise MonMDPError("damaged, or no request")
             if content["format"] != FORMAT:
                 raise MonMDPError(f"written by another version ({content['format']!r})")
             suites = tuple(parse(suite, str(path)) for suite in content["suites"])
-            one = Asked(content["name"], suites, content["preset"])
-            one.runs()
-            asked.append(one)
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            unreadable.append(str(error) if str(path) in str(error) else f"{path}: {error}")
-    return asked, unreadable
+            request = Request(content["name"], suites, content["preset"])
+            request.runs()
+            return request
+        except (ValueError, KeyError, TypeError) as error:
+            words = str(error) if str(path) in str(error) else f"{path}: {error}"
+            raise MonMDPError(words) from None
+
+
+def kept(results: Path) -> list[Kept]:
+    """Return all that was ever asked for in a folder."""
+    found = []
+    for path in sorted((results / "reports").glob(f"*/{FILE}")):
+        try:
+            text = path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError):
+            text = ""
+        found.append(Kept(path.parent, text))
+    return found
+
+
+def understood(results: Path) -> tuple[list[Request], list[str]]:
+    """Return all requests in a folder that can be understood, and what is wrong with the others."""
+    requests, wrong = [], []
+    for one in kept(results):
+        try:
+            requests.append(one.parsed())
+        except MonMDPError as error:
+            wrong.append(str(error))
+    return requests, wrong
+
+
+def log_session(folder: Path, session: Mapping[str, Any]) -> None:
+    """Add to the list of sessions that have worked on a request."""
+    text = json.dumps([*read_sessions(folder), dict(session)], indent=2)
+    write_whole(folder / SESSIONS, lambda file: file.write(text.encode()))
+
+
+def read_sessions(folder: Path) -> list[dict[str, Any]]:
+    """Return the sessions on record; none if the list cannot be read."""
+    try:
+        return [dict(one) for one in json.loads((folder / SESSIONS).read_text(encoding="utf-8"))]
+    except (OSError, ValueError, TypeError):
+        return []

@@ -1,7 +1,7 @@
-"""Doing the runs of a suite: on all cores, on a cluster, in shards; resumable at any moment.
+"""Doing runs: on all cores, on a cluster, in shards; resumable at any moment.
 
 Workers compute and hand back; only the process that was started writes. So a worker that outlives
-it has nothing to write with, and whoever resumes meets nobody.
+it has nothing to write with, and resuming never races an orphaned worker.
 """
 
 from __future__ import annotations
@@ -10,41 +10,54 @@ import hashlib
 import os
 import threading
 import time
-import warnings
-from collections.abc import Callable, Generator, Mapping, Sequence
-from concurrent.futures import BrokenExecutor
-from contextlib import ExitStack, closing
-from dataclasses import dataclass, field
-from functools import lru_cache
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    BrokenExecutor,
+    CancelledError,
+    Executor,
+    Future,
+    ThreadPoolExecutor,
+    wait,
+)
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from monmdp.agents.base import AgentConfig
+import numpy as np
+
 from monmdp.errors import MonMDPError, import_extra
+from monmdp.experiment.loop import PULSE
 from monmdp.experiment.provenance import now, provenance
-from monmdp.experiment.seeds import cores, jobs_that_fit
-from monmdp.experiment.training import Task, carry_out, train
+from monmdp.experiment.training import Run, StoppedError, carry_out, prepare
+from monmdp.model.arrays import IntArray
 from monmdp.results.store import (
     Inventory,
-    Shard,
+    Key,
     locked,
+    refuse_old,
     remove_parts,
+    run_path,
     set_aside,
-    shard_path,
     strangers,
     take_inventory,
-    write_shard,
+    write_problem,
+    write_run,
 )
-from monmdp.suites import Configuration, resolve
+from monmdp.suites import Resolved
 
-Key = tuple[str, int]
-"""a configuration's id, and a seed"""
 Tell = Callable[["Progress"], None]
 
 THREADS = 16
 """up to so many jobs run in threads: compiled code does not hold the interpreter's lock"""
 CONNECTING = 10.0
 """seconds to wait for a scheduler"""
+LOOK = 0.2
+"""seconds between two looks at how far the running ones are"""
+MEMORY_SHARE = 0.8
+"""share of the machine's memory that agents may fill"""
 MICROSECONDS: dict[str, tuple[float, float]] = {
     "factored-mbie-eb": (3.0, 0.0080),
     "monitored-mbie-eb": (1.0, 0.0040),
@@ -64,13 +77,15 @@ class Progress:
     """How far a runner is."""
 
     total: int
-    """runs of the suite that are this runner's"""
+    """runs that were asked of it"""
     there: int
     """of them, those that were there already"""
     done: int = 0
     """done by this runner"""
     steps: int = 0
-    """training steps done"""
+    """training steps of the runs done"""
+    running: int = 0
+    """training steps of runs under way in this process"""
     cost: float = 0.0
     """estimated CPU seconds of the runs done"""
     cost_left: float = 0.0
@@ -105,20 +120,24 @@ class Outcome:
     failures: Mapping[Key, str]
     aside: Sequence[Path]
     """where damaged and foreign files are now"""
+    runs: Mapping[Key, Run]
+    """the runs themselves, where nothing is kept on disk"""
+    errors: Mapping[Key, Exception]
+    """of the failures, what was raised, where it was raised in this process"""
 
 
 @dataclass(frozen=True)
 class Failure:
     """A run that went wrong; the others go on."""
 
-    key: Key
     reason: str
+    error: Exception | None = None
+    """what was raised, if it was raised in this process"""
 
 
-def estimate(configuration: Configuration) -> float:
+def estimate(resolved: Resolved) -> float:
     """Return about how many CPU seconds a run takes on a machine of 2025."""
-    resolved = resolve(configuration)
-    settings, (n_se, n_sm, n_ae, n_am) = resolved.settings, resolved.shape
+    settings, (n_se, n_sm, n_ae, n_am) = resolved.settings, resolved.task.monmdp.shape
     each, by_pair = MICROSECONDS.get(settings["agent"], OTHERS)
     pairs = n_se * n_sm * n_ae * n_am
     tests = settings["steps"] / settings["every"]
@@ -135,26 +154,29 @@ def belongs(key: Key, shard: tuple[int, int] | None) -> bool:
 
 
 def execute(
-    folder: str | os.PathLike[str],
-    runs: Mapping[Key, Configuration],
+    folder: str | os.PathLike[str] | None,
+    runs: Mapping[Key, Resolved],
     *,
     jobs: int | None = None,
     shard: tuple[int, int] | None = None,
     scheduler: str | None = None,
     stale: bool = False,
     tell: Tell | None = None,
+    begin: Callable[[], None] | None = None,
 ) -> Outcome:
     """Do all runs that are missing in a folder, the longest first.
 
     Args:
-        folder: where results are kept.
-        runs: (configuration's id, seed) -> configuration.
+        folder: where results are kept; None: nowhere, the runs are returned.
+        runs: (configuration's id, seed) -> what it comes to.
         jobs: how many at a time; by default one for each core this process may use.
         shard: (i, n): do only every n-th run, the i-th of them, so that n machines share the work.
         scheduler: address of a `distributed` scheduler; its workers do the runs, as many at a time
             as they are.
         stale: do those again that other code than today's has made.
         tell: called now and then with how far it is.
+        begin: called once nothing stands in the way any more: the folder is free, and whoever is to
+            do the runs is there.
 
     >>> from monmdp import results, suites
     >>> block = {"worlds": ["loop"], "monitors": ["ask"], "agents": ["monitored-mbie-eb"]}
@@ -168,69 +190,125 @@ def execute(
         raise MonMDPError(
             "either --jobs or --scheduler: a cluster's workers decide how many runs go at a time"
         )
-    folder = Path(folder)
     mine = {key: of for key, of in runs.items() if belongs(key, shard)}
-    with locked(folder, shard) as alone:
+    begin, tell = begin or (lambda: None), tell or (lambda _: None)
+    if folder is None:
+        kept: dict[Key, Run] = {}
+        nothing = Inventory((), (), tuple(mine), {}, {})
+        batch = _Batch(mine, tuple(mine), jobs, scheduler, tell, begin, kept.__setitem__)
+        return batch.done(nothing, (), kept)
+    place = Path(folder)
+    refuse_old(place)
+    with locked(place, shard) as alone:
         aside = []
         if alone:  # else a part may be another runner's, who is about to finish it
-            remove_parts(folder)
-            _, foreign = strangers(folder, runs)
-            aside += [set_aside(folder, path) for path in foreign]
-        inventory = take_inventory(folder, mine)
-        aside += [set_aside(folder, shard_path(folder, *key)) for key in inventory.damaged]
+            remove_parts(place)
+            _, foreign = strangers(place, runs)
+            aside += [set_aside(place, path) for path in foreign]
+        inventory = take_inventory(place, mine)
+        aside += [set_aside(place, run_path(place, *key)) for key in inventory.damaged]
         to_do = [*inventory.missing, *(inventory.stale if stale else ())]
-        costs = {key: estimate(mine[key]) for key in to_do}
-        to_do.sort(key=lambda key: -costs[key])
-        progress = Progress(len(mine), len(mine) - len(to_do), cost_left=sum(costs.values()))
-        failures: dict[Key, str] = {}
-        if tell is not None:
-            tell(progress)
-        with closing(_finished({key: mine[key] for key in to_do}, jobs, scheduler)) as finished:
-            for result in finished:
-                key = result.key
+
+        def keep(key: Key, run: Run) -> None:
+            write_problem(place, mine[key])
+            write_run(run_path(place, *key), run)
+
+        return _Batch(mine, to_do, jobs, scheduler, tell, begin, keep).done(inventory, aside, {})
+
+
+@dataclass(frozen=True)
+class _Batch:
+    """Runs to do, and whom to tell of them."""
+
+    runs: Mapping[Key, Resolved]
+    to_do: Sequence[Key]
+    jobs: int | None
+    scheduler: str | None
+    tell: Tell
+    begin: Callable[[], None]
+    keep: Callable[[Key, Run], None]
+
+    def done(self, inventory: Inventory, aside: Sequence[Path], kept: Mapping[Key, Run]) -> Outcome:
+        """Do the runs, the longest first, and keep what comes out."""
+        runs, costs = self.runs, {key: estimate(self.runs[key]) for key in self.to_do}
+        there = len(runs) - len(costs)
+        progress = Progress(len(runs), there, cost_left=sum(costs.values()))
+        failures: dict[Key, Failure] = {}
+        self.tell(progress)
+        ordered = {key: runs[key] for key in sorted(costs, key=lambda key: -costs[key])}
+        with closing(self._finished(ordered, progress)) as finished:
+            for key, result in finished:
                 if isinstance(result, Failure):
-                    failures[key] = result.reason
-                elif result.shard.provenance["kernel"] != resolve(mine[key]).kernel:
-                    host = result.shard.provenance["machine"]["host"]
-                    failures[key] = f"the worker on {host} runs another version of the code"
+                    failures[key] = result
+                elif result.provenance["kernel"] != runs[key].kernel:
+                    host = result.provenance["machine"]["host"]
+                    failures[key] = Failure(f"the worker on {host} runs other code than this one")
                 else:
-                    write_shard(shard_path(folder, *key), result.shard)
-                    progress.steps += result.shard.settings["steps"]
+                    self.keep(key, result)
+                    progress.steps += result.settings["steps"]
                 progress.done += 1
                 progress.cost += costs[key]
                 progress.cost_left = max(0.0, progress.cost_left - costs[key])
-                if tell is not None:
-                    tell(progress)
-        return Outcome(progress, inventory, failures, aside)
+                self.tell(progress)
+        reasons = {key: failure.reason for key, failure in failures.items()}
+        errors = {key: of.error for key, of in failures.items() if of.error is not None}
+        return Outcome(progress, inventory, reasons, aside, kept, errors)
+
+    def _finished(
+        self, runs: Mapping[Key, Resolved], progress: Progress
+    ) -> Generator[tuple[Key, Run | Failure], None, None]:
+        """Yield runs as they are done."""
+        if not runs:
+            self.begin()
+            return
+        pulses: dict[Future[Any], IntArray] = {}
+        waiting: dict[Future[Any], Key] = {}
+        left = iter(runs.items())
+        with _workers(runs, self.jobs, self.scheduler) as (pool, width, parent):
+            self.begin()
+            in_threads = isinstance(pool, ThreadPoolExecutor)
+            try:
+                while True:
+                    for key, resolved in islice(left, 2 * width - len(waiting)):
+                        pulse = np.zeros(PULSE, dtype=np.int64)
+                        watched = pulse if in_threads else None
+                        future = pool.submit(work, resolved, key[1], watched, parent)
+                        waiting[future], pulses[future] = key, pulse
+                    if not waiting:
+                        return
+                    done, _ = wait(waiting, timeout=LOOK, return_when=FIRST_COMPLETED)
+                    progress.running = int(sum(pulse[1] for pulse in pulses.values()))
+                    if not done:
+                        self.tell(progress)
+                    for future in done:
+                        del pulses[future]
+                        yield waiting.pop(future), _result(future, self.scheduler)
+            finally:  # whatever ended it: nothing may run on behind our back
+                for future in waiting:
+                    pulses[future][0] = 1
+                    future.cancel()
 
 
 # ---- workers --------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class Finished:
-    """A run that a worker hands back."""
-
-    key: Key
-    shard: Shard
-
-
-def work(key: Key, configuration: Configuration, parent: int | None = None) -> Finished | Failure:
+def work(
+    resolved: Resolved, seed: int, pulse: IntArray | None = None, parent: int | None = None
+) -> Run | Failure:
     """Do one run, in whatever process or on whatever machine this is called."""
     if parent is not None:
         _die_with(parent)
-    seed = key[1]
     try:
-        resolved = resolve(configuration)
-        task = _task(configuration)
-        _warm_up(task, resolved.kernel)
+        _warm_up(resolved)
         wall, cpu = time.perf_counter(), time.thread_time()
-        run = carry_out(task, seed)
+        run = carry_out(resolved.task_of(seed), seed, pulse)
         wall, cpu = time.perf_counter() - wall, time.thread_time() - cpu
     except MonMDPError as error:
-        return Failure(key, str(error))
+        return Failure(str(error))
+    except StoppedError:
+        return Failure("stopped")
     except Exception as error:  # a bug, ours or of a user's agent; the other runs go on
-        return Failure(key, f"{type(error).__name__}: {error}")
+        return Failure(f"{type(error).__name__}: {error}", None if pulse is None else error)
     made = {
         "kernel": resolved.kernel,
         **provenance(),
@@ -239,12 +317,8 @@ def work(key: Key, configuration: Configuration, parent: int | None = None) -> F
         "cpu_seconds": cpu,
         "written": now(),
     }
-    return Finished(key, Shard(resolved.settings, seed, made, run.step, run.curve))
-
-
-@lru_cache(maxsize=16)
-def _task(configuration: Configuration) -> Task:
-    return configuration.task()
+    policy = run.policy if resolved.keeps_inside else None
+    return replace(run, settings=resolved.settings, policy=policy, provenance=made)
 
 
 _warm: set[str] = set()
@@ -252,14 +326,16 @@ _warm: set[str] = set()
 _warming = threading.Lock()
 
 
-def _warm_up(task: Task, kernel: str) -> None:
+def _warm_up(resolved: Resolved) -> None:
     """Compile first, so that no run's time has that in it."""
-    if kernel in _warm or not isinstance(task.agent, AgentConfig):
+    if resolved.kernel in _warm or not resolved.is_compiled:
         return
     with _warming:
-        if kernel not in _warm:
-            train(task.monmdp, task.agent, steps=1, evaluation="monte-carlo", episodes=1)
-            _warm.add(kernel)
+        if resolved.kernel not in _warm:
+            task = resolved.task
+            small = prepare(task.monmdp, task.agent, 1, evaluation="monte-carlo", episodes=1)
+            carry_out(small, seed=0)
+            _warm.add(resolved.kernel)
 
 
 _watched: set[int] = set()
@@ -279,49 +355,77 @@ def _die_with(parent: int) -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-def _finished(
-    runs: Mapping[Key, Configuration], jobs: int | None, scheduler: str | None
-) -> Generator[Finished | Failure, None, None]:
-    """Yield runs as they are done: in threads, in processes, or on a cluster."""
-    if not runs:
-        return
-    from joblib import Parallel, delayed, parallel_config
-
-    with ExitStack() as stack:
-        if scheduler is not None:
-            stack.enter_context(_cluster(scheduler))
-            backend, n_jobs, parent = "dask", -1, None
-        else:
-            resolved = [resolve(configuration) for configuration in runs.values()]
-            n_jobs = jobs_that_fit(max(r.memory for r in resolved), jobs or cores())
-            compiled = all(r.is_compiled for r in resolved)
-            backend = "threading" if compiled and n_jobs <= THREADS else "loky"
-            parent = os.getpid() if backend == "loky" else None
-        stack.enter_context(parallel_config(backend=backend, n_jobs=n_jobs))
-        parallel = Parallel(return_as="generator_unordered", batch_size=1, pre_dispatch="2*n_jobs")
-        calls = (delayed(work)(key, configuration, parent) for key, configuration in runs.items())
-        results = parallel(calls)
-        try:
-            for result in results:  # noqa: UP028  # `yield from` would close it, with a warning
-                yield result
-        except MonMDPError:
+def _result(future: Future[Any], scheduler: str | None) -> Run | Failure:
+    """What a worker handed back, or an error for people if it broke."""
+    try:
+        result: Run | Failure = future.result()
+        return result
+    except MonMDPError:
+        raise
+    except BrokenExecutor as error:
+        raise MonMDPError(
+            "a worker process ended before its run did: killed from outside, out of memory, or "
+            "crashed"
+        ) from error
+    except (Exception, CancelledError) as error:
+        if scheduler is None:
             raise
-        except BrokenExecutor as error:
-            raise MonMDPError(
-                "a worker process ended before its run did: killed from outside, out of memory, "
-                "or crashed"
-            ) from error
-        except Exception as error:
-            if scheduler is None:
-                raise
-            raise MonMDPError(
-                f"the scheduler at {scheduler} failed, {type(error).__name__}: {error}"
-            ) from error
+        raise MonMDPError(
+            f"the scheduler at {scheduler} failed, {type(error).__name__}: {error}"
+        ) from error
+
+
+@contextmanager
+def _workers(
+    runs: Mapping[Key, Resolved], jobs: int | None, scheduler: str | None
+) -> Iterator[tuple[Executor, int, int | None]]:
+    """Yield who does the runs, how many at a time, and whom worker processes are not to outlive.
+
+    Compiled agents run in threads, those in plain Python in processes.
+    """
+    if scheduler is not None:
+        with _cluster(scheduler) as client:
+            yield client.get_executor(pure=False), max(1, sum(client.ncores().values())), None
+        return
+    width = min(len(runs), jobs_that_fit(max(of.memory for of in runs.values()), jobs or cores()))
+    compiled = all(of.is_compiled for of in runs.values())
+    if width == 1 or (compiled and width <= THREADS):
+        pool = ThreadPoolExecutor(width)
+        try:
+            yield pool, width, None
         finally:
-            with warnings.catch_warnings():
-                # Whoever stops early knows that some runs are done for nothing.
-                warnings.filterwarnings("ignore", message=".*tasks (have been|which were)")
-                results.close()
+            pool.shutdown(cancel_futures=True)
+        return
+    from joblib.externals.loky import ProcessPoolExecutor
+
+    processes = ProcessPoolExecutor(width)
+    try:
+        yield processes, width, os.getpid()
+    finally:
+        processes.shutdown(kill_workers=True)
+
+
+def cores() -> int:
+    """Return how many cores this process may use: its affinity and its control group count."""
+    from joblib import cpu_count
+
+    return int(cpu_count())
+
+
+def jobs_that_fit(needed: int, jobs: int) -> int:
+    """Return how many agents to train at a time, fewer than asked for if they need many bytes."""
+    there = machine_memory()
+    if not needed or there is None:
+        return jobs
+    return max(1, min(jobs, int(MEMORY_SHARE * there) // needed))
+
+
+def machine_memory() -> int | None:
+    """Return the bytes of memory that this machine has, if it tells."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):  # not on every platform
+        return None
 
 
 def _cluster(address: str) -> Any:

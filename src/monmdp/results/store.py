@@ -2,13 +2,15 @@
 
 ::
 
-    DIR/runs/<configuration's id>/seed-0007.parquet     a run: its learning curve, and in the
-                                                        footer its settings and where it comes from
-    DIR/set-aside/                                      what was damaged or did not belong there
-    DIR/reports/<name>/                                 what was asked for, figures, claims, tables
+    DIR/runs/<configuration's id>/seed-0007.parquet         a run: its learning curve, and in the
+                                                            footer its settings and provenance
+    DIR/runs/<configuration's id>/seed-0007.inside.parquet  its last policy and snapshots, if kept
+    DIR/problems/<fingerprint>.npz                          the problems that the runs learn
+    DIR/reports/<name>/                                     what was asked for, figures, tables
+    DIR/set-aside/                                          what was damaged or did not belong there
 
-A run is there when its file is there: files are written whole or not at all, carry a checksum, and
-whoever resumes does what is missing. Nobody but the runner writes.
+A run is there when its file is there: files are written whole or not at all and carry a checksum.
+Resuming means doing what is missing. Only the runner writes.
 """
 
 from __future__ import annotations
@@ -25,77 +27,131 @@ import numpy as np
 
 from monmdp import monitors, worlds
 from monmdp.errors import MonMDPError
-from monmdp.experiment.evaluation import SCORES
-from monmdp.experiment.loop import COUNTERS, LEDGER
-from monmdp.model.arrays import FloatArray, IntArray
+from monmdp.experiment.policy import Policy
+from monmdp.experiment.training import COLUMNS, Run
+from monmdp.model import MonMDP
+from monmdp.model.monmdp import Shape
 from monmdp.naming import scope_of
 from monmdp.results.sealed import DamagedError, read_sealed, write_sealed
-from monmdp.suites import Configuration, resolve
-from monmdp.suites.plan import digest
+from monmdp.suites import Resolved
+from monmdp.suites.configuration import digest, id_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
-FORMAT = "monmdp-shard-3"
-COLUMNS = ("step", *SCORES, *COUNTERS, *LEDGER)
+FORMAT = "monmdp-run-4"
+INSIDE_FORMAT = "monmdp-inside-1"
 SUFFIX = ".parquet"
+INSIDE = f".inside{SUFFIX}"
 PATIENCE = 1.0
 """seconds to wait for a lock: shards that start together hold it alone for a moment"""
 
-
-@dataclass(frozen=True, eq=False)
-class Shard:
-    """One run as it is on disk."""
-
-    settings: Mapping[str, Any]
-    seed: int
-    provenance: Mapping[str, Any]
-    """kernel hash, versions, commit, machine, wall and CPU seconds, when it was written"""
-    step: IntArray
-    """[checkpoint]"""
-    curve: Mapping[str, FloatArray]
-    """column -> [checkpoint]"""
-
-    def data(self) -> bytes:
-        """Return the bytes of all columns: what must be the same however the run was done."""
-        arrays = [self.step, *(self.curve[name] for name in COLUMNS[1:])]
-        return b"".join(np.ascontiguousarray(array).tobytes() for array in arrays)
+Key = tuple[str, int]
+"""a configuration's id, and a seed"""
 
 
-def shard_path(folder: Path, configuration_id: str, seed: int) -> Path:
+def run_path(folder: Path, configuration_id: str, seed: int) -> Path:
     """Return where a run is kept."""
     return folder / "runs" / configuration_id / f"seed-{seed:04d}{SUFFIX}"
 
 
-def write_shard(path: Path, shard: Shard) -> None:
-    """Write a run; the file is there whole or not at all."""
+def inside_path(path: Path) -> Path:
+    """Return where the policy and the snapshots of a run are kept."""
+    return path.with_name(path.name.removesuffix(SUFFIX) + INSIDE)
+
+
+def write_run(path: Path, run: Run) -> None:
+    """Write a run, its inside first: when the run is there, all of it is."""
     import pyarrow as pa
 
-    footer = {
-        "format": FORMAT,
-        "settings": shard.settings,
-        "seed": shard.seed,
-        "provenance": shard.provenance,
-    }
-    table = pa.table({"step": shard.step, **{name: shard.curve[name] for name in COLUMNS[1:]}})
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise MonMDPError(f"cannot write {path}: {error.strerror or error}") from None
+    make_folder(path.parent)
+    about = {"settings": run.settings, "seed": run.seed}
+    if run.policy is not None:
+        _write_inside(inside_path(path), run.policy, run, about)
+    table = pa.table({"step": run.step, **{name: run.curve[name] for name in COLUMNS}})
+    footer = {"format": FORMAT, **about, "provenance": run.provenance}
     write_sealed(path, table, footer, use_dictionary=False)
 
 
-def read_shard(path: Path) -> Shard:
-    """Read a run; `DamagedError` if it is none, or lies where another one belongs."""
-    footer, table = _read(path, COLUMNS)
-    columns = {name: table[name].to_numpy() for name in COLUMNS}
-    return Shard(
+def _write_inside(path: Path, policy: Policy, run: Run, about: Mapping[str, Any]) -> None:
+    """Write arrays of any shape as the columns of a table with one row."""
+    import pyarrow as pa
+
+    arrays = {"policy": policy.probability, "snapshot_steps": run.snapshot_steps}
+    arrays |= {f"snapshot_{name}": np.asarray(values) for name, values in run.snapshots.items()}
+    footer = {
+        "format": INSIDE_FORMAT,
+        **about,
+        "policy": {"shape": list(policy.shape), "origin": dict(policy.origin)},
+        "shapes": {name: list(values.shape) for name, values in arrays.items()},
+    }
+    table = pa.table({name: pa.array([values.reshape(-1)]) for name, values in arrays.items()})
+    write_sealed(path, table, footer)
+
+
+def read_run(path: Path, *, inside: bool = False) -> Run:
+    """Read a run; `DamagedError` if it is none, or lies where another one belongs.
+
+    With `inside` also its policy and snapshots, if they were kept.
+    """
+    footer, table = _read(path, ("step", *COLUMNS))
+    columns = {name: table[name].to_numpy() for name in ("step", *COLUMNS)}
+    kept = _read_inside(path) if inside else {}
+    return Run(
         settings=footer["settings"],
         seed=footer["seed"],
-        provenance=footer["provenance"],
         step=columns.pop("step"),
         curve=columns,
+        provenance=footer["provenance"],
+        **kept,
     )
+
+
+def _read_inside(path: Path) -> dict[str, Any]:
+    try:
+        footer, table = read_sealed(inside_path(path), INSIDE_FORMAT)
+    except FileNotFoundError:
+        return {}
+    arrays = {
+        name: table[name].combine_chunks().flatten().to_numpy(zero_copy_only=False).reshape(shape)
+        for name, shape in footer["shapes"].items()
+    }
+    about, policy = footer["policy"], arrays.pop("policy")
+    return {
+        "policy": Policy(Shape(*about["shape"]), policy, about["origin"]),
+        "snapshot_steps": arrays.pop("snapshot_steps"),
+        "snapshots": {name.removeprefix("snapshot_"): of for name, of in arrays.items()},
+    }
+
+
+def load_run(path: str | os.PathLike[str]) -> Run:
+    """Read a run from its file, with its policy and snapshots if they were kept.
+
+    >>> import monmdp
+    >>> run = monmdp.train(monmdp.make("loop", "ask"), "r-max", 1000, out="results")
+    >>> (file,) = sorted(Path("results/runs").glob("*/seed-0000.parquet"))
+    >>> again = monmdp.load_run(file)
+    >>> again.data() == run.data(), again.policy.shape == run.policy.shape
+    (True, True)
+    """
+    path = Path(path)
+    refuse_old(path.parent)
+    if path.name.endswith(INSIDE):
+        path = path.with_name(path.name.removesuffix(INSIDE) + SUFFIX)
+    try:
+        return read_run(path, inside=True)
+    except FileNotFoundError:
+        raise MonMDPError(f"{path}: no such file") from None
+
+
+def load_policy(path: str | os.PathLike[str]) -> Policy:
+    """Read a policy from a file of its own, .npz, or from that of a run, .parquet."""
+    if Path(path).suffix != SUFFIX:
+        return Policy.load(path)
+    policy = load_run(path).policy
+    if policy is None:
+        raise MonMDPError(f"{path}: this run kept no policy; those of monmdp train do")
+    return policy
 
 
 def read_footer(path: Path) -> dict[str, Any]:
@@ -112,6 +168,44 @@ def _read(path: Path, columns: tuple[str, ...]) -> tuple[dict[str, Any], Any]:
     return footer, table
 
 
+def make_folder(folder: Path) -> None:
+    """Make a folder, or say why it cannot be used."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise MonMDPError(f"cannot use {folder} for results: {error.strerror or error}") from None
+
+
+def refuse_old(folder: Path) -> None:
+    """Refuse a folder in which an earlier version kept its runs."""
+    if (folder / "settings.json").is_file() and any(folder.glob("seed-*.npz")):
+        raise MonMDPError(
+            f"{folder} holds runs of an earlier version (seed-….npz), which this one cannot read; "
+            "choose another folder"
+        )
+
+
+# ---- problems -------------------------------------------------------------------------------
+
+
+def problem_path(folder: Path, fingerprint: str) -> Path:
+    """Return where a problem is kept."""
+    return folder / "problems" / f"{fingerprint}.npz"
+
+
+def write_problem(folder: Path, resolved: Resolved) -> None:
+    """Keep the problem of some runs, unless it is there."""
+    path = problem_path(folder, resolved.settings["problem"])
+    if not path.exists():
+        make_folder(path.parent)
+        resolved.task.monmdp.save(path)
+
+
+def read_problem(folder: Path, settings: Mapping[str, Any]) -> MonMDP:
+    """Read the problem of a run."""
+    return MonMDP.load(problem_path(folder, settings["problem"]))
+
+
 # ---- what is there --------------------------------------------------------------------------
 
 
@@ -119,21 +213,24 @@ def _read(path: Path, columns: tuple[str, ...]) -> tuple[dict[str, Any], Any]:
 class Inventory:
     """What is there of the runs that were asked for; keys are (configuration's id, seed)."""
 
-    there: tuple[tuple[str, int], ...]
-    stale: tuple[tuple[str, int], ...]
+    there: tuple[Key, ...]
+    stale: tuple[Key, ...]
     """there, but made by other code than today's; also in `there`"""
-    missing: tuple[tuple[str, int], ...]
-    damaged: Mapping[tuple[str, int], str]
+    missing: tuple[Key, ...]
+    damaged: Mapping[Key, str]
     """why; they count as missing"""
-    cpu_seconds: Mapping[tuple[str, int], float]
+    cpu_seconds: Mapping[Key, float]
 
 
-def take_inventory(folder: Path, runs: Mapping[tuple[str, int], Configuration]) -> Inventory:
+def take_inventory(folder: Path, runs: Mapping[Key, Resolved]) -> Inventory:
     """Look for runs; changes nothing."""
     there, stale, missing, damaged, cpu = [], [], [], {}, {}
-    for key, configuration in runs.items():
+    for key, resolved in runs.items():
+        path = run_path(folder, *key)
         try:
-            footer = read_footer(shard_path(folder, *key))
+            footer = read_footer(path)
+            if resolved.keeps_inside and not _has_inside(path, resolved, key[1]):
+                raise FileNotFoundError(path)
         except FileNotFoundError:
             missing.append(key)
             continue
@@ -143,19 +240,34 @@ def take_inventory(folder: Path, runs: Mapping[tuple[str, int], Configuration]) 
             continue
         there.append(key)
         cpu[key] = float(footer["provenance"].get("cpu_seconds", float("nan")))
-        if footer["provenance"].get("kernel") != resolve(configuration).kernel:
+        if footer["provenance"].get("kernel") != resolved.kernel:
             stale.append(key)
     return Inventory(tuple(there), tuple(stale), tuple(missing), damaged, cpu)
 
 
-def strangers(folder: Path, runs: Iterable[tuple[str, int]]) -> tuple[list[Path], list[Path]]:
+def _has_inside(path: Path, resolved: Resolved, seed: int) -> bool:
+    """Whether a run has kept all that is wanted of its inside."""
+    try:
+        footer, table = read_sealed(inside_path(path), INSIDE_FORMAT, ("snapshot_steps",))
+    except FileNotFoundError:
+        return False
+    wanted = resolved.task_of(seed).snapshot_steps
+    kept = table["snapshot_steps"].to_pylist()[0]
+    return footer["seed"] == seed and set(wanted) <= set(kept)
+
+
+def strangers(folder: Path, runs: Iterable[Key]) -> tuple[list[Path], list[Path]]:
     """Return the runs that nobody asked for, and the files that are no runs, in ``runs/``."""
-    asked = {shard_path(folder, *key) for key in runs}
+    asked = {run_path(folder, *key) for key in runs}
+    asked |= {inside_path(path) for path in asked}
     idle, foreign = [], []
     for path in sorted((folder / "runs").rglob("*")):
         if path.is_dir() or path in asked or _is_part(path):
             continue
         try:
+            if path.name.endswith(INSIDE):
+                read_sealed(path, INSIDE_FORMAT, ())
+                continue
             read_footer(path)
             idle.append(path)
         except FileNotFoundError:  # taken away meanwhile
@@ -206,8 +318,8 @@ def locked(folder: Path, shard: tuple[int, int] | None = None) -> Iterator[bool]
     A whole run holds it alone. The shards of one split, 1/4 to 4/4, share it, each held once. The
     system lets go when the process ends, however it ends.
     """
+    make_folder(folder)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
         handle = open(folder / "lock", "a+")  # noqa: SIM115
     except OSError as error:
         raise MonMDPError(f"cannot use {folder} for results: {error.strerror or error}") from None
@@ -280,12 +392,11 @@ def load_results(folder: str | os.PathLike[str]) -> pd.DataFrame:
     same agent, configuration, seed, step, the scores and counters. What belongs together has the
     same configuration. Files that are no runs are skipped with a warning.
 
-    >>> from monmdp import load_results, results, suites
+    >>> import monmdp
     >>> block = {"worlds": ["loop"], "monitors": ["ask"], "agents": ["monitored-mbie-eb"]}
     >>> small = {"name": "small", "seeds": 2, "steps": 1000, "experiment": [block]}
-    >>> runs = suites.expand(suites.parse(small, "my script")).runs()
-    >>> outcome = results.execute("results", runs, jobs=1)
-    >>> frame = load_results("results")
+    >>> done = monmdp.run_suite(small, out="results")
+    >>> frame = monmdp.load_results("results")
     >>> len(frame), sorted(set(frame["seed"].tolist()))
     (20, [0, 1])
     >>> print(frame.groupby("step")["episode_return"].mean().round(3).to_list()[-2:])
@@ -293,40 +404,52 @@ def load_results(folder: str | os.PathLike[str]) -> pd.DataFrame:
     """
     import warnings
 
-    import pandas as pd
-
-    folder = Path(folder)
-    if not (folder / "runs").is_dir():
-        raise MonMDPError(f"{folder}: there are no results here")
-    frames, described, given_somewhere = [], [], []
-    for path in sorted((folder / "runs").rglob(f"*{SUFFIX}")):
+    runs = []
+    for path in run_files(Path(folder)):
         try:
-            shard = read_shard(path)
+            runs.append(read_run(path))
         except DamagedError as error:
             warnings.warn(str(error), stacklevel=2)
-            continue
-        settings = shard.settings
+    if not runs:
+        raise MonMDPError(f"{folder}: there are no results here")
+    return frame_of(runs)
+
+
+def run_files(folder: Path) -> list[Path]:
+    """Return the files of all runs in a folder."""
+    refuse_old(folder)
+    if not (folder / "runs").is_dir():
+        raise MonMDPError(f"{folder}: there are no results here")
+    found = sorted((folder / "runs").rglob(f"seed-*{SUFFIX}"))
+    return [path for path in found if not path.name.endswith(INSIDE)]
+
+
+def frame_of(runs: Iterable[Run]) -> pd.DataFrame:
+    """Return runs as one tidy table, as `load_results` does."""
+    import pandas as pd
+
+    frames, described, given_somewhere = [], [], []
+    for run in runs:
+        settings = run.settings
         given_somewhere.append(settings["problem_parameters"])
         described.append(
             {key: settings[key] for key in ("world", "monitor", "agent", "evaluation")}
             | _usual_parameters(settings)
             | settings["problem_parameters"]
             | {f"agent.{key}": value for key, value in settings["parameters"].items()}
-            | {"configuration": path.parent.name, "seed": shard.seed}
+            | {"configuration": id_of(settings), "seed": run.seed}
         )
-        frames.append(pd.DataFrame({"step": shard.step, **shard.curve}))
-    if not frames:
-        raise MonMDPError(f"{folder}: there are no results here")
-    runs = pd.DataFrame(described)
-    given = {key for run in given_somewhere for key in run}
-    unused = [c for c in runs if c.startswith(("world.", "monitor.")) and c not in given]
-    runs = runs.drop(columns=unused)
-    by_agent = runs.groupby("agent").nunique(dropna=False)
-    same = [c for c in runs if c.startswith("agent.") and by_agent[c].max() <= 1]
-    runs = runs.drop(columns=same)
-    for name in runs.columns:
-        if runs[name].dtype == object or runs[name].dtype.kind not in "iufb":
-            runs[name] = runs[name].astype("category")
-    rows = np.repeat(np.arange(len(runs)), [len(frame) for frame in frames])
+        frames.append(pd.DataFrame({"step": run.step, **run.curve}))
+    table = pd.DataFrame(described)
+    given = {key for parameters in given_somewhere for key in parameters}
+    unused = [c for c in table if c.startswith(("world.", "monitor.")) and c not in given]
+    table = table.drop(columns=unused)
+    by_agent = table.groupby("agent").nunique(dropna=False)
+    same = [c for c in table if c.startswith("agent.") and by_agent[c].max() <= 1]
+    table = table.drop(columns=same)
+    for name in table.columns:
+        if table[name].dtype == object or table[name].dtype.kind not in "iufb":
+            table[name] = table[name].astype("category")
+    rows = np.repeat(np.arange(len(table)), [len(frame) for frame in frames])
     curves = pd.concat(frames, ignore_index=True)
-    return pd.concat([runs.iloc[rows].reset_index(drop=True), curves], axis=1)
+    return pd.concat([table.iloc[rows].reset_index(drop=True), curves], axis=1)

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 
 from monmdp.errors import MonMDPError
-from monmdp.results.runner import Failure, Key, work
-from monmdp.results.store import read_shard, shard_path
-from monmdp.suites import Configuration
+from monmdp.results.runner import Failure, work
+from monmdp.results.store import Key, read_run, run_path
+from monmdp.suites import Resolved
 
 
 @dataclass(frozen=True)
@@ -25,31 +25,30 @@ class Verified:
 
 
 def verify_runs(
-    folder: Path, runs: Mapping[Key, Configuration], sample: int, seed: int
+    folder: Path, runs: Mapping[Key, Resolved], sample: int, seed: int
 ) -> Iterator[Verified]:
     """Do some of the runs in a folder again, chosen at random, and compare their data."""
-    there = [key for key in sorted(runs) if shard_path(folder, *key).exists()]
+    there = [key for key in sorted(runs) if run_path(folder, *key).exists()]
     chosen = np.random.default_rng(seed).permutation(len(there))[:sample]
     for i in sorted(chosen):
         key = there[i]
-        path = shard_path(folder, *key)
+        path = run_path(folder, *key)
         try:
-            kept = read_shard(path)
+            kept = read_run(path)
         except MonMDPError as error:
             yield Verified(path, False, str(error))
             continue
-        again = work(key, runs[key])
+        again = work(runs[key], key[1])
         if isinstance(again, Failure):
             yield Verified(path, False, again.reason)
             continue
-        same = kept.data() == again.shard.data()
-        yield Verified(
-            path, same, "" if same else _difference(kept.provenance, again.shard.provenance)
-        )
+        same = kept.data() == again.data()
+        remark = "" if same else _difference(kept.provenance, again.provenance)
+        yield Verified(path, same, remark)
 
 
 def _difference(then: Mapping[str, object], now: Mapping[str, object]) -> str:
-    """Which of kernel, versions and machine are others than they were."""
+    """Which of kernel, versions and machine have changed since."""
     keys = [key for key in ("kernel", "versions", "machine") if then.get(key) != now.get(key)]
     if not keys:
         return "made by the same code on the same machine: the file was changed, or this is a bug"

@@ -1,16 +1,7 @@
 """Suites: experiments as data, and what they expand to."""
 
-from monmdp.suites.plan import (
-    Configuration,
-    Curve,
-    Figure,
-    Grid,
-    Panel,
-    Plan,
-    Resolved,
-    expand,
-    resolve,
-)
+from monmdp.suites.configuration import Configuration, Resolved, resolve
+from monmdp.suites.plan import Curve, Figure, Grid, Panel, Plan, expand, plan_of
 from monmdp.suites.spec import (
     Block,
     Suite,
@@ -41,5 +32,6 @@ __all__ = [
     "paper_suite",
     "paper_suites",
     "parse",
+    "plan_of",
     "resolve",
 ]

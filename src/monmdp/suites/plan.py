@@ -1,26 +1,24 @@
-"""From a suite to runs and panels: configurations with readable ids, shared between figures."""
+"""From a suite to runs and panels; runs that several panels show are done once."""
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from itertools import product
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from monmdp import agents, catalogue
-from monmdp.agents.base import AgentConfig
+from monmdp import agents
 from monmdp.errors import MonMDPError
-from monmdp.experiment.provenance import kernel_hash
-from monmdp.experiment.request import Request, default_steps, request
-from monmdp.experiment.seeds import file_name
-from monmdp.experiment.streams import fingerprint
-from monmdp.experiment.training import Task, prepare
-from monmdp.model.monmdp import Shape
+from monmdp.experiment.assembly import assigned
+from monmdp.suites.configuration import (
+    Configuration,
+    Problems,
+    Resolved,
+    demand_curve,
+    resolve,
+)
 from monmdp.suites.spec import (
     AgentChoice,
     Block,
@@ -31,119 +29,6 @@ from monmdp.suites.spec import (
     in_words,
     mistakes,
 )
-
-
-@dataclass(frozen=True)
-class Configuration:
-    """Everything about a run but its seed: a few names and numbers, small enough to be sent.
-
-    Parameters are sorted (key, value) pairs, so that it can be hashed.
-    """
-
-    world: str
-    monitor: str
-    agent: str
-    problem: tuple[tuple[str, Any], ...]
-    """parameters of the world and the monitor, ``world.key`` or ``monitor.key``"""
-    of_agent: tuple[tuple[str, Any], ...]
-    steps: int | None
-    every: int
-    evaluation: str
-    episodes: int
-    gamma: float | None
-    preset: str
-
-    def request(self) -> Request:
-        """Make the problem and the agent."""
-        params = dict(self.problem) | {f"agent.{key}": value for key, value in self.of_agent}
-        return request(self.world, self.monitor, self.agent, params, preset=self.preset)
-
-    def task(self) -> Task:
-        """Check it and prepare what training needs."""
-        asked = self.request()
-        return prepare(
-            asked.monmdp,
-            asked.agent,
-            default_steps(asked.monmdp) if self.steps is None else self.steps,
-            evaluation=self.evaluation,  # type: ignore[arg-type]
-            every=self.every,
-            episodes=self.episodes,
-            gamma=self.gamma,
-            made_with=asked.parameters,
-        )
-
-    @property
-    def id(self) -> str:
-        """Return a readable name that belongs to these settings alone, whoever asks for them."""
-        return resolve(self).id
-
-
-def digest(settings: Mapping[str, Any]) -> str:
-    """Hash what decides the data; not how the problem was asked for, nor what memory allows."""
-    parameters = {k: v for k, v in settings["parameters"].items() if k != "memory_limit"}
-    deciding = {k: v for k, v in settings.items() if k != "problem_parameters"}
-    text = json.dumps(deciding | {"parameters": parameters}, sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:12]
-
-
-class Resolved(NamedTuple):
-    """What a configuration comes to."""
-
-    id: str
-    settings: Mapping[str, Any]
-    """of the problem's parameters those that change it"""
-    shape: Shape
-    memory: int
-    """bytes of a table so large that it limits how many agents fit; usually 0"""
-    is_compiled: bool
-    kernel: str
-    """hash of the code that a run of it would be done with"""
-
-
-@cache
-def resolve(configuration: Configuration) -> Resolved:
-    """Check a configuration and find out what it comes to."""
-    task = configuration.task()
-    settings = dict(task.settings)
-    given = tuple(sorted(settings["problem_parameters"].items()))
-    telling = _telling(configuration.world, configuration.monitor, given)
-    settings["problem_parameters"] = telling
-    usual: Mapping[str, Any] = {}
-    if configuration.agent in agents.KINDS:
-        names = configuration.agent, settings["world"], settings["monitor"]
-        usual = agents.paper_config(*names).for_training(task.steps).hyper_parameters()
-    unusual = {k: v for k, v in settings["parameters"].items() if usual.get(k) != v}
-    words = [settings["world"], settings["monitor"]]
-    words += [f"{key.partition('.')[2]}={value}" for key, value in telling.items()]
-    words += [settings["agent"], *(f"{key}={value}" for key, value in unusual.items())]
-    if task.steps <= task.every:
-        raise MonMDPError(
-            f"{task.steps:,} steps with a test every {task.every:,} are one test; a learning curve "
-            "has two or more (every=…)"
-        )
-    shape, agent = task.monmdp.shape, task.agent
-    return Resolved(
-        id=f"{file_name('-'.join(words))[:120]}-{digest(settings)}",
-        settings=settings,
-        shape=shape,
-        memory=agent.memory(shape) if isinstance(agent, AgentConfig) else 0,
-        is_compiled=isinstance(agent, AgentConfig),
-        kernel=kernel_hash(agent),
-    )
-
-
-@cache
-def _telling(world: str, monitor: str, given: tuple[tuple[str, Any], ...]) -> dict[str, Any]:
-    """The parameters without which it would be another problem."""
-    if not given:
-        return {}
-    problem = fingerprint(catalogue.make(world, monitor, **dict(given)))
-    result = {}
-    for key, value in given:
-        rest = {k: v for k, v in given if k != key}
-        if fingerprint(catalogue.make(world, monitor, **rest)) != problem:
-            result[key] = value
-    return result
 
 
 @dataclass(frozen=True)
@@ -224,15 +109,14 @@ class Figure:
 class Plan:
     """A suite, expanded."""
 
-    suite: Suite
     figure: Figure
-    configurations: Mapping[str, Configuration]
-    """by id"""
+    resolved: Mapping[str, Resolved]
+    """configurations by id"""
 
-    def runs(self) -> dict[tuple[str, int], Configuration]:
-        """Return (configuration's id, seed) -> configuration."""
+    def runs(self) -> dict[tuple[str, int], Resolved]:
+        """Return (configuration's id, seed) -> what it comes to."""
         return {
-            (curve.configuration, seed): self.configurations[curve.configuration]
+            (curve.configuration, seed): self.resolved[curve.configuration]
             for curve in self.figure.curves()
             for seed in curve.seeds
         }
@@ -243,7 +127,7 @@ def expand(suite: Suite, preset: str = "paper") -> Plan:
 
     >>> from monmdp import suites
     >>> plan = suites.expand(suites.paper_suite("figure-5"))
-    >>> len(plan.configurations), len(plan.runs())
+    >>> len(plan.resolved), len(plan.runs())
     (2, 60)
     """
     agents.preset(preset)
@@ -269,7 +153,7 @@ def expand(suite: Suite, preset: str = "paper") -> Plan:
     figure = Figure(
         suite.name, suite.title, preset, grids, maps, graphs, suite.smooth, suite.reference
     )
-    return Plan(suite, figure, expansion.configurations)
+    return Plan(figure, expansion.resolved)
 
 
 class _Expansion:
@@ -278,14 +162,18 @@ class _Expansion:
     def __init__(self, suite: Suite, preset: str) -> None:
         self.suite = suite
         self.preset = preset
-        self.configurations: dict[str, Configuration] = {}
+        self.resolved: dict[str, Resolved] = {}
+        self.problems: Problems = {}
         self.wrong: list[str] = []
 
     def rows(self, block: Block, where: str) -> tuple[tuple[Panel, ...], ...]:
         """Return the panels of a block."""
         settings = product(block.worlds, block.rho or (None,), block.overrides)
         return tuple(
-            tuple(self._panel(block, where, world, m, rho, override) for m in block.monitors)
+            tuple(
+                self._panel(block, where, world, m, rho, override)
+                for m in block.monitors or (None,)
+            )
             for world, rho, override in settings
         )
 
@@ -294,34 +182,35 @@ class _Expansion:
         block: Block,
         where: str,
         world: WorldChoice,
-        monitor: MonitorChoice,
+        monitor: MonitorChoice | None,
         rho: float | None,
         override: Mapping[str, Any],
     ) -> Panel:
         seeds = self.suite.seeds if block.seeds is None else block.seeds
         chosen = tuple(range(seeds)) if isinstance(seeds, int) else seeds
         problem = {f"world.{key}": value for key, value in world.parameters.items()}
-        problem |= {f"monitor.{key}": value for key, value in monitor.parameters.items()}
+        problem |= {f"monitor.{k}": v for k, v in (monitor.parameters if monitor else {}).items()}
         problem |= {} if rho is None else {"monitor.rho": float(rho)}
         curves = []
         for agent in block.agents:
-            if monitor.name in agent.not_with:
+            if monitor is not None and monitor.name in agent.not_with:
                 continue
             try:
                 made = self._configuration(block, world, monitor, agent, problem, override)
-                found = resolve(made)
+                found = resolve(made, self.problems)
+                demand_curve(found)
             except MonMDPError as error:
-                names = f"{world.shown_as} / {monitor.shown_as}, {agent.shown_as}"
-                self.wrong.append(f"{where}: {names}: {error}")
+                names = " / ".join(choice.shown_as for choice in (world, monitor) if choice)
+                self.wrong.append(f"{where}: {names}, {agent.shown_as}: {error}")
                 continue
-            self.configurations.setdefault(found.id, made)
+            self.resolved.setdefault(found.id, found)
             curves.append(Curve(agent.shown_as, agent.name, found.id, chosen))
         shown = [] if rho is None else [f"{100 * rho:g} %"]
         return Panel(
             row=" ".join([world.shown_as, *shown, *in_words(override)]),
-            column=monitor.shown_as,
+            column=monitor.shown_as if monitor else "",
             world=Path(world.name).stem if os.sep in world.name else world.name,
-            monitor=monitor.name,
+            monitor=monitor.name if monitor else "",
             problem=problem,
             score=block.score,
             x_range=block.x_range,
@@ -333,17 +222,20 @@ class _Expansion:
         self,
         block: Block,
         world: WorldChoice,
-        monitor: MonitorChoice,
+        monitor: MonitorChoice | None,
         agent: AgentChoice,
         problem: Mapping[str, Any],
         override: Mapping[str, Any],
     ) -> Configuration:
         """Put together what suite, block, choices and override say; the more special wins."""
         all_of_problem, of_agent = dict(problem), dict(agent.parameters)
+        name = None if monitor is None else monitor.name
         if override:
-            asked = request(world.name, monitor.name, agent.name, override)
-            all_of_problem |= asked.parameters
-            of_agent |= asked.of_agent
+            by_part = assigned(world.name, name, agent.name, override)
+            of_agent |= by_part.pop("agent")
+            all_of_problem |= {
+                f"{k}.{n}": v for k, keys in by_part.items() for n, v in keys.items()
+            }
 
         def said(key: str) -> Any:
             own = getattr(block, key)
@@ -351,7 +243,7 @@ class _Expansion:
 
         return Configuration(
             world=world.name,
-            monitor=monitor.name,
+            monitor=name,
             agent=agent.name,
             problem=tuple(sorted(all_of_problem.items())),
             of_agent=tuple(sorted(of_agent.items())),
@@ -361,4 +253,36 @@ class _Expansion:
             episodes=said("episodes"),
             gamma=said("gamma"),
             preset=self.preset,
+            keep_policy=self.suite.policies,
+            snapshots=self.suite.snapshots,
+            snapshot_seed=self.suite.first_seed,
         )
+
+
+def plan_of(name: str, configurations: Mapping[str, Configuration], seeds: Sequence[int]) -> Plan:
+    """Return the plan of some agents on one problem: label -> configuration, without a suite."""
+    problems: Problems = {}
+    found = {label: resolve(of, problems) for label, of in configurations.items()}
+    settings = next(iter(found.values())).settings
+    panel = Panel(
+        row=settings["world"],
+        column=" ".join(
+            [settings["monitor"], *in_words(plain_keys(settings["problem_parameters"]))]
+        ),
+        world=settings["world"],
+        monitor=settings["monitor"],
+        problem=settings["problem_parameters"],
+        score="episode_return",
+        x_range=None,
+        y_range=None,
+        curves=tuple(
+            Curve(label, of.settings["agent"], of.id, tuple(seeds)) for label, of in found.items()
+        ),
+    )
+    figure = Figure(name, "", "paper", (Grid(None, ((panel,),)),))
+    return Plan(figure, {of.id: of for of in found.values()})
+
+
+def plain_keys(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Return parameters without whose they are: ``rho`` instead of ``monitor.rho``."""
+    return {key.partition(".")[2] or key: value for key, value in parameters.items()}

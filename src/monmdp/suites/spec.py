@@ -29,12 +29,14 @@ from pydantic import (
 
 from monmdp import catalogue, monitors, worlds
 from monmdp.errors import MonMDPError, nearest
-from monmdp.experiment.request import factory_of
+from monmdp.experiment.assembly import factory_of
 from monmdp.naming import Scope, assign, scope_of
 
 PAPER = Path(__file__).parent / "paper"
 BEYOND = Path(__file__).parent / "beyond"
 MOST_SEEDS = 100_000
+PROBLEM = ".npz"
+"""ending of the file of a finished problem"""
 
 
 def _seeds(value: Any) -> int | tuple[int, ...]:
@@ -154,7 +156,7 @@ def _grid(agent: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 class WorldChoice(Choice):
-    """A world: a registered name, a map file (beside the suite's file, too), module:object."""
+    """A world: a registered name, module:object, or a file, also one beside the suite's own."""
 
     @field_validator("name")
     @classmethod
@@ -165,11 +167,21 @@ class WorldChoice(Choice):
                 if path.is_file():
                     name = str(path.resolve())
                     break
-        worlds.factory(name)
+        if not name.endswith(PROBLEM):
+            worlds.factory(name)
         return name
+
+    @property
+    def is_problem(self) -> bool:
+        """Return whether it is the file of a finished problem, which needs no monitor."""
+        return self.name.endswith(PROBLEM)
 
     @model_validator(mode="after")
     def _check(self) -> WorldChoice:
+        if self.is_problem:
+            if self.parameters:
+                raise ValueError(f"{self.name} is a finished problem; it takes no parameters")
+            return self
         _checked(self, scope_of(worlds.factory(self.name), f"world {self.name!r}"))
         return self
 
@@ -199,9 +211,7 @@ class AgentChoice(Choice):
 
 
 Worlds = Annotated[tuple[Annotated[WorldChoice, BeforeValidator(_named)], ...], Field(min_length=1)]
-Monitors = Annotated[
-    tuple[Annotated[MonitorChoice, BeforeValidator(_named)], ...], Field(min_length=1)
-]
+Monitors = tuple[Annotated[MonitorChoice, BeforeValidator(_named)], ...]
 Agents = Annotated[
     tuple[Annotated[AgentChoice, BeforeValidator(_named)], ...],
     Field(min_length=1),
@@ -238,7 +248,8 @@ class Block(_Frozen):
     title: str | None = None
     """above its panel or its grid of panels"""
     worlds: Worlds
-    monitors: Monitors
+    monitors: Monitors = ()
+    """none where the worlds are files of finished problems"""
     rho: Annotated[tuple[Chance, ...], Field(min_length=1)] | None = None
     """the monitors' ρ; without it, theirs"""
     agents: Agents
@@ -267,6 +278,13 @@ class Block(_Frozen):
 
     @model_validator(mode="after")
     def _check(self) -> Block:
+        for world in self.worlds:
+            if world.is_problem == bool(self.monitors):
+                raise ValueError(
+                    f"monitors: {world.shown_as} is a finished problem and takes none"
+                    if world.is_problem
+                    else "monitors: is missing"
+                )
         labels = [agent.shown_as for agent in self.agents]
         if len(set(labels)) < len(labels):
             raise ValueError("agents: one is there twice; give each a label of its own")
@@ -288,9 +306,14 @@ class Block(_Frozen):
 
     def _scopes(self) -> Iterator[dict[str, Scope]]:
         """Whose parameters an override may mean, for each combination."""
-        for world, monitor, agent in product(self.worlds, self.monitors, self.agents):
-            problem = catalogue.scopes(world.name, monitor.name)
+        for world, monitor, agent in product(self.worlds, self.monitors or (None,), self.agents):
+            problem = catalogue.scopes(world.name, monitor.name) if monitor else {}
             yield problem | {"agent": factory_of(agent.name)[1]}
+
+    @property
+    def is_complete(self) -> bool:
+        """Return whether every world has a monitor, or needs none."""
+        return bool(self.monitors) or all(world.is_problem for world in self.worlds)
 
     def shortened(self) -> Block:
         """Return what ``--quick`` keeps of it."""
@@ -324,6 +347,10 @@ class Suite(_Frozen):
     gamma: Discount | None = None
     seeds: Seeds = 30
     quick: Quick | None = None
+    policies: bool = False
+    """keep the policy that every run ends with"""
+    snapshots: Annotated[StrictInt, Field(ge=0)] = 0
+    """of the first seed of every setting: how many to keep, to look into the run"""
     reference: str | None = None
     """label or name of the agent that steps.md compares the others with"""
     experiment: tuple[Block, ...] = ()
@@ -358,6 +385,11 @@ class Suite(_Frozen):
             raise ValueError(f"reference: no agent is called {self.reference!r}{known}")
         return self
 
+    @property
+    def first_seed(self) -> int:
+        """Return the seed that keeps snapshots."""
+        return 0 if isinstance(self.seeds, int) else self.seeds[0]
+
     def adapted(self, *, seeds: int | None = None, quick: bool = False) -> Suite:
         """Return it with another number of seeds, or as its quick version.
 
@@ -366,7 +398,7 @@ class Suite(_Frozen):
         suite = self
         if quick:
             shorter = (block.shortened() for block in self.experiment)
-            blocks = tuple(block for block in shorter if block.worlds and block.monitors)
+            blocks = tuple(block for block in shorter if block.worlds and block.is_complete)
             suite = self.model_copy(update={"experiment": blocks, "quick": None})
             suite = suite._with_seeds(self.quick.seeds if self.quick else 10, "")
         return suite if seeds is None else suite._with_seeds(seeds, f"--seeds {seeds}")

@@ -1,4 +1,4 @@
-"""The command that follows a policy: rollout."""
+"""Commands that follow a policy: rollout and evaluate."""
 
 from __future__ import annotations
 
@@ -35,7 +35,8 @@ def rollout(
     policy: Annotated[
         Path | None,
         typer.Option(
-            help="A policy or a run, .npz, to follow.", show_default="the minimax-optimal policy"
+            help="A policy, .npz, or a run, .parquet, to follow.",
+            show_default="the minimax-optimal policy",
         ),
     ] = None,
     observe: Annotated[
@@ -98,19 +99,67 @@ def rollout(
         print(f"film: {gif}")
 
 
+@app.command()
+def evaluate(
+    policy: Annotated[
+        Path, typer.Argument(help="A policy, .npz, or a run, .parquet.", show_default=False)
+    ],
+    world: World,
+    words: Words = None,
+    gamma: Annotated[
+        float | None,
+        typer.Option(help="Discount, in [0, 1).", show_default="the one it was trained with"),
+    ] = None,
+    evaluation: Annotated[str, typer.Option(help="exact or monte-carlo.")] = "exact",
+    episodes: Annotated[int, typer.Option(help="Episodes that monte-carlo draws.")] = 100,
+    seed: Annotated[int, typer.Option(help="Of the drawn episodes.")] = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Evaluate a learnt policy, here or in another world or monitor of the same shape."""
+    from monmdp import planning
+    from monmdp.results import load_policy
+
+    learnt = load_policy(policy)
+    problem, given = make_problem(world, words)
+    gamma = learnt.origin.get("gamma", 0.99) if gamma is None else gamma
+    scores = learnt.evaluate(
+        problem,
+        gamma,
+        evaluation=evaluation,  # type: ignore[arg-type]
+        episodes=episodes,
+        seed=seed,
+    )
+    best = planning.solve(problem, gamma).episode_return
+    if as_json:
+        result = scores | {"episode_return_minimax": best, "origin": dict(learnt.origin)}
+        print(json.dumps(result, indent=2))
+        return
+    origin = ", ".join(f"{key} {value}" for key, value in learnt.origin.items())
+    print(f"policy                   {policy}" + (f"  ({origin})" if origin else ""))
+    with_parameters = "".join(f" {key}={value}" for key, value in given.items())
+    print(
+        f"evaluated in             {problem.mdp.name} / {problem.monitor.name}{with_parameters}, "
+        f"{evaluation}, gamma {gamma:g}"
+    )
+    for name, value in scores.items():
+        print(f"{name.replace('_', ' '):<24} {short(value)}")
+    print(f"{'minimax episode return':<24} {short(best)}")
+
+
 def _policy(
     problem: MonMDP, path: Path | None, observe: bool, gamma: float | None
 ) -> tuple[Policy, str]:
     """The policy to follow, and what it is in words."""
     from monmdp import experiment, planning
+    from monmdp.results import load_policy, load_run
 
     if path is None:
         best = planning.solve(problem, 0.99 if gamma is None else gamma).minimax
         return experiment.Policy(problem.shape, best.policy), "the minimax-optimal policy"
     if observe:
-        followed = experiment.observing_policy(experiment.Run.load(path), str(path))
+        followed = experiment.observing_policy(load_run(path), str(path))
         return followed, f"{path}, to observe"
-    return experiment.Policy.load(path), f"{path}"
+    return load_policy(path), f"{path}"
 
 
 def _steps(problem: MonMDP, episode: Rollout) -> list[dict[str, Any]]:

@@ -17,7 +17,7 @@ DEFAULT_AGENT = "factored-mbie-eb"
 
 
 @dataclass(frozen=True, eq=False)
-class Request:
+class Assembled:
     """A problem, an agent, and how they were asked for."""
 
     monmdp: MonMDP
@@ -29,67 +29,73 @@ class Request:
     """parameters of the agent that were given by hand"""
 
 
-def request(
+def assemble(
     world: str | MonMDP,
     monitor: str | None,
-    agent: str = DEFAULT_AGENT,
+    agent: Any = DEFAULT_AGENT,
     params: Mapping[str, Any] | None = None,
     *,
     preset: str = "paper",
-) -> Request:
+    make: Callable[..., MonMDP] = catalogue.make,
+) -> Assembled:
     """Make the problem and the agent; every name and key is checked, the nearest match is named.
 
     Args:
         world: what `monmdp.make` takes, or a finished `MonMDP`.
         monitor: what `monmdp.make` takes; None with a finished `MonMDP`.
-        agent: a registered name, or ``module:object`` for one of your own.
+        agent: a registered name, or ``module:object`` for one of your own; for a finished problem
+            also a configuration, or what makes an agent.
         params: parameters of world, monitor and agent; ``agent.key`` where a key is ambiguous.
-        preset: ``paper``, or ``released`` for the options of the authors' released code.
+        preset: ``paper``, or ``released`` for the options of the authors' released code. A finished
+            problem stays as it is; the preset then concerns the agent alone.
+        make: what makes the problem, if not `monmdp.make`.
 
     >>> from monmdp import experiment
-    >>> asked = experiment.request("hazard", "ask", "directed-e2", {"rho": "0.5", "r0": "-10"})
+    >>> asked = experiment.assemble("hazard", "ask", "directed-e2", {"rho": "0.5", "r0": "-10"})
     >>> asked.monmdp.monitor.name, asked.agent.r0
     ('ask', -10.0)
     """
     changes = agents.preset(preset)
+    if not isinstance(agent, str):  # a configuration, or what makes an agent: as it is
+        assert isinstance(world, MonMDP)
+        return Assembled(world, agent, {}, {})
     what = f"agent {agent!r}"
     factory, scope, start = factory_of(agent)
-    scopes: dict[str, Scope] = {}
-    if isinstance(world, MonMDP):
-        if changes["world"] or changes["monitor"]:
-            options = " ".join(f"{key}={value}" for key, value in changes["agent"].items())
-            raise MonMDPError(
-                f"preset {preset!r} also changes world and monitor; this problem is finished. "
-                f"For the agent alone write {options}"
-            )
-    elif monitor is None:
-        raise MonMDPError("which monitor?")
-    else:
-        scopes = catalogue.scopes(world, monitor)
-    ours = isinstance(factory, type) and issubclass(factory, AgentConfig)
-    _check_owner(params or {}, scopes | {"agent": scope}, what)
-    chosen = assign(params or {}, scopes | {"agent": scope})
-
+    chosen = assigned(world, monitor, agent, params or {})
     given: dict[str, Any] = {}
     if isinstance(world, MonMDP):
         monmdp = world
+    elif monitor is None:
+        raise MonMDPError("which monitor?")
     else:
-        by_world = {k: v for k, v in changes["world"].items() if k in scopes["world"].parameters}
-        by_monitor = changes["monitor"].get(str(monitor), {})
+        known = catalogue.scopes(world, monitor)["world"].parameters
+        by_world = {key: value for key, value in changes["world"].items() if key in known}
         parts = {
             "world": by_world | chosen["world"],
-            "monitor": by_monitor | chosen["monitor"],
+            "monitor": changes["monitor"].get(monitor, {}) | chosen["monitor"],
         }
         given = {f"{part}.{key}": v for part, keys in parts.items() for key, v in keys.items()}
-        monmdp = catalogue.make(world, monitor, **given)  # type: ignore[arg-type]
-    if not ours:
-        return Request(monmdp, partial(factory, **chosen["agent"]), given, chosen["agent"])
+        monmdp = make(world, monitor, **given)
+    if not (isinstance(factory, type) and issubclass(factory, AgentConfig)):
+        return Assembled(monmdp, partial(factory, **chosen["agent"]), given, chosen["agent"])
     by_agent = {k: v for k, v in changes["agent"].items() if k in scope.parameters}
     if agent in agents.KINDS:
         config = agents.paper_config(agent, monmdp.mdp.name, monmdp.monitor.name)
         start = config.hyper_parameters()
     made = call(factory, what, start | by_agent | chosen["agent"])
-    return Request(monmdp, agents.registry.checked(made, what), given, chosen["agent"])
+    return Assembled(monmdp, agents.registry.checked(made, what), given, chosen["agent"])
+
+
+def assigned(
+    world: str | MonMDP, monitor: str | None, agent: str, params: Mapping[str, Any]
+) -> dict[str, dict[str, Any]]:
+    """Return whose parameters these are: of the world, the monitor, the agent."""
+    scopes: dict[str, Scope] = {}
+    if isinstance(world, str) and monitor is not None:
+        scopes = catalogue.scopes(world, monitor)
+    scopes |= {"agent": factory_of(agent)[1]}
+    _check_owner(params, scopes, f"agent {agent!r}")
+    return assign(params, scopes)
 
 
 def _check_owner(params: Mapping[str, Any], scopes: Mapping[str, Scope], what: str) -> None:

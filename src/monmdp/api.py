@@ -1,0 +1,374 @@
+"""The public verbs: train, compare, run_suite, reproduce, write_report.
+
+All of them are one thing: configurations x seeds are run, kept if there is a folder, and summed up
+as evidence, from which tables, figures, claims and reports are made. `train` is one run, `compare`
+several agents on one problem, a suite any product of settings. The command line calls these.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from monmdp.agents.base import AgentConfig
+from monmdp.errors import MonMDPError
+from monmdp.experiment.assembly import default_steps
+from monmdp.experiment.policy import EvaluationKind
+from monmdp.experiment.provenance import commit, now, provenance
+from monmdp.experiment.training import EPISODES, EVERY, Run, snapshot_steps
+from monmdp.model import MonMDP
+from monmdp.model.mdp import whole_number
+from monmdp.results.comparison import Comparison, compare_agents
+from monmdp.results.evidence import Evidence, LeftOutWarning, Reader, gather, reader
+from monmdp.results.figures import draw
+from monmdp.results.report import Report
+from monmdp.results.report import write_report as publish
+from monmdp.results.request import Request, ask_paper, ask_suite, keep, log_session
+from monmdp.results.runner import Outcome, Progress, Tell, cores, execute
+from monmdp.results.store import Key, frame_of, read_run, run_path
+from monmdp.suites import Configuration, Plan, Suite, find, parse, plan_of, resolve
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from monmdp.report.content import Content
+
+Folder = str | os.PathLike[str]
+
+
+@dataclass(frozen=True, eq=False)
+class Results:
+    """What some runs came to. In a notebook it shows its figures and tables."""
+
+    plans: Sequence[Plan]
+    evidence: Evidence
+    outcome: Outcome
+    """what was done, and what was there already"""
+    folder: Path | None
+    """where the runs are kept; None: nowhere"""
+    report: Report | None
+    """the figures, tables and claims that were written; None: nothing was"""
+    notes: Sequence[str] = field(default=())
+    """what one should know: damaged runs that were left out, a report that was replaced"""
+
+    @cached_property
+    def runs(self) -> dict[Key, Run]:
+        """The runs, by configuration and seed, with what was kept of their inside."""
+        if self.folder is None:
+            return dict(self.outcome.runs)
+        paths = {key: run_path(self.folder, *key) for plan in self.plans for key in plan.runs()}
+        return {key: read_run(path, inside=True) for key, path in paths.items() if path.exists()}
+
+    @cached_property
+    def comparisons(self) -> list[Comparison]:
+        """The agents of every problem, compared with the first one."""
+        panels = (panel for plan in self.plans for panel in plan.figure.panels())
+        found = (compare_agents(panel, self.evidence) for panel in panels if panel.curves)
+        return [comparison for comparison in found if comparison is not None]
+
+    def frame(self) -> pd.DataFrame:
+        """Return the runs as one tidy table: a row for each run and checkpoint."""
+        return frame_of(self.runs.values())
+
+    def figure(self) -> Any:
+        """Draw the learning curves, the first figure if there are several."""
+        return draw(self.plans[0].figure, self.evidence)
+
+    def _repr_png_(self) -> bytes:
+        """Show the first figure in a notebook."""
+        png: bytes = self.figure()._repr_png_()
+        return png
+
+
+def train(
+    problem: MonMDP,
+    agent: str | AgentConfig | Callable[..., Any] | object,
+    steps: int | None = None,
+    seed: int = 0,
+    *,
+    out: Folder | None = None,
+    evaluation: EvaluationKind = "exact",
+    every: int = EVERY,
+    episodes: int = EPISODES,
+    snapshots: int | Iterable[int] = 0,
+    gamma: float | None = None,
+) -> Run:
+    """Train an agent and test it on the way.
+
+    Args:
+        problem: the problem.
+        agent: a name, ``module:object``, a configuration, or an agent of your own in plain Python:
+            a function or class called with (shape, rng), or a finished object. Agents of this
+            package run compiled.
+        steps: how many steps to train; by default the paper's budget.
+        seed: of all randomness; the streams depend on it and on the problem, see `streams`.
+        out: a folder of results; without one nothing is written. A run that is there already is
+            read instead of done again.
+        evaluation: ``exact``, or ``monte-carlo`` as in the paper. Neither changes training.
+        every: training steps between checkpoints; the first is at step 0.
+        episodes: how many episodes Monte Carlo draws at a checkpoint.
+        snapshots: how many snapshots of counts and action values to keep, evenly spaced up to the
+            end, or at which steps.
+        gamma: discount of the returns; by default the agent's.
+
+    >>> import monmdp
+    >>> problem = monmdp.make("loop", "ask")
+    >>> run = monmdp.train(problem, "monitored-mbie-eb", steps=1000, seed=0)
+    >>> run.curve["episode_return"][[0, -1]].round(3).tolist()
+    [-3.732, 0.961]
+    >>> round(monmdp.solve(problem).episode_return, 3)
+    0.961
+    """
+    seed = whole_number(seed, "seed", at_least=0, at_most=None)
+    steps = default_steps(problem) if steps is None else steps
+    found = resolve(
+        Configuration(
+            world=problem,
+            monitor=None,
+            agent=agent,
+            steps=steps,
+            every=every,
+            evaluation=evaluation,
+            episodes=episodes,
+            gamma=gamma,
+            keep_policy=True,
+            snapshots=snapshot_steps(snapshots, steps),
+        )
+    )
+    key = found.id, seed
+    outcome = execute(out, {key: found}, jobs=1)
+    if key in outcome.failures:
+        raise outcome.errors.get(key) or MonMDPError(outcome.failures[key])
+    return outcome.runs[key] if out is None else read_run(run_path(Path(out), *key), inside=True)
+
+
+def compare(
+    problem: MonMDP,
+    agents: Iterable[Any] | Mapping[str, Any],
+    steps: int | None = None,
+    *,
+    seeds: int | Sequence[int] = 30,
+    out: Folder | None = None,
+    jobs: int | None = None,
+    evaluation: EvaluationKind = "exact",
+    every: int = EVERY,
+    episodes: int = EPISODES,
+    gamma: float | None = None,
+    tell: Tell | None = None,
+) -> Results:
+    """Train several agents on one problem, with the same seeds.
+
+    Args:
+        problem: the problem.
+        agents: whatever `train` takes for an agent, or label -> agent. The first one is the
+            reference.
+        steps: how many steps to train; by default the paper's budget.
+        seeds: how many, or which.
+        out: a folder of results; without one nothing is written.
+        jobs: runs at a time; by default one for each core.
+        evaluation: ``exact`` or ``monte-carlo``.
+        every: training steps between checkpoints.
+        episodes: how many episodes Monte Carlo draws at a checkpoint.
+        gamma: discount of all returns; by default that of the first agent.
+        tell: called now and then with how far it is.
+
+    >>> import monmdp
+    >>> problem = monmdp.make("loop", "ask")
+    >>> found = monmdp.compare(problem, ["monitored-mbie-eb", "mbie-eb"], 1000, seeds=3)
+    >>> (table,) = found.comparisons
+    >>> table.reference, table["mbie-eb"].to_dict()["seeds_converged"]
+    ('monitored-mbie-eb', 3)
+    """
+    chosen = agents if isinstance(agents, Mapping) else {_label(agent): agent for agent in agents}
+    if not chosen:
+        raise MonMDPError("nothing to compare: at least one agent is needed")
+    settings: dict[str, Any] = {
+        "world": problem,
+        "monitor": None,
+        "steps": steps,
+        "every": every,
+        "evaluation": evaluation,
+        "episodes": episodes,
+        "gamma": gamma,
+        "keep_policy": True,
+    }
+    first = resolve(Configuration(agent=next(iter(chosen.values())), **settings))
+    settings["gamma"] = first.task.gamma  # returns are compared: one discount for all
+    which = range(whole_number(seeds, "seeds", at_least=1)) if isinstance(seeds, int) else seeds
+    configurations = {
+        label: Configuration(agent=agent, **settings) for label, agent in chosen.items()
+    }
+    plan = plan_of("compare", configurations, tuple(which))
+    outcome = execute(out, plan.runs(), jobs=jobs, tell=tell)
+    for key in outcome.failures:
+        raise outcome.errors.get(key) or MonMDPError(outcome.failures[key])
+    place = None if out is None else Path(out)
+    evidence, notes = _gathered([plan], _reader(place, outcome), provenance())
+    return Results([plan], evidence, outcome, place, None, notes)
+
+
+def _label(agent: Any) -> str:
+    """What a table calls an agent."""
+    if isinstance(agent, str):
+        return agent
+    name = getattr(agent, "name", None) or getattr(agent, "__name__", None)
+    return str(name or type(agent).__name__)
+
+
+def run_suite(
+    suite: Suite | str | Path | Mapping[str, Any],
+    *,
+    out: Folder = "results",
+    seeds: int | None = None,
+    quick: bool = False,
+    preset: str = "paper",
+    jobs: int | None = None,
+    shard: tuple[int, int] | None = None,
+    scheduler: str | None = None,
+    stale: bool = False,
+    tell: Tell | None = None,
+) -> Results:
+    """Run a suite: what is missing is done, then figures, tables and claims are written.
+
+    Args:
+        suite: a suite, the name of a bundled one, a TOML file, or what would stand in it.
+        out: folder for runs and reports.
+        seeds: how many; by default what the suite says.
+        quick: fewer seeds and settings, as the suite has it.
+        preset: ``paper``, or ``released`` for the options of the authors' released code.
+        jobs: runs at a time; by default one for each core.
+        shard: (i, n): only this part of the runs, so that n machines share the work.
+        scheduler: address of a dask.distributed scheduler that does the runs.
+        stale: do runs again that another version of the code has made.
+        tell: called now and then with how far it is.
+    """
+    if isinstance(suite, Mapping):
+        suite = parse(suite, "the suite")
+    elif not isinstance(suite, Suite):
+        suite = find(str(suite))
+    request = ask_suite(suite, seeds=seeds, quick=quick, preset=preset)
+    return run_request(
+        request, out, jobs=jobs, shard=shard, scheduler=scheduler, stale=stale, tell=tell
+    )
+
+
+def reproduce(
+    *figures: str,
+    out: Folder = "results",
+    seeds: int | None = None,
+    quick: bool = False,
+    preset: str = "paper",
+    jobs: int | None = None,
+    shard: tuple[int, int] | None = None,
+    scheduler: str | None = None,
+    stale: bool = False,
+    tell: Tell | None = None,
+) -> Results:
+    """Reproduce figures of the paper, ``figure-4`` or ``4``, or ``all``; see `run_suite`."""
+    request = ask_paper(figures, seeds=seeds, quick=quick, preset=preset)
+    return run_request(
+        request, out, jobs=jobs, shard=shard, scheduler=scheduler, stale=stale, tell=tell
+    )
+
+
+def run_request(
+    request: Request,
+    out: Folder,
+    *,
+    jobs: int | None = None,
+    shard: tuple[int, int] | None = None,
+    scheduler: str | None = None,
+    stale: bool = False,
+    tell: Tell | None = None,
+) -> Results:
+    """Do what is missing of a request, then sum it up and write its report.
+
+    A shard is only run: whoever runs all of it later reports.
+    """
+    folder, plans, runs = Path(out), request.plans, request.runs()
+    notes: list[str] = []
+    made = dict(provenance())
+
+    def begin() -> None:
+        written, replaced = keep(request, folder)
+        made["request"] = written.hash
+        if replaced:
+            notes.append(
+                f"{written.folder} was the report of another suite of this name; it is replaced, "
+                "its runs are kept"
+            )
+
+    options = {"jobs": jobs or cores(), "shard": shard, "scheduler": scheduler}
+    with _on_record(request.folder(folder), options, tell) as told:
+        outcome = execute(
+            folder, runs, jobs=jobs, shard=shard, scheduler=scheduler, stale=stale, tell=told,
+            begin=begin,
+        )  # fmt: skip
+    if shard is not None:
+        return Results(plans, Evidence((), {}, made), outcome, folder, None, notes)
+    evidence, left_out = _gathered(plans, reader(folder), made)
+    report = publish(request.folder(folder), evidence)
+    return Results(plans, evidence, outcome, folder, report, [*notes, *left_out])
+
+
+@contextmanager
+def _on_record(folder: Path, options: Mapping[str, Any], tell: Tell | None) -> Iterator[Tell]:
+    """However the work ends, put on record how far it came and how long it took."""
+    latest: Progress | None = None
+
+    def told(progress: Progress) -> None:
+        nonlocal latest
+        latest = progress
+        if tell is not None:
+            tell(progress)
+
+    try:
+        yield told
+    finally:
+        if latest is not None and latest.done:
+            session = {
+                "ended": now(),
+                "runs": latest.done,
+                "steps": latest.steps,
+                "wall_seconds": latest.seconds,
+                "cpu_seconds_of_process": latest.cpu_seconds,
+                **options,
+                "commit": commit(),
+            }
+            with suppress(MonMDPError):  # a full disk has its own word
+                log_session(folder, session)
+
+
+def _reader(folder: Path | None, outcome: Outcome) -> Reader:
+    if folder is not None:
+        return reader(folder)
+    return lambda configuration, seed: outcome.runs.get((configuration, seed))
+
+
+def _gathered(
+    plans: Sequence[Plan], read: Reader, made: Mapping[str, Any]
+) -> tuple[Evidence, list[str]]:
+    """Sum up runs; those that are damaged are named and left out."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", LeftOutWarning)
+        evidence = gather(plans, read, made)
+    return evidence, [f"left out: {warning.message}" for warning in caught]
+
+
+def write_report(folders: Folder | Iterable[Folder], path: Folder | None = None) -> Content:
+    """Write one HTML file about all results in some folders, finished or not.
+
+    Args:
+        folders: one folder of results or several.
+        path: the file; by default ``report.html`` in the first folder.
+    """
+    from monmdp.report import write_page
+
+    many = [folders] if isinstance(folders, str | os.PathLike) else list(folders)
+    return write_page(many, Path(many[0]) / "report.html" if path is None else path)

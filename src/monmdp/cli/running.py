@@ -1,0 +1,621 @@
+"""Commands that do runs: train, compare, run, reproduce; and warmup."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shlex
+import sys
+import textwrap
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from monmdp.cli.app import AsJson, Words, World, app, names_of, print_table, short
+from monmdp.cli.own import Unchecked, check_configurations
+from monmdp.errors import MonMDPError
+
+if TYPE_CHECKING:
+    from monmdp.api import Results
+    from monmdp.results import Comparison, Outcome, Progress, Report
+    from monmdp.results.request import Request
+    from monmdp.stats import Interval
+
+INTERVAL = 10.0
+"""seconds between two lines of progress where the output is no terminal"""
+
+Steps = Annotated[
+    int | None,
+    typer.Option(help="Training steps.", show_default="50000 for bottleneck, else 20000"),
+]
+Seeds = Annotated[int, typer.Option(help="How many seeds: 0, 1, 2, …")]
+SeedCount = Annotated[
+    int | None, typer.Option("--seeds", help="How many seeds.", show_default="what the suite says")
+]
+Evaluation = Annotated[str, typer.Option(help="exact, or monte-carlo as in the paper.")]
+Every = Annotated[int, typer.Option(help="Steps between two tests.")]
+Preset = Annotated[
+    str, typer.Option(help="paper, or released: the options of the authors' released code.")
+]
+Out = Annotated[Path, typer.Option(help="Folder for runs and reports.")]
+Jobs = Annotated[int | None, typer.Option(help="Runs at a time.", show_default="all cores")]
+Quick = Annotated[
+    bool,
+    typer.Option(help="Fewer seeds and settings, as the suite has it; no shorter training."),
+]
+ShardOf = Annotated[
+    str | None,
+    typer.Option(help="i/n: only this part of the runs, so that n machines share the work."),
+]
+Scheduler = Annotated[
+    str | None, typer.Option(help="Address of a dask.distributed scheduler that does the runs.")
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Print the plan and an estimate only.")]
+Stale = Annotated[
+    bool, typer.Option("--stale", help="Do runs again that another version of the code has made.")
+]
+
+
+@app.command()
+def train(
+    world: World,
+    words: Words = None,
+    agent: Annotated[
+        str, typer.Option(help="An agent's name, or module:object for one of your own.")
+    ] = "factored-mbie-eb",
+    steps: Steps = None,
+    seeds: Seeds = 30,
+    evaluation: Evaluation = "exact",
+    preset: Preset = "paper",
+    out: Out = Path("results"),
+    jobs: Jobs = None,
+    every: Every = 100,
+    snapshots: Annotated[
+        int, typer.Option(help="Snapshots of the first seed to keep, for monmdp report.")
+    ] = 0,
+    stale: Stale = False,
+    unchecked: Unchecked = False,
+    as_json: AsJson = False,
+) -> None:
+    """Train an agent: learning curve, end return, seeds and steps to minimax-optimality.
+
+    What is done is kept: killed and started again, the same command does only what is missing.
+    """
+    settings = {
+        "steps": steps, "seeds": seeds, "evaluation": evaluation, "every": every,
+        "snapshots": snapshots,
+    }  # fmt: skip
+    request = _request("train", world, words, {agent: (agent, {})}, settings, preset)
+    results = _carried_out(request, out, jobs, stale=stale, unchecked=unchecked, quiet=as_json)
+    (table,) = results.comparisons
+    (row,) = table.rows
+    if as_json:
+        told = row.to_dict()
+        told.pop("agent")
+        _print_json(dict(row.of.settings) | told, results, preset)
+    else:
+        _print_training(results)
+        _print_files(results)
+
+
+@app.command()
+def compare(
+    world: World,
+    words: Words = None,
+    agents: Annotated[
+        str | None,
+        typer.Option(
+            help="Names with commas between them; parameters of an agent follow it: "
+            "factored-mbie-eb,directed-e2,r0=-10. The first one is the reference.",
+            show_default="all that are offered for the problem",
+        ),
+    ] = None,
+    steps: Steps = None,
+    seeds: Seeds = 30,
+    evaluation: Evaluation = "exact",
+    preset: Preset = "paper",
+    out: Out = Path("results"),
+    jobs: Jobs = None,
+    every: Every = 100,
+    stale: Stale = False,
+    unchecked: Unchecked = False,
+    as_json: AsJson = False,
+) -> None:
+    """Train several agents with the same seeds and compare them in one table and one picture.
+
+    The first agent is the reference: the last columns say how far the others stay behind it, and
+    how likely a run of it is to lie above theirs. What is done is kept, as with train.
+    """
+    from monmdp.agents import registry
+    from monmdp.experiment.assembly import parse_agents
+
+    settings = {"steps": steps, "seeds": seeds, "evaluation": evaluation, "every": every}
+    chosen = parse_agents(",".join(registry) if agents is None else agents)
+    left_out: dict[str, str] = {}
+    if agents is None:
+        chosen, left_out = _fitting(world, words, chosen, settings, preset)
+    request = _request("compare", world, words, chosen, settings, preset)
+    results = _carried_out(request, out, jobs, stale=stale, unchecked=unchecked, quiet=as_json)
+    (table,) = results.comparisons
+    if as_json:
+        shared = table.rows[0].of.settings
+        keys = ("world", "monitor", "problem_parameters", "steps", "every", "evaluation", "gamma")
+        told = {key: shared[key] for key in keys} | table.to_dict() | {"left_out": left_out}
+        _print_json(told, results, preset)
+    else:
+        _print_comparison(table)
+        for name, reason in left_out.items():
+            print(f"left out: {name} ({reason})")
+        _print_files(results)
+
+
+@app.command()
+def reproduce(
+    figures: Annotated[
+        list[str],
+        typer.Argument(metavar="FIGURE...|all", help="figure-3 to figure-13 (or 3 to 13), or all."),
+    ],
+    seeds: SeedCount = None,
+    quick: Quick = False,
+    preset: Preset = "paper",
+    out: Out = Path("results"),
+    jobs: Jobs = None,
+    shard: ShardOf = None,
+    scheduler: Scheduler = None,
+    dry_run: DryRun = False,
+    stale: Stale = False,
+) -> None:
+    """Reproduce figures of the paper, or all of it, and check its claims.
+
+    What is done is kept: killed and started again, the same command does only what is missing.
+    """
+    from monmdp.results.request import ask_paper
+
+    request = ask_paper(figures, seeds=_count(seeds, "--seeds"), quick=quick, preset=preset)
+    _do_suite(request, out, jobs, shard, scheduler, dry_run=dry_run, stale=stale, unchecked=True)
+
+
+@app.command()
+def run(
+    suite: Annotated[
+        str,
+        typer.Argument(
+            help="A TOML file, or a suite that comes with the package: see monmdp list.",
+            show_default=False,
+        ),
+    ],
+    seeds: SeedCount = None,
+    quick: Quick = False,
+    preset: Preset = "paper",
+    out: Out = Path("results"),
+    jobs: Jobs = None,
+    shard: ShardOf = None,
+    scheduler: Scheduler = None,
+    dry_run: DryRun = False,
+    stale: Stale = False,
+    unchecked: Unchecked = False,
+) -> None:
+    """Run a suite, bundled or your own: worlds x monitors x ρ x agents x seeds, from TOML."""
+    from monmdp import suites
+    from monmdp.results.request import ask_suite
+
+    found, n_seeds = suites.find(suite), _count(seeds, "--seeds")
+    request = ask_suite(found, seeds=n_seeds, quick=quick, preset=preset)
+    _do_suite(
+        request, out, jobs, shard, scheduler, dry_run=dry_run, stale=stale, unchecked=unchecked
+    )
+
+
+@app.command()
+def warmup() -> None:
+    """Compile the agents ahead, so that the first training is fast."""
+    from monmdp import agents, make, train
+
+    problem = make("loop", "ask")
+    for name in agents.registry:
+        begin = time.perf_counter()
+        train(problem, name, steps=100, evaluation="monte-carlo")
+        config = agents.paper_config(name, problem.mdp.name, problem.monitor.name)
+        stepwise = agents.make(config.for_training(100), problem)
+        stepwise.begin_episode()
+        here, action = {"env": 0, "mon": 0}, {"env": 0, "mon": 0}
+        stepwise.update(agents.Transition(here, action, None, 0.0, here, terminated=False))
+        print(f"{name:<24} {time.perf_counter() - begin:.1f} s")
+
+
+# ---- what was asked for ---------------------------------------------------------------------
+
+Named = dict[str, tuple[str, dict[str, str]]]
+"""label -> an agent's name, and its parameters"""
+
+
+def _request(
+    command: str,
+    world: str,
+    words: list[str] | None,
+    agents: Named,
+    settings: Mapping[str, Any],
+    preset: str,
+) -> Request:
+    """Turn a problem and some agents, label -> (name, parameters), into a suite of one block."""
+    from monmdp.experiment.assembly import assigned
+    from monmdp.files import file_name
+    from monmdp.results.request import Request
+    from monmdp.suites import parse
+
+    monitor, params = names_of(world, words)
+    chosen = []
+    parts: dict[str, dict[str, Any]] = {}
+    for label, (agent, own) in agents.items():
+        of = assigned(world, monitor, agent, params | {f"agent.{k}": v for k, v in own.items()})
+        chosen.append({"name": agent, "label": label, **of.pop("agent")})
+        parts = of
+    block = {"worlds": [{"name": world, **parts.get("world", {})}], "agents": chosen}
+    if monitor is not None:
+        block["monitors"] = [{"name": monitor, **parts["monitor"]}]
+    content = {key: value for key, value in settings.items() if value is not None}
+    content |= {"experiment": [block], "policies": True}
+    suite = parse({"name": command, **content}, f"monmdp {command}")
+    # A folder that belongs to this request alone, with a name that people can read.
+    text = json.dumps([content, preset], sort_keys=True, default=str)
+    names = [command, Path(world).stem, *([monitor] if monitor else []), *agents]
+    words = [file_name("-".join(names[:4]))[:80], hashlib.sha256(text.encode()).hexdigest()[:8]]
+    return Request("-".join(words), (suite,), preset)
+
+
+def _fitting(
+    world: str,
+    words: list[str] | None,
+    agents: Named,
+    settings: Mapping[str, Any],
+    preset: str,
+) -> tuple[Named, dict[str, str]]:
+    """Return the agents that are made for a problem, and why the others are not."""
+    fitting, left_out = {}, {}
+    for label, agent in agents.items():
+        try:
+            _request("compare", world, words, {label: agent}, settings, preset).runs()
+            fitting[label] = agent
+        except MonMDPError as error:
+            if not fitting:  # the first is the reference: what it lacks, all lack
+                raise
+            left_out[label] = str(error).splitlines()[-1].strip()
+    return fitting, left_out
+
+
+def _count(value: int | None, option: str) -> int | None:
+    from monmdp.model.mdp import whole_number
+
+    return None if value is None else whole_number(value, option, at_least=1)
+
+
+def _shard(text: str | None) -> tuple[int, int] | None:
+    """Read ``i/n``."""
+    if text is None:
+        return None
+    first, slash, second = text.partition("/")
+    if not (slash and first.isdigit() and second.isdigit() and 1 <= int(first) <= int(second)):
+        raise MonMDPError(f"--shard {text!r}: write i/n with 1 ≤ i ≤ n, such as 1/4")
+    return int(first), int(second)
+
+
+# ---- doing it -------------------------------------------------------------------------------
+
+
+def _carried_out(
+    request: Request,
+    out: Path,
+    jobs: int | None,
+    shard: tuple[int, int] | None = None,
+    scheduler: str | None = None,
+    *,
+    stale: bool = False,
+    unchecked: bool = False,
+    quiet: bool = False,
+) -> Results:
+    """Run what is missing and report; say what went wrong, and how to go on if it was stopped."""
+    from monmdp.api import run_request
+
+    _count(jobs, "--jobs")
+    runs = request.runs()
+    if not unchecked:
+        check_configurations(runs.values())
+    try:
+        with _shown_progress(quiet) as tell:
+            results = run_request(
+                request, out, jobs=jobs, shard=shard, scheduler=scheduler, stale=stale, tell=tell
+            )
+    except KeyboardInterrupt:
+        print(f"\ninterrupted; what is finished is kept. To go on: {_again()}", file=sys.stderr)
+        raise typer.Exit(130) from None
+    except MonMDPError as error:
+        raise MonMDPError(f"{error}\nwhat is finished is kept. To go on: {_again()}") from None
+    for note in results.notes:
+        print(note, file=sys.stderr)
+    failures = results.outcome.failures
+    for key, reason in list(failures.items())[:10]:
+        print(f"failed: {key[0]}, seed {key[1]}: {reason}", file=sys.stderr)
+    if failures:
+        print(f"{len(failures)} runs failed", file=sys.stderr)
+        if not results.evidence.aggregates:
+            raise typer.Exit(1)
+    return results
+
+
+def _again() -> str:
+    """The command line that goes on."""
+    return shlex.join(["monmdp", *sys.argv[1:]])
+
+
+def _do_suite(
+    request: Request,
+    out: Path,
+    jobs: int | None,
+    shard_text: str | None,
+    scheduler: str | None,
+    *,
+    dry_run: bool,
+    stale: bool,
+    unchecked: bool,
+) -> None:
+    """Run a suite, or print what would be run."""
+    from monmdp.results.runner import belongs
+
+    shard = _shard(shard_text)
+    if dry_run:
+        _print_plan(request, out, _count(jobs, "--jobs"), shard, stale)
+        return
+    results = _carried_out(request, out, jobs, shard, scheduler, stale=stale, unchecked=unchecked)
+    _print_outcome(results.outcome)
+    if shard is not None:
+        left = sum(not belongs(key, shard) for key in request.runs())
+        whole = _again().replace(f" --shard {shard_text}", "").replace(f" --shard={shard_text}", "")
+        print(f"shard {shard_text} is done; {left:,} runs belong to other shards.")
+        print(f"When all are done (copied together, if need be): {whole}")
+    elif results.report is not None:
+        print_report(results.report)
+    if results.outcome.failures:
+        raise typer.Exit(1)
+
+
+@contextmanager
+def _shown_progress(quiet: bool) -> Iterator[Callable[[Progress], None]]:
+    """One line that changes on a terminal, else a line now and then."""
+    terminal = sys.stderr.isatty()
+    last = time.monotonic() - INTERVAL + 2.0  # the first line comes after two seconds
+    told = False
+
+    def tell(progress: Progress) -> None:
+        nonlocal last, told
+        to_do = progress.total - progress.there
+        if quiet or not to_do:
+            return
+        if not told:
+            told = True
+            hint = "the first time, compiling takes half a minute"
+            print(f"{to_do:,} of {progress.total:,} runs to do; {hint}", file=sys.stderr)
+        elif time.monotonic() - last >= (0.2 if terminal else INTERVAL):
+            last = time.monotonic()
+            text = _in_words(progress)
+            end = "" if terminal else "\n"
+            print(f"\r{text:<78}" if terminal else text, end=end, file=sys.stderr, flush=True)
+
+    try:
+        yield tell
+    finally:
+        if terminal and not quiet:
+            print(f"\r{'':<78}\r", end="", file=sys.stderr, flush=True)
+
+
+def _in_words(progress: Progress) -> str:
+    left = progress.seconds_left if progress.seconds > 5 else None
+    steps = progress.steps + progress.running
+    shown = "" if left is None else f"  {_duration(left)} left"
+    done = f"{progress.there + progress.done:,}/{progress.total:,} runs"
+    if not steps:
+        return f"{done}  starting, and compiling if need be"
+    return f"{done}  {steps:,} steps, {steps / progress.seconds:,.0f} a second{shown}"
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+# ---- printing -------------------------------------------------------------------------------
+
+
+def _print_plan(
+    request: Request, out: Path, jobs: int | None, shard: tuple[int, int] | None, stale: bool
+) -> None:
+    from monmdp.results.runner import belongs, cores, estimate
+    from monmdp.results.store import take_inventory
+
+    lines: list[tuple[str, ...]] = [
+        ("figure", "configurations", "runs", "there", "to do", "CPU seconds, about")
+    ]
+    all_runs = {key: of for key, of in request.runs().items() if belongs(key, shard)}
+    found = take_inventory(out, all_runs)
+    there, all_to_do = set(found.there), {*found.missing, *(found.stale if stale else ())}
+    costs = {key: estimate(all_runs[key]) for key in all_to_do}
+    for plan in request.plans:
+        runs = [key for key in plan.runs() if key in all_runs]
+        to_do = [key for key in runs if key in all_to_do]
+        cost = sum(costs[key] for key in to_do)
+        counts = (len({name for name, _ in runs}), len(runs), len(there & set(runs)), len(to_do))
+        lines.append((plan.figure.name, *(f"{n:,}" for n in counts), f"{cost:,.0f}"))
+    print_table(lines, right=range(1, 6))
+    n, total = cores() if jobs is None else jobs, sum(costs.values())
+    print(
+        f"runs that several figures share are done once: {len(all_to_do):,} to do, about "
+        f"{total:,.0f} CPU seconds, {_duration(total / n)} with {n} job{'s' if n > 1 else ''}; "
+        "compiling takes a minute more, once"
+    )
+
+
+def _print_outcome(outcome: Outcome) -> None:
+    progress, found = outcome.progress, outcome.inventory
+    for path in outcome.aside:
+        print(f"set aside: {path}")
+    if progress.done:
+        print(
+            f"{progress.done:,} runs in {_duration(progress.seconds)}, {progress.steps:,} steps, "
+            f"{progress.cpu_seconds:,.0f} CPU seconds with compiling and writing; "
+            f"{progress.there:,} were there already"
+        )
+    elif progress.total:
+        print(f"all {progress.total:,} runs are there")
+    redone = progress.total - progress.there - len(found.missing)
+    if found.stale and not redone:
+        names = sorted({name for name, _ in found.stale})
+        shown = "\n  ".join(names[:10] + (["…"] if len(names) > 10 else []))
+        print(
+            f"stale: {len(found.stale)} runs were made by another version of the code:\n  {shown}"
+        )
+        print(f"They are used as they are. To do them again: {_again()} --stale")
+
+
+def print_report(report: Report) -> None:
+    """Print what a report says, and where it is."""
+    if report.cpu_total:
+        print()
+        lines = [("figure", "CPU seconds")]
+        lines += [(name, f"{seconds:,.1f}") for name, seconds in report.cpu.items() if seconds]
+        lines.append(("all, shared runs once", f"{report.cpu_total:,.1f}"))
+        print_table(lines, right=(1,))
+    for claim in (*report.claims, *report.targets):
+        print(f"\n{claim.name}  {claim.verdict.value.upper()}  {claim.text}")
+        for part in claim.parts:
+            text = f"{part.verdict.value}: {part.text}: {part.measured}"
+            text += f". Also: {part.also}" if part.also else ""
+            print(textwrap.fill(text, 100, initial_indent="    - ", subsequent_indent="      "))
+    print()
+    for path in report.pictures:
+        print(f"picture: {path}")
+    if report.claims:
+        print(f"claims: {report.folder / 'claims.md'}")
+    if report.targets:
+        print(f"targets: {report.folder / 'targets.md'}")
+    if report.cpu_total:
+        print(f"statistics: {report.folder / 'statistics.md'}")
+        print(f"steps: {report.folder / 'steps.md'}")
+
+
+def _print_json(told: Mapping[str, Any], results: Results, preset: str) -> None:
+    assert results.report is not None
+    where = {"out": str(results.folder), "report": str(results.report.folder)}
+    seconds = results.outcome.progress.seconds
+    print(json.dumps({**told, **where, "preset": preset, "seconds": seconds}, indent=2))
+
+
+def _print_files(results: Results) -> None:
+    assert results.report is not None
+    progress, runs = results.outcome.progress, results.outcome.progress.total
+    there = f", {progress.there} of them were there already" if progress.there else ""
+    counted = f"{runs} run{'s' if runs > 1 else ''}{there}"
+    print(f"runs                     {results.folder}/runs  ({counted})")
+    print(f"report                   {results.report.folder}")
+    for path in results.report.pictures[:1]:
+        print(f"picture                  {path}")
+
+
+def _problem_of(settings: Mapping[str, Any]) -> str:
+    """World and monitor with the parameters that they were given."""
+    given = settings["problem_parameters"]
+    parameters = "".join(f"  {key.partition('.')[2]}={value}" for key, value in given.items())
+    return f"{settings['world']} / {settings['monitor']}{parameters}"
+
+
+def _print_training(results: Results) -> None:
+    from math import isnan
+
+    from monmdp import drawing
+    from monmdp.stats import END
+
+    (table,) = results.comparisons
+    (row,) = table.rows
+    settings, runs, n = row.of.settings, list(results.runs.values()), len(row.of.seeds)
+    own = dict(results.plans[0].resolved[row.of.configuration].configuration.of_agent)
+    of_agent = "".join(f" {key}={value}" for key, value in own.items())
+    print(f"{_problem_of(settings)}   {settings['agent']}{of_agent}")
+    seeds = "1 seed" if n == 1 else f"{n} seeds"
+    print(f"{seeds}, {settings['steps']:,} steps, {settings['evaluation']} evaluation")
+    if settings["told_hidden_rewards"]:
+        print("an oracle: it is told hidden rewards, as an upper reference")
+    print()
+    print(f"minimax episode return   {short(row.of.minimax)}")
+    over = " (95 % interval over seeds)" if n > 1 else ""
+    tests = min(END, len(runs[0].step))
+    print(f"end return               {_plus_minus(row.end)}{over}, mean of the last {tests} tests")
+    reached = [step for step in row.steps_to_1pct if step is not None]
+    print(f"seeds converged          {len(reached)} of {n}  (minimax-optimal, and stay so)")
+    if reached:
+        print(
+            f"steps to 1 %             median {median(reached):,.0f}, "
+            f"from {min(reached):,} to {max(reached):,}"
+        )
+    last = {name: sum(run.curve[name][-1] for run in runs) / n for name in runs[0].curve}
+    seen = last["rewards_seen"]  # NaN where nothing can be seen
+    print(f"observable rewards seen  {'there are none' if isnan(seen) else f'{100 * seen:.4g} %'}")
+    print(
+        f"episodes                 {last['episodes']:,.0f} a seed, "
+        f"{last['observe_episodes']:,.0f} of them to observe"
+    )
+    mean = sum(run.curve["episode_return"] for run in runs) / n
+    print(f"test return              {drawing.sparkline(mean)}")
+
+
+def _print_comparison(table: Comparison) -> None:
+    from monmdp.stats import END
+
+    of, n = table.rows[0].of, len(table.seeds)
+    settings = of.settings
+    print(_problem_of(settings))
+    print(
+        f"{n} {'seed' if n == 1 else 'seeds, the same for all'}, {settings['steps']:,} steps, "
+        f"{settings['evaluation']} evaluation with discount {settings['gamma']:g}; minimax episode "
+        f"return {short(of.minimax)}"
+    )
+    print()
+    heads = ("agent", "end return", "area", "optimal", "steps to 1 %", "behind", "P(improvement)")
+    lines = [heads]
+    for row in table.rows:
+        reached = [step for step in row.steps_to_1pct if step is not None]
+        lines.append(
+            (
+                row.agent,
+                _plus_minus(row.end),
+                _plus_minus(row.area),
+                f"{len(reached)}/{n}",
+                f"{median(reached):,.0f}" if reached else "-",
+                "reference" if row.behind is None else _plus_minus(row.behind),
+                "" if row.improvement is None else row.improvement.in_words(".2f"),
+            )
+        )
+    print_table(lines, right=(3, 4))
+    print()
+    tests = min(END, -(-settings["steps"] // settings["every"]))
+    print(textwrap.fill(f"end return: mean of the last {tests} tests. {LEGEND}", 100))
+
+
+LEGEND = (
+    "area: mean of all tests. ±: 95 % interval over seeds. "
+    "optimal: seeds whose test policy becomes minimax-optimal, within 1 %, and stays so. steps to "
+    "1 %: their median. behind: area of the reference minus the agent's, seed by seed (negative: "
+    "ahead). "
+    "P(improvement): chance that a run of the reference has a larger area than one of the agent."
+)
+
+
+def _plus_minus(interval: Interval) -> str:
+    """A mean with half of its interval, if there is one."""
+    half = (interval.high - interval.low) / 2
+    if half != half:
+        return f"{interval.estimate:.6g}"
+    return f"{interval.estimate:.6g} ± {half if half > 1e-12 else 0.0:.3g}"

@@ -1,0 +1,125 @@
+"""Several agents on one problem, with the same seeds: who learns better, and how sure is that?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from monmdp.errors import MonMDPError, nearest
+from monmdp.results.evidence import Aggregate, Evidence
+from monmdp.stats import Interval, mean_interval, probability_of_improvement
+from monmdp.suites import Panel
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One agent in the table."""
+
+    agent: str
+    end: Interval
+    """end return, the mean of the last ten tests: mean over seeds"""
+    area: Interval
+    """mean of all tests, which says how high the learning curve lies: mean over seeds"""
+    behind: Interval | None
+    """how much larger the area of the reference is, seed by seed; None for the reference itself"""
+    improvement: Interval | None
+    """chance that a run of the reference has a larger area than a run of this agent, ties half"""
+    of: Aggregate
+
+    @property
+    def steps_to_1pct(self) -> tuple[int | None, ...]:
+        """Return for each seed when it becomes minimax-optimal for good; None: never."""
+        steps = zip(self.of.steps_to_optimal, self.of.optimal, strict=True)
+        return tuple(int(step) if optimal else None for step, optimal in steps)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain Python objects, for JSON."""
+        return {
+            "agent": self.agent,
+            "episode_return_minimax": _plain(self.of.minimax),
+            "end_return": _mean(self.end),
+            "end_return_interval": _interval(self.end),
+            "area": _mean(self.area),
+            "area_interval": _interval(self.area),
+            "behind": _mean(self.behind),
+            "behind_interval": _interval(self.behind),
+            "probability_of_improvement": _mean(self.improvement),
+            "probability_interval": _interval(self.improvement),
+            "seeds": len(self.of.seeds),
+            "seeds_converged": int(self.of.optimal.sum()),
+            "steps_to_1pct": list(self.steps_to_1pct),
+            "regret": self.of.regret.tolist(),
+        }
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """All agents on one problem; the rows are in the order in which the agents were given."""
+
+    reference: str
+    """the agent that all others are compared with"""
+    seeds: tuple[int, ...]
+    rows: tuple[Compared, ...]
+
+    def __getitem__(self, agent: str) -> Compared:
+        """Return the row of an agent."""
+        for row in self.rows:
+            if row.agent == agent:
+                return row
+        known = [row.agent for row in self.rows]
+        raise MonMDPError(f"{agent!r} was not compared{nearest(agent, known)}")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain Python objects, for JSON."""
+        return {
+            "reference": self.reference,
+            "seeds": list(self.seeds),
+            "agents": [row.to_dict() for row in self.rows],
+        }
+
+
+def compare_agents(panel: Panel, evidence: Evidence) -> Comparison | None:
+    """Compare the agents of a panel with the first one; None if it is not there.
+
+    Seeds are paired: a seed gives every agent the same environment stream. An agent that lacks a
+    seed of the reference is left out.
+    """
+    found = {curve.label: evidence.of(curve) for curve in panel.curves}
+    reference = next(iter(found))
+    first = found[reference]
+    if first is None:
+        return None
+    rows = []
+    for agent, of in found.items():
+        if of is None or of.seeds != first.seeds:
+            continue
+        others = agent != reference
+        chance = probability_of_improvement(first.area, of.area, np.random.default_rng(0))
+        rows.append(
+            Compared(
+                agent=agent,
+                end=mean_interval(of.end["episode_return"]),
+                area=mean_interval(of.area),
+                behind=mean_interval(first.area - of.area) if others else None,
+                improvement=chance if others else None,
+                of=of,
+            )
+        )
+    return Comparison(reference, first.seeds, tuple(rows))
+
+
+def _plain(value: float) -> float | None:
+    """A number as JSON can hold it."""
+    return None if np.isnan(value) else float(value)
+
+
+def _mean(interval: Interval | None) -> float | None:
+    return None if interval is None else _plain(interval.estimate)
+
+
+def _interval(interval: Interval | None) -> list[float] | None:
+    if interval is None or np.isnan(interval.low):
+        return None
+    return [float(interval.low), float(interval.high)]

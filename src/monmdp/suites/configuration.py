@@ -1,0 +1,205 @@
+"""Configurations: everything about a run but its seed, from names to a checked task, once.
+
+A `Configuration` is what was asked for: a few names and numbers, small enough to be sent to a
+worker. `resolve` makes the problem and the agent, checks them, and finds the id under which the
+runs are kept: a readable name and a hash of what decides the data. How it was asked for does not
+enter, so figures, presets and commands share runs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+from monmdp import agents, catalogue
+from monmdp.agents.base import AgentConfig
+from monmdp.errors import MonMDPError
+from monmdp.experiment.assembly import assemble, default_steps
+from monmdp.experiment.provenance import kernel_hash
+from monmdp.experiment.streams import fingerprint
+from monmdp.experiment.training import Task, prepare, snapshots_from_start
+from monmdp.files import file_name
+from monmdp.model import MonMDP
+
+Pairs = tuple[tuple[str, Any], ...]
+"""parameters as sorted (key, value) pairs, so that they can be hashed"""
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """What was asked for."""
+
+    world: str | MonMDP
+    """a name, a file, ``module:object``, or a finished problem"""
+    monitor: str | None
+    """None: the world is a finished problem, or the file of one"""
+    agent: Any
+    """a name, or whatever else `agents.find` takes"""
+    problem: Pairs = ()
+    """parameters of the world and the monitor, ``world.key`` or ``monitor.key``"""
+    of_agent: Pairs = ()
+    steps: int | None = None
+    """None: the paper's budget"""
+    every: int = 100
+    evaluation: str = "exact"
+    episodes: int = 100
+    gamma: float | None = None
+    preset: str = "paper"
+    keep_policy: bool = False
+    """keep the policy at the end"""
+    snapshots: int | tuple[int, ...] = 0
+    """how many snapshots to keep, closer together early on, or after which steps"""
+    snapshot_seed: int | None = None
+    """the one seed that keeps them; None: all do"""
+
+
+@dataclass(frozen=True, eq=False)
+class Resolved:
+    """What a configuration comes to. In another process it is resolved again, once."""
+
+    configuration: Configuration
+    id: str
+    """a readable name that belongs to these settings alone"""
+    settings: Mapping[str, Any]
+    """of the problem's parameters those that change it"""
+    task: Task
+    kernel: str
+    """hash of the code that a run of it would be done with"""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Travel as the configuration alone."""
+        return _resolved_here, (self.configuration,)
+
+    @property
+    def is_compiled(self) -> bool:
+        """Return whether the agent runs compiled."""
+        return isinstance(self.task.agent, AgentConfig)
+
+    @property
+    def memory(self) -> int:
+        """Return the bytes of a table that limits how many agents fit; usually 0."""
+        agent = self.task.agent
+        return agent.memory(self.task.monmdp.shape) if isinstance(agent, AgentConfig) else 0
+
+    @property
+    def keeps_inside(self) -> bool:
+        """Return whether more than the learning curve is kept of its runs."""
+        return self.configuration.keep_policy or bool(self.task.snapshot_steps)
+
+    def task_of(self, seed: int) -> Task:
+        """Return the task of one seed: without snapshots if another seed keeps them."""
+        only = self.configuration.snapshot_seed
+        return self.task if only in (None, seed) else replace(self.task, snapshot_steps=())
+
+
+Problems = dict[tuple[Any, ...], MonMDP]
+"""problems that were made already, by names and parameters"""
+
+
+def resolve(configuration: Configuration, problems: Problems | None = None) -> Resolved:
+    """Check a configuration and find out what it comes to.
+
+    `problems` are shared by the configurations of a suite, so that each is made once.
+    """
+    of, problems = configuration, {} if problems is None else problems
+    world, parameters = of.world, dict(of.problem)
+    if isinstance(world, str) and of.monitor is None:
+        world = _shared(problems, (world,), lambda: MonMDP.load(str(of.world)))
+    params = parameters | {f"agent.{key}": value for key, value in of.of_agent}
+    asked = assemble(
+        world,
+        of.monitor,
+        of.agent,
+        params,
+        preset=of.preset,
+        make=lambda *names, **given: _made(problems, names, given),
+    )
+    steps = default_steps(asked.monmdp) if of.steps is None else of.steps
+    at = of.snapshots
+    snapshots = snapshots_from_start(at, steps) if isinstance(at, int) else at
+    task = prepare(
+        asked.monmdp,
+        asked.agent,
+        steps,
+        evaluation=of.evaluation,  # type: ignore[arg-type]
+        every=of.every,
+        episodes=of.episodes,
+        gamma=of.gamma,
+        snapshots=snapshots,
+        made_with=asked.parameters,
+    )
+    names = (of.world, of.monitor)
+    telling = _telling(problems, names, task.settings["problem_parameters"], task.monmdp)
+    settings = {**task.settings, "problem_parameters": telling}
+    return Resolved(
+        configuration=of,
+        id=id_of(settings),
+        settings=settings,
+        task=replace(task, settings=settings),
+        kernel=kernel_hash(task.agent),
+    )
+
+
+@cache
+def _resolved_here(configuration: Configuration) -> Resolved:
+    return resolve(configuration)
+
+
+def _shared(problems: Problems, key: tuple[Any, ...], make: Any) -> MonMDP:
+    if key not in problems:
+        problems[key] = make()
+    return problems[key]
+
+
+def _made(problems: Problems, names: tuple[Any, ...], given: Mapping[str, Any]) -> MonMDP:
+    """Make a problem unless it is there."""
+    key = (*names, *sorted(given.items()))
+    return _shared(problems, key, lambda: catalogue.make(*names, **given))
+
+
+def _telling(
+    problems: Problems, names: tuple[Any, ...], given: Mapping[str, Any], problem: MonMDP
+) -> dict[str, Any]:
+    """The parameters without which it would be another problem."""
+    return {
+        key: value
+        for key, value in given.items()
+        if fingerprint(_made(problems, names, {k: v for k, v in given.items() if k != key}))
+        != fingerprint(problem)
+    }
+
+
+def id_of(settings: Mapping[str, Any]) -> str:
+    """Return the id: the problem, the agent, what is unusual about them, and a hash."""
+    world, monitor, agent = settings["world"], settings["monitor"], settings["agent"]
+    usual: Mapping[str, Any] = {}
+    if agent in agents.KINDS:
+        paper = agents.paper_config(agent, world, monitor).for_training(settings["steps"])
+        usual = paper.hyper_parameters()
+    words = [world, monitor]
+    words += [f"{k.partition('.')[2]}={v}" for k, v in settings["problem_parameters"].items()]
+    words += [agent]
+    words += [f"{k}={v}" for k, v in settings["parameters"].items() if usual.get(k) != v]
+    return f"{file_name('-'.join(words))[:120]}-{digest(settings)}"
+
+
+def digest(settings: Mapping[str, Any]) -> str:
+    """Hash what decides the data; not how the problem was asked for, nor what memory allows."""
+    parameters = {k: v for k, v in settings["parameters"].items() if k != "memory_limit"}
+    deciding = {k: v for k, v in settings.items() if k != "problem_parameters"}
+    text = json.dumps(deciding | {"parameters": parameters}, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def demand_curve(resolved: Resolved) -> None:
+    """Refuse what would be a single test: suites draw learning curves."""
+    task = resolved.task
+    if task.steps <= task.every:
+        raise MonMDPError(
+            f"{task.steps:,} steps with a test every {task.every:,} are one test; a learning curve "
+            "has two or more (every=…)"
+        )
