@@ -24,6 +24,7 @@ from monmdp.experiment.provenance import commit, now, provenance
 from monmdp.experiment.training import EPISODES, EVERY, Run, snapshot_steps
 from monmdp.model import MonMDP
 from monmdp.model.mdp import whole_number
+from monmdp.planning.factors import checked_problem
 from monmdp.results.comparison import Comparison, compare_agents
 from monmdp.results.evidence import Evidence, LeftOutWarning, Reader, gather, reader
 from monmdp.results.figures import draw
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
 Folder = str | os.PathLike[str]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Results:
     """What some runs came to. In a notebook it shows its figures and tables."""
 
@@ -57,12 +58,18 @@ class Results:
     notes: Sequence[str] = field(default=())
     """what one should know: damaged runs that were left out, a report that was replaced"""
 
+    def __repr__(self) -> str:
+        n = sum(len(of.seeds) for of in self.evidence.aggregates.values())
+        where = "not kept on disk" if self.folder is None else f"in {self.folder}"
+        return f"<Results: {n:,} of {self.outcome.progress.total:,} runs, {where}>"
+
     @cached_property
     def runs(self) -> dict[Key, Run]:
         """The runs, by configuration and seed, with what was kept of their inside."""
+        keys = [key for plan in self.plans for key in plan.runs()]
         if self.folder is None:
-            return dict(self.outcome.runs)
-        paths = {key: run_path(self.folder, *key) for plan in self.plans for key in plan.runs()}
+            return {key: self.outcome.runs[key] for key in keys if key in self.outcome.runs}
+        paths = {key: run_path(self.folder, *key) for key in keys}
         return {key: read_run(path, inside=True) for key, path in paths.items() if path.exists()}
 
     @cached_property
@@ -126,10 +133,11 @@ def train(
     0.961
     """
     seed = whole_number(seed, "seed", at_least=0, at_most=None)
-    steps = default_steps(problem) if steps is None else steps
+    steps = default_steps(checked_problem(problem)) if steps is None else steps
+    steps = whole_number(steps, "steps", at_least=1)
     found = resolve(
         Configuration(
-            world=problem,
+            world=checked_problem(problem),
             monitor=None,
             agent=agent,
             steps=steps,
@@ -153,7 +161,7 @@ def compare(
     agents: Iterable[Any] | Mapping[str, Any],
     steps: int | None = None,
     *,
-    seeds: int | Sequence[int] = 30,
+    seeds: int | Iterable[int] = 30,
     out: Folder | None = None,
     jobs: int | None = None,
     evaluation: EvaluationKind = "exact",
@@ -185,11 +193,11 @@ def compare(
     >>> table.reference, table["mbie-eb"].to_dict()["seeds_converged"]
     ('monitored-mbie-eb', 3)
     """
-    chosen = agents if isinstance(agents, Mapping) else {_label(agent): agent for agent in agents}
+    chosen = agents if isinstance(agents, Mapping) else _labelled(agents)
     if not chosen:
         raise MonMDPError("nothing to compare: at least one agent is needed")
     settings: dict[str, Any] = {
-        "world": problem,
+        "world": checked_problem(problem),
         "monitor": None,
         "steps": steps,
         "every": every,
@@ -200,17 +208,38 @@ def compare(
     }
     first = resolve(Configuration(agent=next(iter(chosen.values())), **settings))
     settings["gamma"] = first.task.gamma  # returns are compared: one discount for all
-    which = range(whole_number(seeds, "seeds", at_least=1)) if isinstance(seeds, int) else seeds
+    which = _chosen(seeds)
     configurations = {
         label: Configuration(agent=agent, **settings) for label, agent in chosen.items()
     }
-    plan = plan_of("compare", configurations, tuple(which))
+    plan = plan_of("compare", configurations, which)
     outcome = execute(out, plan.runs(), jobs=jobs, tell=tell)
     for key in outcome.failures:
         raise outcome.errors.get(key) or MonMDPError(outcome.failures[key])
     place = None if out is None else Path(out)
     evidence, notes = _gathered([plan], _reader(place, outcome), provenance())
     return Results([plan], evidence, outcome, place, None, notes)
+
+
+def _chosen(seeds: int | Iterable[int]) -> tuple[int, ...]:
+    """Which seeds."""
+    if not isinstance(seeds, Iterable):
+        return tuple(range(whole_number(seeds, "seeds", at_least=1)))
+    which = [whole_number(seed, "seed", at_least=0, at_most=None) for seed in seeds]
+    if not which:
+        raise MonMDPError("at least one seed is needed")
+    return tuple(dict.fromkeys(which))
+
+
+def _labelled(agents: Iterable[Any]) -> dict[str, Any]:
+    """Agents by what a table calls them."""
+    found: dict[str, Any] = {}
+    for agent in [agents] if isinstance(agents, str) else agents:
+        label = _label(agent)
+        if label in found:
+            raise MonMDPError(f"{label!r} is there twice; give label -> agent")
+        found[label] = agent
+    return found
 
 
 def _label(agent: Any) -> str:

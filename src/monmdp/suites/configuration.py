@@ -12,7 +12,6 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import Any
 
 from monmdp import agents, catalogue
@@ -72,7 +71,9 @@ class Resolved:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Travel as the configuration alone."""
-        return _resolved_here, (self.configuration,)
+        of = self.configuration
+        key = self.id, of.keep_policy, self.task.snapshot_steps, of.snapshot_seed
+        return _resolved_here, (key, of)
 
     @property
     def is_compiled(self) -> bool:
@@ -144,9 +145,13 @@ def resolve(configuration: Configuration, problems: Problems | None = None) -> R
     )
 
 
-@cache
-def _resolved_here(configuration: Configuration) -> Resolved:
-    return resolve(configuration)
+_here: dict[tuple[Any, ...], Resolved] = {}
+
+
+def _resolved_here(key: tuple[Any, ...], configuration: Configuration) -> Resolved:
+    if key not in _here:
+        _here[key] = resolve(configuration)
+    return _here[key]
 
 
 def _shared(problems: Problems, key: tuple[Any, ...], make: Any) -> MonMDP:
