@@ -139,11 +139,15 @@ beyond: $(READY)
 	$(BIN)/python benchmarks/pessimistic_test.py --json results/reports/pessimistic_test.json
 	$(BIN)/python benchmarks/beyond.py results
 
+# Whether code that was moved or renamed still makes the published runs; docs/kernels.json says since when.
+same: $(READY)
+	$(BIN)/python benchmarks/same_runs.py
+
 # The report that the README shows, and pictures of it.
 sample: $(READY) browser
 	rm -rf sample
 	$(BIN)/monmdp reproduce figure-4 --out sample
-	$(BIN)/monmdp train bottleneck button rho=0.05 --agent monitored-mbie-eb --seeds 1 --snapshots 40 --out sample/inside
+	$(BIN)/monmdp train bottleneck button rho=0.05 --agent monitored-mbie-eb --seeds 1 --snapshots 40 --out sample
 	$(BIN)/monmdp report sample -o docs/report/sample.html
 	$(BIN)/python benchmarks/screenshots.py docs/report/sample.html docs/report
 
