@@ -1,7 +1,7 @@
 """The long description of the package: README.md without links that only work in the repository.
 
 A package index shows the README alone. There a link to `docs/index.md` leads nowhere, so it becomes
-an absolute link if the environment variable `MONMDP_SOURCE_URL` says where the files can be read, and
+an absolute link if the variable `MONMDP_SOURCE_URL` says where the files can be read, and
 otherwise plain text with the path. Pictures from the repository are left out.
 """
 
