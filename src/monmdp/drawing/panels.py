@@ -1,4 +1,4 @@
-"""Grids of learning curves, as the paper's figures have them: functions from arrays to a figure."""
+"""Grids of learning curves, as in the paper's figures, and performance profiles."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from monmdp.drawing.palette import Style
-from monmdp.drawing.picture import new_figure
 from monmdp.model.arrays import FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -80,6 +79,8 @@ def panel_grid(
         y_label: what all panels show.
         note: what is averaged, over how many seeds, and what the bands are.
     """
+    from monmdp.drawing.canvas import Picture
+
     columns = max(len(row.panels) for row in rows)
     large = len(rows) == 1 and columns <= 4
     width, height = LARGE if large else PANEL
@@ -94,7 +95,7 @@ def panel_grid(
     top, below = 0.95 + more, 0.7 + 0.125 * (folded.count("\n") + 1)
     heights = len(rows) * height + (len(rows) - 1) * between + sum(headings)
     total_height = top + heights + below
-    figure = new_figure(total_width, total_height)
+    figure = Picture(total_width, total_height)
     y = total_height - top
     for i, row in enumerate(rows):
         if row.heading:
@@ -222,7 +223,9 @@ def profiles(
         title: above the picture.
         note: below it.
     """
-    figure = new_figure(6.4, 4.2)
+    from monmdp.drawing.canvas import Picture
+
+    figure = Picture(6.4, 4.2)
     ax = figure.add_axes((0.11, 0.24, 0.85, 0.66))
     for label, (fraction, low, high) in curves.items():
         colour, line = styles[label].colour, styles[label].line

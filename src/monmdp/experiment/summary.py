@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from monmdp.drawing import learning_curves, styles
+from monmdp.drawing import CurveData, PanelData, RowData, panel_grid, styles
 from monmdp.experiment.training import Run
 from monmdp.model.arrays import FloatArray, IntArray
 from monmdp.planning import Solution
@@ -120,28 +120,24 @@ def draw_runs(runs: Mapping[str, Sequence[Run]], solution: Solution) -> Figure:
     any_runs = next(iter(runs.values()))
     settings = any_runs[0].settings
     smoothed = is_smoothed(any_runs[0].step)
-    curves = {}
+    curves = []
     for name, of_seeds in runs.items():
         returns = np.array([run.curve["episode_return"] for run in of_seeds])
         returns = smooth(returns) if smoothed else returns
-        mean, half = returns.mean(axis=0), half_width(returns)
-        # No mean lies outside the range of what it is the mean of.
-        lower = np.maximum(mean - half, returns.min(axis=0))
-        curves[name] = mean, lower, np.minimum(mean + half, returns.max(axis=0))
+        curves.append(CurveData(name, any_runs[0].step, returns.mean(axis=0), half_width(returns)))
     given = "".join(
         f", {key.partition('.')[2]}={value}"
         for key, value in settings.get("problem_parameters", {}).items()
     )
     drawn = f", {settings['episodes']} episodes a point" if settings["episodes"] else ""
     several = len(any_runs) > 1
-    band = "; band: 95 % interval of the mean, ±1.96 sd/√n, within their range" if several else ""
+    band = "; band: 95 % interval of the mean, ±1.96 sd/√n" if several else ""
     over = "; every seed smoothed by an exponential moving average (0.9 old, 0.1 new)"
-    return learning_curves(
-        any_runs[0].step,
-        curves,
+    return panel_grid(
+        [RowData([PanelData(curves, solution.episode_return)])],
         styles=styles((name, str(runs[name][0].settings["agent"])) for name in runs),
-        minimax=solution.episode_return,
         title=f"{settings['world']} / {settings['monitor']}{given}",
+        y_label="discounted test return",
         note=f"mean over n = {len(any_runs)} seed{'s' if several else ''}{band}; "
         f"{settings['evaluation']} evaluation{drawn}{over if smoothed else ''}",
     )

@@ -19,7 +19,6 @@ import numpy as np
 from monmdp.agents import KINDS, AgentConfig
 from monmdp.agents.layers import by_parts
 from monmdp.drawing.palette import BLUES, ORANGES
-from monmdp.drawing.svg import geometry
 from monmdp.errors import MonMDPError
 from monmdp.experiment import Policy, Rollout, Run, fingerprint, observing_policy, rollout
 from monmdp.model import MonMDP
@@ -87,11 +86,13 @@ def explorer(
             f"the explorer shows up to {MOST_STATES:,}"
         )
         return data | {"notes": [note], "snapshots": None}
+    from monmdp.drawing.svg import geometry
+
     kept, packed, notes = _fitting(run, monmdp, config)
     return data | {
         "notes": notes,
         "colours": {"blues": list(BLUES), "oranges": list(ORANGES)},
-        "world": geometry(monmdp.mdp, button=len(monmdp.monitor.transition) > 1),
+        "world": geometry(monmdp.mdp, with_button=len(monmdp.monitor.transition) > 1),
         "moves": _moves(monmdp),
         "snapshots": _counters(run, kept),
         "layers": packed,

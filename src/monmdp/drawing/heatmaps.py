@@ -1,17 +1,22 @@
-"""Plots on arrays: numbers of states and pairs as colours, policies as arrows.
+"""Numbers of states and of pairs as colours.
 
-They take any world, any problem and plain arrays: values, visits, chances, what an agent believes.
+These functions take any world or problem and plain arrays: values, visits, probabilities, what an
+agent believes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.collections import PolyCollection
+from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
+from monmdp.drawing.canvas import DIVERGING, LINE, NOTHING, SEQUENTIAL, Picture
 from monmdp.drawing.maps import (
     DIRECTIONS,
     action_names,
@@ -19,52 +24,50 @@ from monmdp.drawing.maps import (
     demand_problem,
     demand_world,
     folded,
-    shortened,
 )
-from monmdp.drawing.picture import LINE, new_figure
-from monmdp.drawing.text import likeliest
+from monmdp.drawing.sheet import (
+    MAX_PANELS,
+    Sheet,
+    divide_states,
+    draw_ground,
+    sheet_of,
+    world_panels,
+    write_title,
+)
 from monmdp.errors import MonMDPError
 from monmdp.model.arrays import FloatArray, as_array, first_index
 from monmdp.model.mdp import MDP, number
 from monmdp.model.monmdp import MonMDP
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-    from monmdp.drawing.sheet import Sheet
-
-MAX_PANELS = 12
-"""monitor states that have a panel"""
-LONGEST_NAME = 36
-"""letters of the names of monitor states above a panel"""
 CENTRE = 0.2
 """half the side of the square that stands for STAY"""
+MAX_STRIPES = 8
+"""stripes that are explained by name"""
 
 
 def draw_heatmap(
     mdp: MDP,
     values: ArrayLike,
     *,
+    ax: Axes | None = None,
     title: str | None = None,
     label: str = "",
-    ax: Axes | None = None,
     centre: float | None = None,
     limits: tuple[float, float] | None = None,
 ) -> Figure:
     """Draw a number for each state, or for each pair of state and action, as a colour.
 
-    With actions, a cell is split: into four triangles for LEFT, DOWN, RIGHT and UP with a square
-    for STAY, or into stripes for actions of any other kind.
+    For pairs, a cell is split into four triangles for LEFT, DOWN, RIGHT and UP with a square for
+    STAY, or into stripes for any other actions.
 
     Args:
-        mdp: the world; one without a map has its states in rows, like the words on a page.
-        values: [sᵉ] or [sᵉ, aᵉ]; NaN is hatched, not coloured.
-        title: above it; the world's name by default.
-        label: says beside the colour bar what the numbers are.
+        mdp: the world; without a map, its states are laid out in rows.
+        values: [sᵉ] or [sᵉ, aᵉ]; NaN is hatched.
         ax: where to draw; without it a new figure is made.
-        centre: where numbers lie on both sides of this one, two colours part there.
-        limits: the least and the greatest number of the colour bar; by default those of `values`.
+        title: above it; the world's name by default.
+        label: beside the colour bar: what the numbers are.
+        centre: numbers below it are orange and those above it blue, if there are both.
+        limits: the ends of the colour bar; by default the least and the greatest of `values`.
 
     >>> from monmdp import drawing, worlds
     >>> mdp = worlds.make("hazard")
@@ -75,15 +78,13 @@ def draw_heatmap(
     array = _numbers(
         values, [(mdp.n_states,), (mdp.n_states, mdp.n_actions)], "[sᵉ] or [sᵉ, aᵉ]", mdp.name
     )
-    from monmdp.drawing.sheet import sheet_of
-
     sheet = sheet_of(mdp)
     title = mdp.name if title is None else title
     if ax is None:
         width, height = sheet.inches()
         width = max(width, 2.2)
         title = folded(title, width + 0.6)
-        figure = new_figure(width + 1.7, height + 1.1 + LINE * title.count("\n"))
+        figure = Picture(width + 1.7, height + 1.1 + LINE * title.count("\n"))
         ax = figure.add_subplot()
         figure.set_layout_engine("constrained")
     scale = _scale(array, centre, limits)
@@ -105,10 +106,10 @@ def draw_values(
 
     Args:
         monmdp: the problem.
-        values: [s]; NaN is hatched, not coloured.
-        title: above all; world and monitor by default.
-        label: says beside the colour bar what the numbers are.
-        centre: where numbers lie on both sides of this one, two colours part there.
+        values: [s]; NaN is hatched.
+        title: above all panels; world and monitor by default.
+        label: beside the colour bar: what the numbers are.
+        centre: as in `draw_heatmap`.
 
     >>> import monmdp
     >>> problem = monmdp.make("loop", "button")
@@ -122,109 +123,26 @@ def draw_values(
     array = array.reshape(mdp.n_states, monitor.n_states)
     shown = monitor.states[:MAX_PANELS]
     scale = _scale(array, centre, None)
-    figure, sheet, axes = _panels(mdp, len(shown), 1.3)
+    figure, sheet, axes = world_panels(mdp, len(shown), 1.3)
     for sm, (state, ax) in enumerate(zip(shown, axes, strict=True)):
         drawn = _paint(ax, mdp, sheet, array[:, sm], scale)
         ax.set_title(f"monitor {state}", fontsize=9, parse_math=False)
     _colour_bar(figure, drawn, axes, label)
-    _head(figure, name if title is None else title, monitor.n_states - len(shown))
+    write_title(figure, name if title is None else title, monitor.n_states - len(shown))
     return figure
-
-
-def draw_policy(monmdp: MonMDP, policy: ArrayLike, *, title: str | None = None) -> Figure:
-    """Draw a policy: in each cell the likeliest actions of the environment and of the monitor.
-
-    Arrows are the environment's actions, all that are tied; STAY is a dot, and actions that go
-    nowhere are written. The monitor's action is a coloured ground and a short text, except NO-OP,
-    or without NO-OP the most usual one. Monitor states in which the same is done share a panel.
-
-    Args:
-        monmdp: the problem.
-        policy: [s, a] probabilities.
-        title: above all; world and monitor by default.
-
-    >>> import monmdp
-    >>> problem = monmdp.make("loop", "button")
-    >>> figure = monmdp.drawing.draw_policy(problem, monmdp.solve(problem).minimax.policy)
-    >>> monmdp.drawing.save(figure, "policy.png")
-    """
-    from matplotlib.patches import Patch
-
-    from monmdp.drawing import arrows
-    from monmdp.drawing.sheet import draw_ground
-
-    demand_problem(monmdp, "draw_policy")
-    mdp, monitor = monmdp.mdp, monmdp.monitor
-    env, mon = likeliest(monmdp, policy)
-    alike: dict[bytes, list[int]] = {}
-    for sm in range(monitor.n_states):
-        alike.setdefault(env[:, sm].tobytes() + mon[:, sm].tobytes(), []).append(sm)
-    groups = list(alike.values())
-    shown = groups[:MAX_PANELS]
-    figure, sheet, axes = _panels(mdp, len(shown), 1.7)
-    usual = arrows.usual_action(monitor.actions, mon)
-    marks = arrows.marks_of(monitor.actions, mon, usual)
-    draw = arrows.draw_colours if arrows.crowded(mdp, sheet) else arrows.draw_letters
-    key: dict[str, Patch] = {}
-    for group, ax in zip(shown, axes, strict=True):
-        draw_ground(ax, mdp, sheet)
-        key |= draw(ax, mdp, sheet, env[:, group[0]], mon[:, group[0]], marks)
-        names = ", ".join(monitor.states[sm] for sm in group)
-        if len(names) > LONGEST_NAME and len(group) == monitor.n_states:
-            names = f"in any of its {len(group)} states"
-        name = f"monitor {shortened(names, LONGEST_NAME)}"
-        ax.set_title(name, fontsize=9, parse_math=False)
-    order = [*(mark.label for mark in marks.values()), *action_names(mdp)]
-    key = {text: key[text] for text in (*order, *key) if text in key}
-    if monitor.n_actions > 1:
-        key[f"not marked: {monitor.actions[usual]}"] = Patch(alpha=0)
-    arrows.draw_legend(figure, key)
-    left_out = sum(len(group) for group in groups[MAX_PANELS:])
-    _head(figure, f"{mdp.name} / {monitor.name}" if title is None else title, left_out)
-    return figure
-
-
-def _panels(mdp: MDP, n: int, beside: float) -> tuple[Figure, Sheet, list[Axes]]:
-    """Make a figure with a panel for each of `n` drawings of a world, and room `beside` them."""
-    from monmdp.drawing.sheet import sheet_of
-
-    sheet = sheet_of(mdp)
-    width, height = sheet.inches(0.66 if n == 1 else 0.5, 7.0 if n == 1 else 4.5)
-    across = max(1, min(n, int(11.0 / (width + 0.4))))
-    down = -(-n // across)
-    figure = new_figure(max(across * (width + 0.45), 2.2) + beside, down * (height + 0.6) + 0.5)
-    figure.set_layout_engine("constrained")
-    grid = figure.subplots(down, across, squeeze=False)
-    for ax in grid.flat[n:]:
-        ax.axis("off")
-    return figure, sheet, list(grid.flat[:n])
-
-
-def _head(figure: Figure, title: str, left_out: int) -> None:
-    """Write the title above all panels, and how many monitor states have none."""
-    more = f"\n(… and {left_out} more monitor state{'s' if left_out > 1 else ''})"
-    width, height = figure.get_size_inches()
-    text = folded(title, width - 0.2) + (more if left_out else "")
-    figure.set_size_inches(width, height + LINE * text.count("\n"))
-    figure.suptitle(text, fontsize=10, parse_math=False)
 
 
 def _parts(mdp: MDP) -> tuple[list[FloatArray], str]:
     """The part of a cell that stands for each action, [corner, 2] x and y, and a note."""
     names = [label.upper() for label in mdp.action_labels]
     if _directed(mdp):
-        shapes = [_triangle(name) if name in DIRECTIONS else _square() for name in names]
+        square = 0.5 + CENTRE * np.array([(-1, -1), (1, -1), (1, 1), (-1, 1)])
+        shapes = [_triangle(name) if name in DIRECTIONS else square for name in names]
         stay = ", in the middle STAY" if "STAY" in names else ""
         return shapes, f"at each side the action that goes there{stay}"
-    edges = np.linspace(0, 1, mdp.n_actions + 1)
-    shapes = [
-        np.array([(left, 0.0), (right, 0.0), (right, 1.0), (left, 1.0)])
-        for left, right in pairwise(edges)
-    ]
-    most = 8
-    more = ", …" if mdp.n_actions > most else ""
-    stripes = ", ".join(action_names(mdp)[:most])
-    return shapes, f"each state's stripes, left to right: {stripes}{more}"
+    more = ", …" if mdp.n_actions > MAX_STRIPES else ""
+    stripes = ", ".join(action_names(mdp)[:MAX_STRIPES])
+    return _stripes(mdp.n_actions), f"each state's stripes, left to right: {stripes}{more}"
 
 
 def _directed(mdp: MDP) -> bool:
@@ -241,9 +159,12 @@ def _triangle(name: str) -> FloatArray:
     return np.array([(0.0, 0.0), (ahead + aside) / 2, (ahead - aside) / 2]) + 0.5
 
 
-def _square() -> FloatArray:
-    corners = np.array([(-1, -1), (1, -1), (1, 1), (-1, 1)])
-    return 0.5 + CENTRE * corners
+def _stripes(n: int) -> list[FloatArray]:
+    """A cell in `n` upright stripes."""
+    return [
+        np.array([(left, 0.0), (right, 0.0), (right, 1.0), (left, 1.0)])
+        for left, right in pairwise(np.linspace(0, 1, n + 1))
+    ]
 
 
 def _numbers(
@@ -267,8 +188,6 @@ def _scale(
     values: FloatArray, centre: float | None, limits: tuple[float, float] | None
 ) -> dict[str, Any]:
     """Colour map and range."""
-    from monmdp.drawing.colours import DIVERGING, SEQUENTIAL
-
     there = values[~np.isnan(values)]
     if limits is not None:
         low, high = (number(end, "limits") for end in limits)
@@ -289,35 +208,23 @@ def _scale(
 
 def _paint(ax: Axes, mdp: MDP, sheet: Sheet, values: FloatArray, scale: dict[str, Any]) -> Any:
     """Draw the world with the numbers [se] or [se, ae] under its icons; return what is coloured."""
-    from matplotlib.collections import PolyCollection
-
-    from monmdp.drawing.colours import NOTHING
-    from monmdp.drawing.sheet import divide_states, draw_ground
-
     draw_ground(ax, mdp, sheet)
     corners = sheet.cells[:, ::-1].astype(np.float64)  # [se, 2] x and y
-    if values.ndim == 1:
-        shapes, note = [np.array([(0.0, 0.0), (1.0, 0.0), (1.0, 1.0), (0.0, 1.0)])], ""
-    else:
-        shapes, note = _parts(mdp)
+    shapes, note = (_stripes(1), "") if values.ndim == 1 else _parts(mdp)
     polygons: list[FloatArray] = []
     colours: list[FloatArray] = []
     empty: list[FloatArray] = []
     # The square in the middle lies over the triangles, whatever the order of the actions.
     for a in sorted(range(len(shapes)), key=lambda a: len(shapes[a]) == 4):
-        of = values if values.ndim == 1 else values[:, a]
+        of = values.reshape(len(values), -1)[:, a]
         drawn = ~np.isnan(of)
         polygons.extend(corners[drawn][:, None] + shapes[a])
         empty.extend(corners[~drawn][:, None] + shapes[a])
         colours.append(of[drawn])
-    lines: dict[str, Any] = (
-        {"edgecolors": "#00000055", "linewidths": 0.4}
-        if sheet.detailed
-        else {"edgecolors": "face", "linewidths": 0.2}
-    )
+    edge, width = ("#00000055", 0.4) if sheet.detailed else ("face", 0.2)
     painted = PolyCollection(
-        polygons, array=np.concatenate(colours), zorder=1, rasterized=not sheet.detailed, **lines,
-        **scale,
+        polygons, array=np.concatenate(colours), zorder=1, rasterized=not sheet.detailed,
+        edgecolors=edge, linewidths=width, **scale,
     )  # fmt: skip
     ax.add_collection(painted, autolim=False)
     if empty:
