@@ -461,7 +461,7 @@ def restricted_mean(times: ArrayLike, reached: ArrayLike, limit: float) -> float
     return float(np.concatenate([[1.0], S[inside]]) @ np.diff(edges))
 
 
-def _percentiles(estimate: float, found: ArrayLike) -> Interval:
+def _percentiles(estimate: float, found: Sequence[float] | FloatArray) -> Interval:
     """Return the interval that holds 95 % of what was found."""
     low, high = np.quantile(found, BOUNDS)
     return Interval(estimate, float(low), float(high))

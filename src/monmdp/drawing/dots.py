@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 ROW, SIDE, HEAD, FOOT = 0.26, 2.5, 0.5, 0.95
 """inches: height of a row, width of the names, height above the rows and below"""
 MARKERS = {"-": "o", ":": "s", "-.": "^"}
-"""of the lines that tell the variants of an agent apart"""
+"""by the lines that distinguish the variants of an agent"""
 
 
 @dataclass(frozen=True)
@@ -45,13 +45,13 @@ def dot_chart(
     """Draw a row of dots for each name, label by label, on one logarithmic axis.
 
     Args:
-        rows: name -> label -> what is drawn; from above.
+        rows: name -> label -> what is drawn; from top to bottom.
         styles: label -> colour and, by its line, the marker.
         title: above the picture.
-        x_label: what the axis is of.
+        x_label: below the axis.
         note: below the picture.
         line: a value to mark, if any.
-        legend: whether to say which label is which.
+        legend: whether to add one.
     """
     from monmdp.drawing.canvas import Picture
 
@@ -64,7 +64,7 @@ def dot_chart(
     ax = figure.add_axes(
         (SIDE / width, below / height, 1 - (SIDE + 0.25) / width, ROW * len(rows) / height)
     )
-    # On a logarithmic axis there is no place for an interval's end that is not positive.
+    # A logarithmic axis has no place for the end of an interval that is not positive.
     left = min(dot.of.estimate for _, dots in rows for dot in dots.values()) / 3
     if line is not None:
         ax.axvline(line, color="0.4", linewidth=0.9, linestyle="--", zorder=1)
@@ -134,7 +134,7 @@ def power_law(
         x_label: below the axis.
         y_label: beside it.
         title: above the picture.
-        note: below it; says what is averaged and what the bars are.
+        note: below it: what is averaged and what the bars mean.
     """
     from monmdp.drawing.canvas import Picture
 

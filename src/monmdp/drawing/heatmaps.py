@@ -114,7 +114,6 @@ def draw_values(
     >>> import monmdp
     >>> problem = monmdp.make("loop", "button")
     >>> figure = monmdp.drawing.draw_values(problem, monmdp.solve(problem).minimax.values)
-    >>> monmdp.drawing.save(figure, "values.pdf")
     """
     demand_problem(monmdp, "draw_values")
     mdp, monitor = monmdp.mdp, monmdp.monitor

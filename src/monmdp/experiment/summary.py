@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from monmdp.drawing import CurveData, PanelData, RowData, panel_grid, styles
+from monmdp.drawing.panels import y_range
 from monmdp.experiment.training import Run
 from monmdp.model.arrays import FloatArray, IntArray
 from monmdp.planning import Solution
@@ -133,11 +134,17 @@ def draw_runs(runs: Mapping[str, Sequence[Run]], solution: Solution) -> Figure:
     several = len(any_runs) > 1
     band = "; band: 95 % interval of the mean, ±1.96 sd/√n" if several else ""
     over = "; every seed smoothed by an exponential moving average (0.9 old, 0.1 new)"
+    over = over if smoothed else ""
+    panel = PanelData(curves, solution.episode_return)
+    unit = max(1.0, abs(solution.episode_return))
+    if np.ptp(y_range(panel)) > 20 * unit:
+        panel = replace(panel, linear_within=unit)
+        over += f"; linear within ±{unit:.3g}, logarithmic beyond"
     return panel_grid(
-        [RowData([PanelData(curves, solution.episode_return)])],
+        [RowData([panel])],
         styles=styles((name, str(runs[name][0].settings["agent"])) for name in runs),
         title=f"{settings['world']} / {settings['monitor']}{given}",
         y_label="discounted test return",
         note=f"mean over n = {len(any_runs)} seed{'s' if several else ''}{band}; "
-        f"{settings['evaluation']} evaluation{drawn}{over if smoothed else ''}",
+        f"{settings['evaluation']} evaluation{drawn}{over}",
     )
