@@ -521,7 +521,7 @@ def test_a_run_of_an_unknown_agent_shows_its_episodes():
     data = explorer(foreign, problem)
     assert data["layers"] == {}
     assert list(data["rollouts"]) == ["test"]
-    assert "none of this package" in data["notes"][0]
+    assert "not part of this package" in data["notes"][0]
 
 
 def test_names_of_users_stay_data():

@@ -31,9 +31,7 @@ def rollout(
     ] = None,
     observe: Annotated[
         bool,
-        typer.Option(
-            "--observe", help="With --policy: act as the run's agent to observe."
-        ),
+        typer.Option("--observe", help="With --policy: act as the run's agent to observe."),
     ] = False,
     seed: Annotated[int, typer.Option(help="Seed of the episode.")] = 0,
     gamma: Annotated[
