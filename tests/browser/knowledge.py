@@ -305,7 +305,8 @@ class Snapshot:
         value, best = self.value(se, sm, ae), self.best_action(se, sm)
         words += f"; {self.title} {short(value)}"
         if self.pinned(se, sm, ae):
-            words += f" (for some monitor action still at its optimistic initial value: {self.pinned(se, sm, ae)})"
+            start = "for some monitor action still at its optimistic initial value"
+            words += f" ({start}: {self.pinned(se, sm, ae)})"
         gap = self.value(se, sm, best) - value
         if gap < 1e-9:
             return f"{words}, the best there"
