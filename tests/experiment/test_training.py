@@ -21,7 +21,7 @@ from monmdp import MonMDPError, agents, compiling, experiment
 from monmdp.compiling import compiled
 from monmdp.envs import MonMDPEnv
 from monmdp.experiment import Policy, Run, loop, train, training
-from monmdp.experiment.evaluation import SCORES, chances, evaluate, own_tables
+from monmdp.experiment.evaluation import SCORES, chances, evaluate, writable_tables
 from monmdp.experiment.policy import checked_evaluation
 from monmdp.experiment.seeds import cores, default_folder, run_file
 from monmdp.experiment.training import carry_out, prepare
@@ -91,7 +91,7 @@ def test_the_loop_does_the_same_compiled_and_as_plain_python(name):
         rngs = [np.random.default_rng(i) for i in range(2)]
         for begin, stop in ((0, 123), (3, 400)):
             go(
-                own_tables(problem), state, clock, stop, 50, 50, policies[begin:],
+                writable_tables(problem), state, clock, stop, 50, 50, policies[begin:],
                 counters[begin:], ledger, entries[begin:], seen, *rngs,
             )  # fmt: skip
         drawn = [rng.bit_generator.state["state"]["state"] for rng in rngs]
@@ -349,7 +349,7 @@ def test_the_test_policy_is_the_one_planned_before_the_running_episode():
 
 def scores_of(problem, policy, gamma=0.9, episodes=0, seed=0):
     out, rng, limit = np.zeros((1, 5)), np.random.default_rng(seed), problem.mdp.time_limit
-    tables = own_tables(problem)
+    tables = writable_tables(problem)
     evaluate(tables, chances(problem), policy[None], gamma, limit, episodes, rng, out)
     return dict(zip(SCORES, out[0], strict=True))
 
@@ -409,7 +409,7 @@ def test_policies_in_a_row_score_what_they_score_alone(episodes):
     one, two = random_policy(problem, rng), random_policy(problem, rng)
     row, limit = np.stack([one, one, two, one]), problem.mdp.time_limit
     scores, rng = np.zeros((4, len(SCORES))), np.random.default_rng(3)
-    evaluate(own_tables(problem), chances(problem), row, 0.9, limit, episodes, rng, scores)
+    evaluate(writable_tables(problem), chances(problem), row, 0.9, limit, episodes, rng, scores)
     alone = [list(scores_of(problem, policy).values()) for policy in row]
     if episodes == 0:
         np.testing.assert_array_equal(scores, alone)
@@ -845,7 +845,7 @@ def test_the_loop_hands_over_no_reward_that_was_not_shown():
     clock[1] = -1
     probe = Probe([])
     loop.run(
-        own_tables(problem), probe, clock, 2000, 50, 10**6,
+        writable_tables(problem), probe, clock, 2000, 50, 10**6,
         np.zeros((1, problem.n_states, problem.n_actions)),
         np.zeros((1, len(loop.COUNTERS)), dtype=np.int64),
         loop.open_ledger(0.99, -10.0, 1.0), np.zeros((1, len(loop.LEDGER))),

@@ -14,7 +14,7 @@ from matplotlib.patches import Patch, Rectangle
 from numpy.typing import ArrayLike
 
 from monmdp.drawing.icons import ACTION_COLOURS, DARK, PAPER
-from monmdp.drawing.maps import DIRECTIONS, action_names, demand_problem, shortened
+from monmdp.drawing.labels import DIRECTIONS, action_names, demand_problem, shortened
 from monmdp.drawing.sheet import (
     MAX_NAMED,
     MAX_PANELS,

@@ -22,7 +22,7 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from monmdp.drawing.maps import brief
+from monmdp.drawing.labels import brief
 from monmdp.drawing.palette import BLUES, ORANGES
 from monmdp.errors import MonMDPError
 from monmdp.files import write_whole

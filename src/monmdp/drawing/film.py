@@ -15,7 +15,7 @@ import numpy as np
 from monmdp.drawing.canvas import DPI, Image, Picture, pixels
 from monmdp.drawing.graph import draw_graph
 from monmdp.drawing.icons import eye, place, robot
-from monmdp.drawing.maps import brief, demand_problem, shortened
+from monmdp.drawing.labels import brief, demand_problem, shortened
 from monmdp.drawing.palette import GREEN, VERMILION
 from monmdp.drawing.picture import draw_grid, inches, margins
 from monmdp.drawing.sheet import sheet_of
@@ -25,9 +25,9 @@ from monmdp.model.arrays import IntArray
 from monmdp.model.mdp import MDP, number, whole_number
 from monmdp.model.monmdp import MonMDP
 
-LAST = 2.0
+LAST_SECONDS = 2.0
 """seconds that the last picture stays"""
-FASTEST = 50.0
+MAX_FPS = 50.0
 """a GIF counts in hundredths of a second, and many programs slow down those of one hundredth"""
 PARTS = ("state", "monitor_state", "action", "monitor_action", "reward", "shown", "monitor_reward")
 """of an episode"""
@@ -67,8 +67,8 @@ def save_film(
     rate = number(fps, "fps")
     if Path(path).suffix.lower() != ".gif":
         raise MonMDPError(f"{path}: a film's name must end in .gif")
-    if not 0.1 <= rate <= FASTEST:
-        raise MonMDPError(f"fps must be from 0.1 to {FASTEST:g}, got {fps!r}")
+    if not 0.1 <= rate <= MAX_FPS:
+        raise MonMDPError(f"fps must be from 0.1 to {MAX_FPS:g}, got {fps!r}")
     pictures = [Pillow.fromarray(picture) for picture in frames(monmdp, episode)]
     # One palette for all, taken from pictures that have all colours: the start, a reward that was
     # shown, one that was not, the end.
@@ -79,7 +79,7 @@ def save_film(
     first, *rest = (
         picture.quantize(palette=palette, dither=Pillow.Dither.NONE) for picture in pictures
     )
-    hundredths = [round(100 / rate)] * len(rest) + [round(100 * LAST)]
+    hundredths = [round(100 / rate)] * len(rest) + [round(100 * LAST_SECONDS)]
     write_whole(
         path,
         lambda file: first.save(

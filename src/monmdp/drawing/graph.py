@@ -12,7 +12,7 @@ from matplotlib.patches import Circle, FancyArrowPatch
 
 from monmdp.drawing.canvas import LINE, SEQUENTIAL, Picture
 from monmdp.drawing.icons import ACTION_COLOURS, DARK, PAPER
-from monmdp.drawing.maps import action_names, demand_world, folded, shortened
+from monmdp.drawing.labels import action_names, demand_world, folded, shortened
 from monmdp.model.arrays import FloatArray
 from monmdp.model.mdp import MDP
 

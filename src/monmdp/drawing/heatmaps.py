@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 from monmdp.drawing.canvas import DIVERGING, LINE, NOTHING, SEQUENTIAL, Picture
-from monmdp.drawing.maps import (
+from monmdp.drawing.labels import (
     DIRECTIONS,
     action_names,
     brief,

@@ -21,7 +21,7 @@ from matplotlib.transforms import Affine2D
 from numpy.typing import ArrayLike
 
 from monmdp.drawing.canvas import boxes_for_missing_glyphs
-from monmdp.drawing.maps import DIRECTIONS, WATER
+from monmdp.drawing.labels import DIRECTIONS, WATER
 from monmdp.drawing.palette import BLACK, BLUE, GREEN, ORANGE, PINK, SKY, VERMILION, YELLOW
 from monmdp.model.arrays import FloatArray
 from monmdp.worlds.gridmap import WALL

@@ -13,7 +13,7 @@ from matplotlib.patches import Patch
 from monmdp.drawing.canvas import LINE, Picture
 from monmdp.drawing.graph import MAX_NODES, draw_graph, size
 from monmdp.drawing.icons import ACTION_COLOURS, BACKGROUND, PAPER, SOLID, icon, place, robot
-from monmdp.drawing.maps import demand_world, folded, noun, rows_of, standing
+from monmdp.drawing.labels import demand_world, folded, marked_states, rows_of, tile_name
 from monmdp.drawing.palette import BLUE, VERMILION
 from monmdp.drawing.sheet import Sheet, draw_button, sheet_of
 from monmdp.errors import MonMDPError
@@ -51,7 +51,7 @@ def draw_world(
         ax = figure.add_subplot()
         figure.set_layout_engine("tight")
     draw = _draw_graph_with_robots if mdp.picture is None else _draw_grid_with_robots
-    draw(ax, mdp, standing(mdp, agent))
+    draw(ax, mdp, marked_states(mdp, agent))
     ax.set_title(title, fontsize=10, parse_math=False)
     return ax.figure.figure
 
@@ -127,7 +127,7 @@ def _draw_grid_with_robots(ax: Axes, mdp: MDP, marked: list[int]) -> None:
     ax.plot(x, y, "o", color=BLUE, markeredgecolor="white", markersize=8 if few else 2)
     # Explain the plain colours of a large grid.
     tiles = sorted(set("".join(rows_of(mdp))))
-    handles = [Patch(facecolor=_solid(t), edgecolor="#777777", label=noun(t)) for t in tiles]
+    handles = [Patch(facecolor=_solid(t), edgecolor="#777777", label=tile_name(t)) for t in tiles]
     beside = (1.01, 0.5)
     ax.legend(handles=handles, loc="center left", bbox_to_anchor=beside, fontsize=7, frameon=False)
 

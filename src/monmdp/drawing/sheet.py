@@ -20,7 +20,7 @@ from matplotlib.patches import Circle, Rectangle
 from monmdp.drawing.canvas import LINE, Picture
 from monmdp.drawing.graph import is_chain
 from monmdp.drawing.icons import DARK, PAPER, button, icon, place
-from monmdp.drawing.maps import MAX_DETAILED, folded, rows_of, shortened
+from monmdp.drawing.labels import MAX_DETAILED, folded, rows_of, shortened
 from monmdp.model.arrays import FloatArray, IntArray
 from monmdp.model.mdp import MDP
 from monmdp.worlds.gridmap import WALL

@@ -15,7 +15,7 @@ from matplotlib.patches import Patch
 from matplotlib.path import Path
 
 from monmdp.drawing.icons import BACKGROUND, PAPER, button, icon, robot
-from monmdp.drawing.maps import noun, rows_of
+from monmdp.drawing.labels import rows_of, tile_name
 from monmdp.drawing.sheet import sheet_of
 from monmdp.model.mdp import MDP
 
@@ -73,7 +73,7 @@ def geometry(mdp: MDP, *, with_button: bool = True) -> dict[str, Any]:
         "cells": sheet.cells.tolist(),
         "tiles": [
             {
-                "name": noun(tile),
+                "name": tile_name(tile),
                 "svg": to_svg(icon(tile)),
                 "background": BACKGROUND.get(tile, PAPER),
                 "cells": cells,

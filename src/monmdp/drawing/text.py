@@ -7,7 +7,14 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from monmdp.drawing.maps import demand_problem, demand_world, noun, rows_of, shortened, standing
+from monmdp.drawing.labels import (
+    demand_problem,
+    demand_world,
+    marked_states,
+    rows_of,
+    shortened,
+    tile_name,
+)
 from monmdp.model.arrays import BoolArray, FloatArray, IntArray, frozen
 from monmdp.model.mdp import MDP
 from monmdp.model.monmdp import MonMDP
@@ -46,7 +53,7 @@ def world_text(mdp: MDP, *, agent: int | None = None) -> str:
     9 states, 5 actions (LEFT, DOWN, RIGHT, UP, STAY), time limit 50 steps, r_min 0, r_max 1
     """
     demand_world(mdp, "world_text")
-    marked = standing(mdp, agent)
+    marked = marked_states(mdp, agent)
     who = "start" if agent is None else "agent"
     lines = [mdp.name, ""]
     if mdp.picture is None:
@@ -82,7 +89,7 @@ def grid_text(mdp: MDP, *, agent: int | None = None) -> str:
     2  . . $
     """
     demand_world(mdp, "grid_text")
-    marked = standing(mdp, agent)
+    marked = marked_states(mdp, agent)
     if mdp.picture is None:
         return "state " + "; ".join(mdp.state_labels[s] for s in marked)
     return "\n".join(_map(mdp, marked))
@@ -185,7 +192,7 @@ def _meaning(mdp: MDP, tile: str) -> str:
         return known.meaning
     arrives = at_tile[mdp.successor] & ~_is_over(mdp)[mdp.outcomes.state]
     if not arrives.any():
-        return noun(tile)
+        return tile_name(tile)
     facts = []
     stays = arrives & _by_staying(mdp)
     if stays.any() and not (arrives & ~stays & mdp.terminates).any():
@@ -196,7 +203,7 @@ def _meaning(mdp: MDP, tile: str) -> str:
     if arrives.any():
         facts += ["ends the episode"] if mdp.terminates[arrives].all() else []
     facts += ["is never seen"] if mdp.hidden[arrives | stays].all() else []
-    return f"{noun(tile)}: {', '.join(facts)}" if facts else noun(tile)
+    return f"{tile_name(tile)}: {', '.join(facts)}" if facts else tile_name(tile)
 
 
 def _by_staying(mdp: MDP) -> BoolArray:

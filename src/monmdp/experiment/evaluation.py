@@ -44,7 +44,7 @@ class Chances(NamedTuple):
     """[s]"""
 
 
-def own_tables(monmdp: MonMDP) -> Tables:
+def writable_tables(monmdp: MonMDP) -> Tables:
     """Return writable copies of the simulator's tables: read-only arrays would compile again."""
     copies: list[Any] = [x if isinstance(x, int) else x.copy() for x in monmdp.tables]
     return Tables(*copies)

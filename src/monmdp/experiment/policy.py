@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from monmdp.errors import MonMDPError, nearest
-from monmdp.experiment.evaluation import SCORES, chances, checked_limit, evaluate, own_tables
+from monmdp.experiment.evaluation import SCORES, chances, checked_limit, evaluate, writable_tables
 from monmdp.files import read_archive, write_archive
 from monmdp.model import MonMDP
 from monmdp.model.arrays import FloatArray, FrozenArrays, frozen, no_distribution
@@ -112,7 +112,7 @@ class Policy(FrozenArrays):
         drawn = checked_evaluation(evaluation, episodes)
         rng = np.random.default_rng(whole_number(seed, "seed", at_least=0, at_most=None))
         scores, policies = np.zeros((1, len(SCORES))), self.probability[None].copy()
-        tables = own_tables(monmdp)
+        tables = writable_tables(monmdp)
         evaluate(tables, chances(monmdp), policies, gamma, limit, drawn, rng, scores)
         return dict(zip(SCORES, map(float, scores[0]), strict=True))
 

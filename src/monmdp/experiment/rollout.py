@@ -8,7 +8,7 @@ import numpy as np
 
 from monmdp.agents.greedy import greedy_policy
 from monmdp.errors import MonMDPError
-from monmdp.experiment.evaluation import checked_limit, own_tables
+from monmdp.experiment.evaluation import checked_limit, writable_tables
 from monmdp.experiment.policy import Policy
 from monmdp.experiment.training import Run
 from monmdp.model import MonMDP
@@ -69,7 +69,7 @@ def rollout(
     """
     policy.check_fits(monmdp)
     limit = checked_limit(monmdp) if limit is None else whole_number(limit, "limit", at_least=1)
-    tables, n_am = own_tables(monmdp), monmdp.monitor.n_actions
+    tables, n_am = writable_tables(monmdp), monmdp.monitor.n_actions
     cumulated = np.cumsum(policy.probability, axis=1)
     se, sm = reset(tables, rng.random(), rng.random())
     states, ended = [(se, sm)], False

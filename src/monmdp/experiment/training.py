@@ -26,7 +26,7 @@ from monmdp.experiment.evaluation import (
     chances,
     checked_limit,
     evaluate,
-    own_tables,
+    writable_tables,
 )
 from monmdp.experiment.loop import CLOCK, COUNTERS, LEDGER, open_ledger, run
 from monmdp.experiment.policy import EvaluationKind, Policy, checked_evaluation
@@ -239,7 +239,7 @@ def prepare(
         gamma=gamma,
         snapshot_steps=at,
         settings=settings,
-        tables=own_tables(monmdp),
+        tables=writable_tables(monmdp),
         chances=chances(monmdp, seen),
         n_observable=reached - int(seen.never_observable.sum()),
     )

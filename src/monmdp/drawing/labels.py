@@ -67,14 +67,14 @@ def rows_of(mdp: MDP) -> tuple[str, ...]:
     return tuple(row.ljust(width, WALL) for row in picture)
 
 
-def noun(tile: str) -> str:
+def tile_name(tile: str) -> str:
     """Name a tile in a word or two."""
     if tile in TILES:
         return TILES[tile].meaning.partition(":")[0]
     return {WALL: "wall", WATER: "water"}.get(tile, f"tile {tile}")
 
 
-def standing(mdp: MDP, agent: int | None) -> list[int]:
+def marked_states(mdp: MDP, agent: int | None) -> list[int]:
     """Return the states to mark: the agent's, or all in which an episode may start."""
     if agent is not None:
         return [mdp.find_state(agent)]
