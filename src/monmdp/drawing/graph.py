@@ -37,7 +37,7 @@ def draw_graph(ax: Axes, mdp: MDP) -> FloatArray:
     return _nodes(ax, mdp) if mdp.n_states <= MAX_NODES else _matrix(ax, mdp)
 
 
-def size(mdp: MDP) -> tuple[float, float]:
+def graph_inches(mdp: MDP) -> tuple[float, float]:
     """Return the width and height in inches that suit the drawing, without its legend."""
     if mdp.n_states > MAX_NODES:
         return 5.0, 4.0
@@ -256,7 +256,7 @@ def draw_dynamics(mdp: MDP) -> Figure:
     demand_world(mdp, "draw_dynamics")
     if mdp.n_states <= MAX_NODES and is_chain(mdp):
         return _draw_chain(mdp)
-    width, height = size(mdp)
+    width, height = graph_inches(mdp)
     figure = Picture(width + 2.0, height + 0.6)
     draw_graph(figure.add_axes((0.02, 0.02, 0.78, 0.9)), mdp)
     figure.text(0.02, 0.95, mdp.name, fontsize=10, parse_math=False)

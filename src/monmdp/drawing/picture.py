@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from monmdp.drawing.canvas import LINE, Picture
-from monmdp.drawing.graph import MAX_NODES, draw_graph, size
+from monmdp.drawing.graph import MAX_NODES, draw_graph, graph_inches
 from monmdp.drawing.icons import ACTION_COLOURS, BACKGROUND, PAPER, SOLID, icon, place, robot
 from monmdp.drawing.labels import demand_world, folded, marked_states, rows_of, tile_name
 from monmdp.drawing.palette import BLUE, VERMILION
@@ -88,7 +88,7 @@ def gallery(mdps: Mapping[str, MDP]) -> Figure:
 def inches(mdp: MDP, cell: float, widest: float, highest: float) -> tuple[float, float]:
     """Return width and height of a drawing; its cells are of the given size, or smaller to fit."""
     if mdp.picture is None:
-        width, height = size(mdp)
+        width, height = graph_inches(mdp)
         shrink = min(1.0, widest / width, highest / height)
         return width * shrink, height * shrink
     sheet = sheet_of(mdp)
