@@ -306,7 +306,7 @@ def test_policies_of_many_states_are_colours():
     assert legend(figure) == [
         "DOWN",
         "several are tied",
-        "dot: the monitor's action is another",
+        "dot: another monitor action",
         "not marked: NO-OP",
     ]
 

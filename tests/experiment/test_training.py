@@ -819,10 +819,10 @@ def test_the_summary_and_its_picture():
     assert alone.final_interval is None
     for chosen in (runs, runs[:1]):
         figure = experiment.draw_runs({"monitored-mbie-eb": chosen}, solution)
-        (axes,) = figure.axes
-        labels = [text.get_text() for text in axes.get_legend().get_texts()]
+        assert len(figure.axes) == 1
+        labels = [text.get_text() for text in figure.legends[0].get_texts()]
         assert labels == ["monitored-mbie-eb", "minimax-optimal"]
-        assert f"n = {len(chosen)}" in figure.texts[0].get_text()
+        assert f"n = {len(chosen)}" in figure.texts[-1].get_text()
 
 
 class Probe(NamedTuple):

@@ -188,7 +188,7 @@ def _draw_colours(
             columns + 0.5, rows + 0.5, "o", color="white", markeredgecolor="black",
             markeredgewidth=0.3 * size**0.5, markersize=size, zorder=3,
         )  # fmt: skip
-        key["dot: the monitor's action is another"] = Patch(alpha=0)
+        key["dot: another monitor action"] = Patch(alpha=0)
     return key
 
 

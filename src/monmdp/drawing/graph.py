@@ -275,7 +275,7 @@ def _draw_chain(mdp: MDP) -> Figure:
     width = 0.85 * CHAIN_APART * mdp.n_states + 0.4
     sign = ", ⊥ if never shown" if mdp.hidden.any() else ""
     what = f"(action, probability, reward{sign})"
-    title = folded(f"{mdp.name}: {what}; an episode starts where the ring is thick", width, 5)
+    title = folded(f"{mdp.name}: {what}; a thick ring marks the start", width, 5)
     height = 3.1 + LINE * title.count("\n")
     figure = Picture(width, height)
     ax = figure.add_axes((0.01, 0.06 / height, 0.98, 2.67 / height))

@@ -137,8 +137,8 @@ def _parts(mdp: MDP) -> tuple[list[FloatArray], str]:
     if _directed(mdp):
         square = 0.5 + CENTRE * np.array([(-1, -1), (1, -1), (1, 1), (-1, 1)])
         shapes = [_triangle(name) if name in DIRECTIONS else square for name in names]
-        stay = ", in the middle STAY" if "STAY" in names else ""
-        return shapes, f"at each side the action that goes there{stay}"
+        stay = "; in the middle: STAY" if "STAY" in names else ""
+        return shapes, f"at each side: the action in that direction{stay}"
     more = ", …" if mdp.n_actions > MAX_STRIPES else ""
     stripes = ", ".join(action_names(mdp)[:MAX_STRIPES])
     return _stripes(mdp.n_actions), f"each state's stripes, left to right: {stripes}{more}"
@@ -179,7 +179,7 @@ def _numbers(
         raise MonMDPError(f"values {axes} of {where}: shape {expected} expected, got {array.shape}")
     if np.isinf(array).any():
         index = first_index(np.isinf(array))
-        raise MonMDPError(f"values {axes}: {array[index]} at index {list(index)}; NaN is hatched")
+        raise MonMDPError(f"values {axes}: {array[index]} at index {list(index)}; use NaN for none")
     return array
 
 
