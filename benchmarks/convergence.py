@@ -13,9 +13,9 @@ import time
 from pathlib import Path
 
 import numpy as np
+from monmdp.experiment.request import default_steps
 
 from monmdp import agents, experiment, make, planning
-from monmdp.experiment.request import default_steps
 
 GRIDS = (
     "empty", "hazard", "loop", "river-swim", "one-way", "corridor", "two-room-3x5", "two-room-2x11",
