@@ -2,38 +2,61 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
+CORE   := $(VENV)/.core
 READY  := $(VENV)/.ready
+PYTEST := $(BIN)/python -m pytest -n 2
 
-.PHONY: help demo test browser test-browser test-deep lint types check bench results beyond sample witness docs dist smoke test-pythons test-lowest format lock clean
+.PHONY: help demo test test-slow test-all browser test-browser test-deep lint types check bench results beyond same sample witness docs dist smoke test-pythons test-lowest format lock clean
 
 help:
-	@echo "make demo    figure 4 of the paper, with its claims checked (pictures in demo/)"
-	@echo "make test    the core tests            make test-browser  the HTML report, in Chromium"
-	@echo "make test-deep  deep agents, in an environment of their own (torch)"
+	@echo "make demo    figure 4 of the paper with its claims, and a report to open (demo/report.html)"
+	@echo "make test    the core tests            make test-all  these and all others: slow, browser, deep"
 	@echo "make lint    ruff and codespell        make types   mypy, strict"
 	@echo "make check   test + lint + types       make bench   how fast planning and training are"
 	@echo "make smoke   wheel and sdist, installed and tried (2 min)"
 	@echo "make test-pythons  the core tests with the newest Python there is; make test-lowest: with the oldest packages"
 	@echo "make results the whole paper, 30 seeds, and docs/results.md (20 min)"
 	@echo "make beyond  suites that go beyond the paper, and docs/beyond.md (2 h)"
-	@echo "make sample  the report that the README shows (a minute)"
+	@echo "make same    do a sample of all published runs again and compare them, bit for bit (20 min)"
+	@echo "make sample  the report that the documentation shows (a minute)"
 	@echo "make witness which settings converge, and witnesses of the paper (20 min)"
 	@echo "make docs    the documentation as a site, in docs/_build/html (a minute)"
-	@echo "make format  let ruff rewrite          make lock    renew the development lock"
+	@echo "make format  let ruff rewrite          make lock    renew the locks"
 
-# The environment: the locked, hashed packages, then monmdp itself in place.
-$(READY): pyproject.toml requirements-dev.lock
-	$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(0 if v >= (3, 11) else f"monmdp needs Python 3.11 or newer, {sys.executable} is {v[0]}.{v[1]}; set PYTHON=python3.11")'
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements-dev.lock
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
-	touch $(READY)
+# Packages come from a lock: names, versions and hashes. uv installs them in seconds; where it cannot, pip does.
+define install
+@echo "installing $(1) into $(VENV)"
+@test -x $(BIN)/uv || $(BIN)/python -m pip install --quiet --disable-pip-version-check uv
+@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --require-hashes -r $(1) \
+	|| $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r $(1)
+endef
 
-demo: $(READY)
+# What running and reporting need, and monmdp itself in place: a file that says where it is.
+$(CORE): pyproject.toml requirements.lock
+	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(0 if v >= (3, 11) else f"monmdp needs Python 3.11 or newer, {sys.executable} is {v[0]}.{v[1]}; set PYTHON=python3.11")'
+	@test -x $(BIN)/python || { echo "making $(VENV)"; $(PYTHON) -m venv $(VENV); }
+	$(call install,requirements.lock)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+# What tests, lint, types and documentation need besides.
+$(READY): $(CORE) requirements-dev.lock
+	$(call install,requirements-dev.lock)
+	@touch $@
+
+demo: $(CORE)
 	$(BIN)/monmdp reproduce figure-4 --quick --out demo
+	$(BIN)/monmdp report demo
+	@echo "open demo/report.html in a browser"
 
 test: $(READY)
-	$(BIN)/python -m pytest -n 2
+	$(PYTEST)
+
+test-slow: $(READY)
+	$(PYTEST) -m slow
+
+# All tests there are, none twice.
+test-all: test test-slow test-browser test-deep
 
 # The HTML report in a headless Chromium, which is the system's: no Python package brings it.
 SUDO := $(shell test "$$(id -u)" = 0 || echo sudo)
@@ -43,7 +66,7 @@ browser:
 		|| { echo "this needs chromium and chromedriver on the PATH; have the packages chromium and chromium-driver installed" >&2; exit 1; }
 
 test-browser: $(READY) browser
-	$(BIN)/python -m pytest -m browser tests/browser
+	$(PYTEST) -m browser tests/browser
 
 # Deep agents, in an environment of their own, because torch is large. Where pip is told of a folder with a build of torch
 # (PIP_FIND_LINKS), as a rule the small one for CPUs, that one is taken.
@@ -116,11 +139,15 @@ beyond: $(READY)
 	$(BIN)/python benchmarks/pessimistic_test.py --json results/reports/pessimistic_test.json
 	$(BIN)/python benchmarks/beyond.py results
 
+# Whether code that was moved or renamed still makes the published runs; docs/kernels.json says since when.
+same: $(READY)
+	$(BIN)/python benchmarks/same_runs.py
+
 # The report that the README shows, and pictures of it.
 sample: $(READY) browser
 	rm -rf sample
 	$(BIN)/monmdp reproduce figure-4 --out sample
-	$(BIN)/monmdp train bottleneck button rho=0.05 --agent monitored-mbie-eb --seeds 1 --snapshots 40 --out sample/inside
+	$(BIN)/monmdp train bottleneck button rho=0.05 --agent monitored-mbie-eb --seeds 1 --snapshots 40 --out sample
 	$(BIN)/monmdp report sample -o docs/report/sample.html
 	$(BIN)/python benchmarks/screenshots.py docs/report/sample.html docs/report
 
@@ -139,13 +166,14 @@ format: $(READY)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-# The lock holds names, versions and hashes, no addresses.
+# Locks hold names, versions and hashes, no addresses: what running and reporting need, and what developers need.
+LOCK = $(VENV)-lock/bin/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes \
+	--no-emit-index-url --no-annotate --custom-compile-command "make lock"
 lock:
 	$(PYTHON) -m venv $(VENV)-lock
 	$(VENV)-lock/bin/python -m pip install --quiet uv
-	$(VENV)-lock/bin/uv pip compile pyproject.toml --extra dev --extra cluster --extra report --extra docs --universal --python-version 3.11 \
-		--generate-hashes --no-emit-index-url --no-annotate --custom-compile-command "make lock" \
-		--output-file requirements-dev.lock --upgrade
+	$(LOCK) --extra dev --extra cluster --extra report --extra docs --group build --upgrade --output-file requirements-dev.lock
+	$(LOCK) --extra report --group build --constraint requirements-dev.lock --output-file requirements.lock
 	rm -rf $(VENV)-lock
 
 clean:

@@ -21,7 +21,7 @@ from monmdp import MonMDPError, agents, compiling, experiment, train
 from monmdp.compiling import compiled
 from monmdp.envs import MonMDPEnv
 from monmdp.experiment import Policy, loop, training
-from monmdp.experiment.evaluation import SCORES, chances, evaluate, own_tables
+from monmdp.experiment.evaluation import SCORES, chances, evaluate, writable_tables
 from monmdp.experiment.policy import checked_evaluation
 from monmdp.experiment.training import StoppedError, carry_out, prepare
 from monmdp.model.arrays import FloatArray
@@ -93,7 +93,7 @@ def test_the_loop_does_the_same_compiled_and_as_plain_python(name):
         pulse = np.zeros(loop.PULSE, dtype=np.int64)
         for begin, stop in ((0, 123), (3, 400)):
             go(
-                own_tables(problem), state, clock, stop, 50, 50, policies[begin:],
+                writable_tables(problem), state, clock, stop, 50, 50, policies[begin:],
                 counters[begin:], ledger, entries[begin:], seen, *rngs, pulse,
             )  # fmt: skip
         drawn = [rng.bit_generator.state["state"]["state"] for rng in rngs]
@@ -389,7 +389,7 @@ def test_tests_stop_through_the_pulse(episodes):
     problem, rng = monmdp.make("hazard", "button"), np.random.default_rng(0)
     policies = np.stack([random_policy(problem, rng) for _ in range(3)])
     scores, pulse = np.full((3, len(SCORES)), -1.0), np.array([1, 0])
-    tables, limit = own_tables(problem), problem.mdp.time_limit
+    tables, limit = writable_tables(problem), problem.mdp.time_limit
     evaluate(tables, chances(problem), policies, 0.9, limit, episodes, rng, scores, pulse)
     assert (scores == -1).all()
 
@@ -399,7 +399,7 @@ def test_tests_stop_through_the_pulse(episodes):
 
 def scores_of(problem, policy, gamma=0.9, episodes=0, seed=0):
     out, rng, limit = np.zeros((1, 5)), np.random.default_rng(seed), problem.mdp.time_limit
-    tables = own_tables(problem)
+    tables = writable_tables(problem)
     pulse = np.zeros(loop.PULSE, dtype=np.int64)
     evaluate(tables, chances(problem), policy[None], gamma, limit, episodes, rng, out, pulse)
     return dict(zip(SCORES, out[0], strict=True))
@@ -461,7 +461,9 @@ def test_policies_in_a_row_score_what_they_score_alone(episodes):
     row, limit = np.stack([one, one, two, one]), problem.mdp.time_limit
     scores, rng = np.zeros((4, len(SCORES))), np.random.default_rng(3)
     pulse = np.zeros(loop.PULSE, dtype=np.int64)
-    evaluate(own_tables(problem), chances(problem), row, 0.9, limit, episodes, rng, scores, pulse)
+    evaluate(
+        writable_tables(problem), chances(problem), row, 0.9, limit, episodes, rng, scores, pulse
+    )
     alone = [list(scores_of(problem, policy).values()) for policy in row]
     if episodes == 0:
         np.testing.assert_array_equal(scores, alone)
@@ -615,7 +617,7 @@ def test_what_is_no_policy_is_refused(tmp_path):
     with pytest.raises(MonMDPError, match="no such file"):
         Policy.load(tmp_path / "none.npz")
     monmdp.make("loop", "ask").save(tmp_path / "problem.npz")
-    with pytest.raises(MonMDPError, match="no policy in it"):
+    with pytest.raises(MonMDPError, match="holds no policy"):
         Policy.load(tmp_path / "problem.npz")
     with pytest.raises(MonMDPError, match=r"must end in .npz"):
         Policy(Shape(1, 1, 1, 1), [[1.0]]).save(tmp_path / "policy.txt")
@@ -641,7 +643,7 @@ def test_the_loop_hands_over_no_reward_that_was_not_shown():
     clock[1] = -1
     probe = Probe([])
     loop.run(
-        own_tables(problem), probe, clock, 2000, 50, 10**6,
+        writable_tables(problem), probe, clock, 2000, 50, 10**6,
         np.zeros((1, problem.n_states, problem.n_actions)),
         np.zeros((1, len(loop.COUNTERS)), dtype=np.int64),
         loop.open_ledger(0.99, -10.0, 1.0), np.zeros((1, len(loop.LEDGER))),

@@ -154,61 +154,72 @@ def compare(
         _print_files(results)
 
 
-@app.command()
-def reproduce(
-    figures: Annotated[
-        list[str],
-        typer.Argument(metavar="FIGURE...|all", help="figure-3 to figure-13 (or 3 to 13), or all."),
-    ],
-    seeds: SeedCount = None,
-    quick: Quick = False,
-    preset: Preset = "paper",
-    out: Out = Path("results"),
-    jobs: Jobs = None,
-    shard: ShardOf = None,
-    scheduler: Scheduler = None,
-    dry_run: DryRun = False,
-    stale: Stale = False,
-) -> None:
+def _suite_command(name: str, doc: str, names: Any, ask: Callable[..., Request]) -> None:
+    """Add a command that runs suites; `ask` turns their names and options into a request."""
+
+    def command(
+        names: list[str],
+        seeds: SeedCount = None,
+        quick: Quick = False,
+        preset: Preset = "paper",
+        out: Out = Path("results"),
+        jobs: Jobs = None,
+        shard: ShardOf = None,
+        scheduler: Scheduler = None,
+        dry_run: DryRun = False,
+        stale: Stale = False,
+        unchecked: Unchecked = False,
+    ) -> None:
+        request = ask(names, seeds=_count(seeds, "--seeds"), quick=quick, preset=preset)
+        part = _shard(shard)
+        if dry_run:
+            _print_plan(request, out, _count(jobs, "--jobs"), part, stale)
+        else:
+            _do_suite(request, out, jobs, part, scheduler, stale=stale, unchecked=unchecked)
+
+    command.__doc__ = doc
+    command.__annotations__["names"] = names
+    app.command(name)(command)
+
+
+def _ask_paper(names: list[str], **options: Any) -> Request:
+    from monmdp.results.request import ask_paper
+
+    return ask_paper(names, **options)
+
+
+def _ask_suite(names: str, **options: Any) -> Request:
+    from monmdp.results.request import ask_suite
+    from monmdp.suites import find
+
+    return ask_suite(find(names), **options)
+
+
+_suite_command(
+    "reproduce",
     """Reproduce figures of the paper, or all of it, and check its claims.
 
     What is done is kept: killed and started again, the same command does only what is missing.
-    """
-    from monmdp.results.request import ask_paper
-
-    request = ask_paper(figures, seeds=_count(seeds, "--seeds"), quick=quick, preset=preset)
-    _do_suite(request, out, jobs, shard, scheduler, dry_run=dry_run, stale=stale, unchecked=True)
-
-
-@app.command()
-def run(
-    suite: Annotated[
+    """,
+    Annotated[
+        list[str],
+        typer.Argument(metavar="FIGURE...|all", help="figure-3 to figure-13 (or 3 to 13), or all."),
+    ],
+    _ask_paper,
+)
+_suite_command(
+    "run",
+    """Run a suite, bundled or your own: worlds x monitors x ρ x agents x seeds, from TOML.""",
+    Annotated[
         str,
         typer.Argument(
+            metavar="SUITE",
             help="A TOML file, or a suite that comes with the package: see monmdp list.",
             show_default=False,
         ),
     ],
-    seeds: SeedCount = None,
-    quick: Quick = False,
-    preset: Preset = "paper",
-    out: Out = Path("results"),
-    jobs: Jobs = None,
-    shard: ShardOf = None,
-    scheduler: Scheduler = None,
-    dry_run: DryRun = False,
-    stale: Stale = False,
-    unchecked: Unchecked = False,
-) -> None:
-    """Run a suite, bundled or your own: worlds x monitors x ρ x agents x seeds, from TOML."""
-    from monmdp import suites
-    from monmdp.results.request import ask_suite
-
-    found, n_seeds = suites.find(suite), _count(seeds, "--seeds")
-    request = ask_suite(found, seeds=n_seeds, quick=quick, preset=preset)
-    _do_suite(
-        request, out, jobs, shard, scheduler, dry_run=dry_run, stale=stale, unchecked=unchecked
-    )
+    _ask_suite,
+)
 
 
 @app.command()
@@ -356,26 +367,22 @@ def _do_suite(
     request: Request,
     out: Path,
     jobs: int | None,
-    shard_text: str | None,
+    shard: tuple[int, int] | None,
     scheduler: str | None,
     *,
-    dry_run: bool,
     stale: bool,
     unchecked: bool,
 ) -> None:
-    """Run a suite, or print what would be run."""
+    """Run a suite and print what came out."""
     from monmdp.results.runner import belongs
 
-    shard = _shard(shard_text)
-    if dry_run:
-        _print_plan(request, out, _count(jobs, "--jobs"), shard, stale)
-        return
     results = _carried_out(request, out, jobs, shard, scheduler, stale=stale, unchecked=unchecked)
     _print_outcome(results.outcome)
     if shard is not None:
         left = sum(not belongs(key, shard) for key in request.runs())
-        whole = _again().replace(f" --shard {shard_text}", "").replace(f" --shard={shard_text}", "")
-        print(f"shard {shard_text} is done; {left:,} runs belong to other shards.")
+        part = f"{shard[0]}/{shard[1]}"
+        whole = _again().replace(f" --shard {part}", "").replace(f" --shard={part}", "")
+        print(f"shard {part} is done; {left:,} runs belong to other shards.")
         print(f"When all are done (copied together, if need be): {whole}")
     elif results.report is not None:
         print_report(results.report)

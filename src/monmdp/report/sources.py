@@ -53,8 +53,7 @@ from monmdp.results.store import (
 from monmdp.results.tables import SuiteTable, suite_table
 from monmdp.results.targets import check_targets
 from monmdp.suites import Curve, Figure, Grid, Panel
-from monmdp.suites.plan import plain_keys
-from monmdp.suites.spec import in_words
+from monmdp.suites.plan import panel_of
 
 UNASKED = "unasked"
 """name of the figure that shows runs which no suite asked for"""
@@ -333,24 +332,12 @@ def _panels(
         by_setting.setdefault(tuple(of[key] for key in DECIDING), []).append(name)
     panels = []
     for names in by_setting.values():
-        of = settings[names[0]]
         labels = _labels([settings[name] for name in names], names)
-        panels.append(
-            Panel(
-                row=of["world"],
-                column=" ".join([of["monitor"], *in_words(plain_keys(of["problem_parameters"]))]),
-                world=of["world"],
-                monitor=of["monitor"],
-                problem=of["problem_parameters"],
-                score="episode_return",
-                x_range=None,
-                y_range=None,
-                curves=tuple(
-                    Curve(label, settings[name]["agent"], name, tuple(seeds[name]))
-                    for label, name in zip(labels, names, strict=True)
-                ),
-            )
-        )
+        curves = [
+            Curve(label, settings[name]["agent"], name, tuple(seeds[name]))
+            for label, name in zip(labels, names, strict=True)
+        ]
+        panels.append(panel_of(settings[names[0]], curves))
     return tuple(panels)
 
 

@@ -298,65 +298,48 @@ def _minimax(problem: MonMDP, gamma: float) -> float:
 
 # ---- the summary file -----------------------------------------------------------------------
 
+_KINDS: dict[str, tuple[str, Any]] = {
+    "configuration": ("string", str), "settings": ("string", json.loads), "seeds": ("int64", tuple),
+    "minimax": ("float64", float), "mean": ("float32", dict), "half": ("float32", dict),
+    "smoothed": ("bool", bool), "area": ("float64", np.ndarray),
+    "late_area": ("float64", np.ndarray), "end": ("float64", dict), "first": ("float64", dict),
+    "steps_to_optimal": ("int32", np.ndarray), "optimal": ("bool", np.ndarray),
+    "steps_to_v": ("int64", int), "reaches_v": ("bool", bool), "steps_to_v_drawn": ("int64", int),
+    "steps_to_v_resampled": ("int32", np.ndarray), "regret": ("float64", np.ndarray),
+    "worst_steps": ("float64", np.ndarray), "wall_seconds": ("float64", float),
+    "cpu_of_seed": ("float64", np.ndarray), "kernels": ("string", tuple),
+    "commits": ("string", tuple), "stale": ("int64", int),
+}  # fmt: skip
+"""field of an aggregate -> type of its entries on disk, and what it is in memory"""
+_WIDE = {"int32": np.int64}
+"""type on disk -> in memory, where they differ"""
+
 
 def save(evidence: Evidence, path: str | os.PathLike[str]) -> None:
     """Write evidence into one Parquet file: a row for each configuration."""
     import pyarrow as pa
 
+    columns: dict[str, Any] = {}
+    for name, (entries, kind) in _KINDS.items():
+        one = pa.type_for_alias(entries)
+        many = pa.list_(one)
+        if kind is dict:
+            columns |= {f"{name}_{score}": many for score in SCORES}
+        else:
+            columns[name] = many if kind in (tuple, np.ndarray) else one
     rows = []
     for of in evidence.aggregates.values():
-        row: dict[str, Any] = {
-            "configuration": of.configuration,
-            "settings": json.dumps(of.settings),
-            "seeds": list(of.seeds),
-            "minimax": of.minimax,
-            "smoothed": of.smoothed,
-            "area": of.area,
-            "late_area": of.late_area,
-            "steps_to_optimal": of.steps_to_optimal,
-            "optimal": of.optimal,
-            "steps_to_v": of.steps_to_v,
-            "reaches_v": of.reaches_v,
-            "steps_to_v_drawn": of.steps_to_v_drawn,
-            "steps_to_v_resampled": of.steps_to_v_resampled,
-            "regret": of.regret,
-            "worst_steps": of.worst_steps,
-            "wall_seconds": of.wall_seconds,
-            "cpu_of_seed": of.cpu_of_seed,
-            "kernels": list(of.kernels),
-            "commits": list(of.commits),
-            "stale": of.stale,
-        }
-        for score in SCORES:
-            row |= {f"end_{score}": of.end[score], f"first_{score}": of.first[score]}
-            row |= {f"mean_{score}": of.mean.get(score), f"half_{score}": of.half.get(score)}
-        rows.append(row)
-    curves = {f"{of}_{score}" for of in ("mean", "half") for score in SCORES}
-    per_seed = {
-        "area",
-        "late_area",
-        "regret",
-        "worst_steps",
-        "cpu_of_seed",
-        *(f"{of}_{score}" for of in ("end", "first") for score in SCORES),
-    }
-    kinds = {
-        "configuration": pa.string(), "settings": pa.string(), "seeds": pa.list_(pa.int64()),
-        "minimax": pa.float64(), "smoothed": pa.bool_(),
-        "steps_to_optimal": pa.list_(pa.int32()), "optimal": pa.list_(pa.bool_()),
-        "steps_to_v": pa.int64(), "reaches_v": pa.bool_(), "steps_to_v_drawn": pa.int64(),
-        "steps_to_v_resampled": pa.list_(pa.int32()), "wall_seconds": pa.float64(),
-        "kernels": pa.list_(pa.string()),
-        "commits": pa.list_(pa.string()), "stale": pa.int64(),
-        **{name: pa.list_(pa.float32()) for name in sorted(curves)},
-        **{name: pa.list_(pa.float64()) for name in sorted(per_seed)},
-    }  # fmt: skip
+        row: dict[str, Any] = {name: getattr(of, name) for name in _KINDS}
+        row |= {"settings": json.dumps(of.settings)}
+        for name in [name for name, (_, kind) in _KINDS.items() if kind is dict]:
+            row |= {f"{name}_{score}": row[name].get(score) for score in SCORES}
+        rows.append({name: row[name] for name in columns})
     footer = {
         "format": FORMAT,
         "figures": [asdict(figure) for figure in evidence.figures],
         "made": evidence.made,
     }
-    table = pa.Table.from_pylist(rows, schema=pa.schema(list(kinds.items())))
+    table = pa.Table.from_pylist(rows, schema=pa.schema(list(columns.items())))
     write_sealed(path, table, footer, compression_level=19)
 
 
@@ -372,58 +355,27 @@ def load(path: str | os.PathLike[str]) -> Evidence:
 
 
 def _read(row: Mapping[str, Any]) -> Aggregate:
-    def by_score(prefix: str, kind: type) -> dict[str, FloatArray]:
-        names = {score: row[f"{prefix}_{score}"] for score in SCORES}
-        return {score: np.array(v, dtype=kind) for score, v in names.items() if v is not None}
-
-    return Aggregate(
-        configuration=row["configuration"],
-        settings=json.loads(row["settings"]),
-        seeds=tuple(row["seeds"]),
-        minimax=row["minimax"],
-        mean=by_score("mean", np.float32),
-        half=by_score("half", np.float32),
-        smoothed=row["smoothed"],
-        area=np.array(row["area"]),
-        late_area=np.array(row["late_area"]),
-        end=by_score("end", np.float64),
-        first=by_score("first", np.float64),
-        steps_to_optimal=np.array(row["steps_to_optimal"], dtype=np.int64),
-        optimal=np.array(row["optimal"], dtype=np.bool_),
-        steps_to_v=row["steps_to_v"],
-        reaches_v=row["reaches_v"],
-        steps_to_v_drawn=row["steps_to_v_drawn"],
-        steps_to_v_resampled=np.array(row["steps_to_v_resampled"], dtype=np.int64),
-        regret=np.array(row["regret"]),
-        worst_steps=np.array(row["worst_steps"]),
-        wall_seconds=row["wall_seconds"],
-        cpu_of_seed=np.array(row["cpu_of_seed"]),
-        kernels=tuple(row["kernels"]),
-        commits=tuple(row["commits"]),
-        stale=row["stale"],
-    )
+    values: dict[str, Any] = {}
+    for name, (entries, kind) in _KINDS.items():
+        dtype = _WIDE.get(entries, entries)
+        if kind is dict:
+            kept = {score: row[f"{name}_{score}"] for score in SCORES}
+            values[name] = {s: np.array(v, dtype) for s, v in kept.items() if v is not None}
+        elif kind is np.ndarray:
+            values[name] = np.array(row[name], dtype)
+        else:
+            values[name] = kind(row[name])
+    return Aggregate(**values)
 
 
 def _figure(data: Mapping[str, Any]) -> Figure:
     """A figure from what JSON kept of it."""
     grids = tuple(
-        Grid(
-            grid["title"],
-            tuple(tuple(_panel(panel) for panel in row) for row in grid["rows"]),
-        )
+        Grid(grid["title"], tuple(tuple(map(_panel, row)) for row in grid["rows"]))
         for grid in data["grids"]
     )
-    maps, graphs = (tuple(tuple(of) for of in data[key]) for key in ("maps", "graphs"))
-    return Figure(
-        name=data["name"],
-        title=data["title"],
-        preset=data["preset"],
-        grids=grids,
-        maps=maps,
-        graphs=graphs,
-        smooth=data["smooth"],
-        reference=data["reference"],
-    )
+    pictures = {key: tuple(map(tuple, data[key])) for key in ("maps", "graphs")}
+    return Figure(**{**data, **pictures, "grids": grids})
 
 
 def _panel(data: Mapping[str, Any]) -> Panel:

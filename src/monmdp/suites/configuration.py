@@ -16,7 +16,6 @@ from typing import Any
 
 from monmdp import agents, catalogue
 from monmdp.agents.base import AgentConfig
-from monmdp.errors import MonMDPError
 from monmdp.experiment.assembly import assemble, default_steps
 from monmdp.experiment.provenance import kernel_hash
 from monmdp.experiment.streams import fingerprint
@@ -198,13 +197,3 @@ def digest(settings: Mapping[str, Any]) -> str:
     deciding = {k: v for k, v in settings.items() if k != "problem_parameters"}
     text = json.dumps(deciding | {"parameters": parameters}, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:12]
-
-
-def demand_curve(resolved: Resolved) -> None:
-    """Refuse what would be a single test: suites draw learning curves."""
-    task = resolved.task
-    if task.steps <= task.every:
-        raise MonMDPError(
-            f"{task.steps:,} steps with a test every {task.every:,} are one test; a learning curve "
-            "has two or more (every=…)"
-        )

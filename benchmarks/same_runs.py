@@ -1,0 +1,156 @@
+"""Does today's code still make the published runs? A sample of them is done again and compared.
+
+    python benchmarks/same_runs.py            # or: make same
+
+Of every configuration that docs/results.md and docs/beyond.md rest on, the first two seeds are run
+again. What the published summaries hold of each of these runs must come out the same to the last
+bit: ends, first tests, areas, regret, steps with the worst reward, steps to 1 %. (beyond-grid
+publishes sums over seeds only and cannot be compared; its agent is in the other suites.)
+
+If all is the same, docs/kernels.json gets the hash of today's code beside the earlier ones, agent
+by agent, and tests/docs/test_published.py accepts published runs that this list leads up to today.
+So a change that only moves or renames code does not make hours of runs stale. If anything differs
+the list stays as it is and the exit code is 1: run `make results` and `make beyond`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from monmdp.experiment.provenance import todays_kernel
+from monmdp.files import write_whole
+from monmdp.results.evidence import Aggregate, Evidence, gather, load
+from monmdp.results.runner import execute
+from monmdp.results.steps import steps_tables
+from monmdp.suites import Plan, Suite, bundled_suite, expand, paper_suite
+from monmdp.suites import load as load_suite
+
+ROOT = Path(__file__).parent.parent
+RECORD = ROOT / "docs" / "kernels.json"
+SEEDS = 2
+BEYOND = ("beyond", "beyond-ablations")
+
+
+def main() -> None:
+    """Run the sample, compare, and put today's hashes on record."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", nargs="*", default=[], help="names of figures or suites")
+    parser.add_argument("--dry-run", action="store_true", help="compare, but record nothing")
+    args = parser.parse_args()
+    begin, compared, differing = time.monotonic(), 0, []
+    then: dict[str, set[str]] = {}
+    for name in ("paper", "released", "findings"):
+        before = load(ROOT / "docs" / "results" / f"{name}.parquet")
+        for figure in before.figures:
+            if not list(figure.curves()) or (args.only and figure.name not in args.only):
+                continue
+            plan, now = done(_suite(figure.name), figure.preset)
+            pairs = zip(figure.panels(), plan.figure.panels(), strict=True)
+            for old_panel, panel in pairs:
+                for curve in panel.curves:
+                    old = next(c for c in old_panel.curves if c.label == curve.label)
+                    was, found = before.aggregates[old.configuration], now.of(curve)
+                    assert found is not None
+                    compared += SEEDS
+                    differing += differences(f"{name}: {curve.configuration}", was, found)
+                    then.setdefault(found.settings["agent"], set()).update(was.kernels)
+    for name in BEYOND:
+        if args.only and name not in args.only:
+            continue
+        published = json.loads((ROOT / "docs" / "beyond" / f"{name}.json").read_text("utf-8"))
+        plan, now = done(bundled_suite(name), "paper")
+        tables = [table.to_dict() for table in steps_tables(plan.figure, now)]
+        n, found = compare_tables(name, published["tables"], tables)
+        compared, differing = compared + n, differing + found
+        for agent, hashes in published["about"]["kernels"].items():
+            then.setdefault(agent, set()).update(hashes)
+    for line in differing:
+        print(f"DIFFERENT  {line}")
+    seconds = time.monotonic() - begin
+    print(f"{compared - len(differing)} of {compared} runs are the same, in {seconds:.0f} s")
+    if differing:
+        sys.exit(1)
+    if not args.dry_run and not args.only:
+        record(then, compared)
+
+
+def _suite(name: str) -> Suite:
+    if name == "findings":
+        return load_suite(ROOT / "benchmarks" / "findings.toml")
+    return paper_suite(name)
+
+
+def done(suite: Suite, preset: str) -> tuple[Plan, Evidence]:
+    """Run a suite with its first seeds, keeping nothing on disk."""
+    plan = expand(suite.adapted(seeds=SEEDS), preset)
+    outcome = execute(None, plan.runs())
+    if outcome.failures:
+        sys.exit(f"{suite.name}: {next(iter(outcome.failures.items()))}")
+    print(f"{suite.name} ({preset}): {len(outcome.runs)} runs", file=sys.stderr, flush=True)
+    return plan, gather([plan], lambda name, seed: outcome.runs.get((name, seed)), {})
+
+
+def differences(name: str, was: Aggregate, now: Aggregate) -> list[str]:
+    """Compare what is kept of each seed, to the bit."""
+    at = [was.seeds.index(seed) for seed in now.seeds]
+    columns = {
+        key: (getattr(was, key)[at], getattr(now, key))
+        for key in ("area", "late_area", "steps_to_optimal", "optimal", "regret", "worst_steps")
+    }
+    for kind in ("end", "first"):
+        of_now = getattr(now, kind)
+        columns |= {
+            f"{kind} {score}": (getattr(was, kind)[score][at], of_now[score]) for score in of_now
+        }
+    wrong = [key for key, (a, b) in columns.items() if not np.array_equal(a, b, equal_nan=True)]
+    if was.minimax != now.minimax:
+        wrong.append(f"minimax {was.minimax} {now.minimax}")
+    return [f"{name}: {', '.join(wrong)}"] if wrong else []
+
+
+def compare_tables(name: str, was: list[Any], now: list[Any]) -> tuple[int, list[str]]:
+    """Compare the tables of steps, seed by seed."""
+    compared, wrong = 0, []
+    old = {
+        (table["group"], setting["setting"], agent): of
+        for table in was
+        for setting in table["settings"]
+        for agent, of in setting["agents"].items()
+    }
+    for table in now:
+        for setting in table["settings"]:
+            for agent, of in setting["agents"].items():
+                key = table["group"], setting["setting"], agent
+                before = old[key]
+                at = [before["seeds"].index(seed) for seed in of["seeds"]]
+                compared += len(at)
+                for column in ("steps_to_1pct", "regret", "worst_steps"):
+                    if [before[column][i] for i in at] != of[column]:
+                        wrong.append(f"{name}: {' / '.join(key)}: {column}")
+    return compared, wrong
+
+
+def record(then: dict[str, set[str]], compared: int) -> None:
+    """Put the hash of today's code behind the earlier ones."""
+    from monmdp import agents
+
+    known = json.loads(RECORD.read_text("utf-8")) if RECORD.exists() else {}
+    for agent, hashes in sorted(then.items()):
+        config = agents.paper_config(agent, "bottleneck", "ask")
+        today = todays_kernel({"agent": agent, "parameters": config.hyper_parameters()})
+        chain = known.get(agent, sorted(hashes))
+        known[agent] = [of for of in chain if of != today] + [today]
+    text = json.dumps(known, indent=2) + "\n"
+    write_whole(RECORD, lambda file: file.write(text.encode()))
+    print(f"{RECORD}: {len(then)} agents, {compared} runs compared")
+
+
+if __name__ == "__main__":
+    main()
