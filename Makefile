@@ -79,7 +79,7 @@ LOWEST := .venv-lowest
 test-lowest:
 	$(PYTHON) -m venv $(LOWEST)
 	$(LOWEST)/bin/python -m pip install --quiet uv hatchling editables
-	$(LOWEST)/bin/uv pip compile pyproject.toml --extra report --resolution lowest-direct --only-binary :all: \
+	$(LOWEST)/bin/uv pip compile pyproject.toml --resolution lowest-direct --only-binary :all: \
 		--python-version 3.11 --no-emit-index-url --no-annotate --quiet --output-file $(LOWEST)/lowest.txt
 	$(LOWEST)/bin/python -m pip install --quiet -r $(LOWEST)/lowest.txt pytest pytest-xdist hypothesis
 	$(LOWEST)/bin/python -m pip install --quiet --no-deps --no-build-isolation -e .
@@ -143,7 +143,7 @@ format: $(READY)
 lock:
 	$(PYTHON) -m venv $(VENV)-lock
 	$(VENV)-lock/bin/python -m pip install --quiet uv
-	$(VENV)-lock/bin/uv pip compile pyproject.toml --extra dev --extra cluster --extra report --extra docs --universal --python-version 3.11 \
+	$(VENV)-lock/bin/uv pip compile pyproject.toml --extra dev --extra cluster --extra docs --universal --python-version 3.11 \
 		--generate-hashes --no-emit-index-url --no-annotate --custom-compile-command "make lock" \
 		--output-file requirements-dev.lock --upgrade
 	rm -rf $(VENV)-lock

@@ -20,7 +20,7 @@ from monmdp.cli.own import Unchecked, check_configurations
 from monmdp.errors import MonMDPError
 
 if TYPE_CHECKING:
-    from monmdp.results import Evidence, Outcome, Progress, Report
+    from monmdp.results import Evidence, Outcome, Progress, Publication
     from monmdp.results.request import Asked
 
 INTERVAL = 10.0
@@ -216,7 +216,7 @@ def redraw(
     ] = None,
 ) -> None:
     """Draw figures and check claims again, from runs or from their summary; trains nothing."""
-    from monmdp.results import write_report
+    from monmdp.results import publish
     from monmdp.results.evidence import load
     from monmdp.results.request import kept
     from monmdp.results.store import shard_path
@@ -235,10 +235,10 @@ def redraw(
             there = sum(shard_path(path, *key).exists() for key in runs)
             print(f"{asked.name}: {there:,} of {len(runs):,} runs are there")
             place = asked.folder(path) if out is None else out / asked.name
-            _print_report(write_report(place, _gathered(asked, path)))
+            _print_report(publish(place, _gathered(asked, path)))
         return
     evidence = load(path)
-    _print_report(write_report(path.with_suffix("") if out is None else out, evidence))
+    _print_report(publish(path.with_suffix("") if out is None else out, evidence))
 
 
 @app.command()
@@ -333,7 +333,7 @@ def _carry_out(
 ) -> None:
     """Run what is missing, then report."""
     from monmdp.model.mdp import whole_number
-    from monmdp.results import execute, write_report
+    from monmdp.results import execute, publish
     from monmdp.results.request import keep
     from monmdp.results.runner import belongs
 
@@ -363,7 +363,7 @@ def _carry_out(
             print(f"shard {shard_text} is done; {left:,} runs belong to other shards.")
             print(f"When all are done (copied together, if need be): {again}")
         else:
-            _print_report(write_report(asked.folder(out), _gathered(asked, out)))
+            _print_report(publish(asked.folder(out), _gathered(asked, out)))
     if outcome.failures:
         raise typer.Exit(1)
 
@@ -513,7 +513,7 @@ def _print_outcome(outcome: Outcome, again: str) -> None:
         print(f"{len(outcome.failures)} runs failed", file=sys.stderr)
 
 
-def _print_report(report: Report) -> None:
+def _print_report(report: Publication) -> None:
     if report.cpu_total:
         print()
         lines = [("figure", "CPU seconds")]

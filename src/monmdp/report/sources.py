@@ -24,8 +24,8 @@ from monmdp.experiment.seeds import PROBLEM
 from monmdp.experiment.sessions import SESSIONS, read_sessions
 from monmdp.model import MonMDP
 from monmdp.planning import Solution, solve
-from monmdp.report.curves import PackedCurves, packed_curves
 from monmdp.report.inside import config_of
+from monmdp.report.packing import PackedCurves, packed_curves
 from monmdp.results.claims import FEWEST, Claim, check_claims
 from monmdp.results.evidence import (
     Aggregate,
@@ -35,10 +35,10 @@ from monmdp.results.evidence import (
     gather,
 )
 from monmdp.results.request import Asked, kept
+from monmdp.results.scores import SuiteTable, suite_table
 from monmdp.results.sealed import DamagedError
 from monmdp.results.steps import StepsTable, steps_tables
 from monmdp.results.store import Shard, parts, read_shard, strangers
-from monmdp.results.tables import SuiteTable, suite_table
 from monmdp.results.targets import check_targets
 from monmdp.suites import Curve, Figure, Grid, Panel
 

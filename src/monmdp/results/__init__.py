@@ -2,7 +2,7 @@
 
 from monmdp.results.claims import Claim, check_claims
 from monmdp.results.evidence import Aggregate, Evidence, gather
-from monmdp.results.report import Report, write_report
+from monmdp.results.publish import Publication, publish
 from monmdp.results.runner import Outcome, Progress, execute
 from monmdp.results.store import Shard, load_results
 
@@ -12,11 +12,11 @@ __all__ = [
     "Evidence",
     "Outcome",
     "Progress",
-    "Report",
+    "Publication",
     "Shard",
     "check_claims",
     "execute",
     "gather",
     "load_results",
-    "write_report",
+    "publish",
 ]

@@ -21,7 +21,7 @@ import numpy as np
 from monmdp.results.claims import ENOUGH, FEWEST, Check, Claim, Part, Verdict
 from monmdp.results.evidence import Evidence
 from monmdp.results.figures import label
-from monmdp.results.steps import Setting, StepsTable, difference, paired, steps_tables
+from monmdp.results.steps import SettingRuns, StepsTable, difference, paired, steps_tables
 from monmdp.stats import Interval, mean_interval, ratio_of_means
 from monmdp.suites import bundled_suite
 
@@ -140,7 +140,7 @@ def _none_worse(table: StepsTable | None, n: int, ours: str, theirs: str) -> Par
         measured = f"{means}, the first more by {interval.in_words('+,.0f')}"
         checks.append(_decided(setting.name, measured, interval, verdict, [setting], ours))
     more = [check.setting for check in checks if check.interval and check.interval.estimate > 0]
-    also = f"more in the mean on {len(more)}" + (f": {', '.join(more)}" if more else "")
+    also = f"more on average on {len(more)}" + (f": {', '.join(more)}" if more else "")
     text = f"in no setting does {ours} take more steps than {theirs} beyond chance"
     return Part(text, tuple(checks), n, also=also)
 
@@ -159,7 +159,7 @@ def _all_converge(table: StepsTable | None, n: int, ours: str) -> Part:
     return Part(f"every seed of {ours} converges", tuple(checks), n)
 
 
-def _with(table: StepsTable | None, *agents: str) -> list[Setting]:
+def _with(table: StepsTable | None, *agents: str) -> list[SettingRuns]:
     settings = () if table is None else table.settings
     return [of for of in settings if all(agent in of.runs for agent in agents)]
 
@@ -169,7 +169,7 @@ def _decided(
     measured: str,
     interval: Interval,
     verdict: Verdict,
-    settings: Iterable[Setting],
+    settings: Iterable[SettingRuns],
     ours: str,
 ) -> Check:
     """Return the check; too few seeds decide nothing but that a seed has not converged."""
