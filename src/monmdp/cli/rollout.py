@@ -14,7 +14,6 @@ from monmdp.cli.app import (
     World,
     app,
     make_problem,
-    print_table,
     short,
     writable,
 )
@@ -133,25 +132,18 @@ def _steps(problem: MonMDP, episode: Rollout) -> list[dict[str, Any]]:
 
 
 def _print_steps(problem: MonMDP, episode: Rollout) -> None:
+    from monmdp.tables import Column, Table
+
     where = "state" if problem.mdp.cells is None else "cell"
-    lines = [
-        ("step", where, "monitor state", "action", "monitor action", "reward", "monitor reward")
-    ]
+    words = (where, "monitor state", "action", "monitor action", "reward", "monitor reward")
     steps = _steps(problem, episode)
+    rows = []
     for step in steps[:MOST_STEPS]:
-        reward = f"{step['reward']:g}"
-        lines.append(
-            (
-                str(step["step"]),
-                step["state"],
-                step["monitor_state"],
-                step["action"],
-                step["monitor_action"],
-                reward if step["shown"] else f"hidden ({reward})",
-                f"{step['monitor_reward']:g}",
-            )
-        )
-    print_table(lines, right=(0,))
+        reward, paid = f"{step['reward']:g}", f"{step['monitor_reward']:g}"
+        here = [step[key] for key in ("state", "monitor_state", "action", "monitor_action")]
+        shown = reward if step["shown"] else f"hidden ({reward})"
+        rows.append((step["step"], *here, shown, paid))
+    print(Table.of((Column("step", form=".0f"), *words), rows))
     if len(steps) > MOST_STEPS:
         print(f"… and {len(steps) - MOST_STEPS} more steps (all of them with --json)")
     last = steps[-1]

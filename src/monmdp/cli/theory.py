@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from monmdp.cli.app import AsJson, Words, World, app, make_problem, print_table, writable
+from monmdp.cli.app import AsJson, Words, World, app, make_problem, writable
 from monmdp.errors import MonMDPError
 
 if TYPE_CHECKING:
@@ -152,6 +152,7 @@ def bandit(
     """Show the 1/ρ law: pulls that it takes to find a good arm when rewards are often hidden."""
     from monmdp import drawing
     from monmdp.stats import half_width
+    from monmdp.tables import Column, Table
     from monmdp.theory import bandit_law
 
     if png is not None:
@@ -167,18 +168,14 @@ def bandit(
             f"{law.k} arms, one better by ε = {law.epsilon:g}; δ = {law.delta:g}; {runs} runs each"
         )
         print()
-        lines = [("rho", "pulls until sure", "±", "shown", "right arm")]
-        for i, rho in enumerate(law.rho):
-            lines.append(
-                (
-                    f"{rho:g}",
-                    f"{law.pulls[i].mean():,.0f}",
-                    f"{half_width(law.pulls[i]):,.0f}",
-                    f"{law.shown[i].mean():,.0f}",
-                    f"{100 * law.correct[i]:.4g} %",
-                )
+        counts = [Column(of, form=",.0f") for of in ("pulls until sure", "±", "shown")]
+        rows = [
+            (f"{rho:g}", pulls.mean(), half_width(pulls), shown.mean(), f"{100 * right:.4g} %")
+            for rho, pulls, shown, right in zip(
+                law.rho, law.pulls, law.shown, law.correct, strict=True
             )
-        print_table(lines, right=(1, 2, 3, 4))
+        ]
+        print(Table.of(("rho", *counts, Column("right arm", form="")), rows))
         print()
         print("means over runs; ±: 95 % interval of the mean; shown: pulls whose reward was shown")
         low, high = law.interval
