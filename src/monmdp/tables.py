@@ -179,6 +179,11 @@ class Table:
             "rows": [[value for cell in row.cells for value in cell.values] for row in self.rows],
         }
 
+    def records(self) -> list[dict[str, Value]]:
+        """Return its rows as CSV column -> value, for JSON or a pandas.DataFrame."""
+        data = self.to_dict()
+        return [dict(zip(data["columns"], row, strict=True)) for row in data["rows"]]
+
     def to_text(self, width: int = 100) -> str:
         """Return it for a terminal; long words are wrapped, so that lines fit the width."""
         lines = [[column.heading for column in self.columns], *self._lines()]

@@ -819,6 +819,8 @@ def test_table_by_hand():
     assert "| 1 of 8 | never | 43,762 |" in text
     data = json.loads(json.dumps(table.to_dict(), allow_nan=False))
     assert data["agents"][1]["median_steps_to_1pct"] is None
+    assert data["agents"][0]["iqm_area"] == pytest.approx(0.55)
+    assert (data["agents"][0]["optimal_runs"], data["agents"][0]["runs"]) == (6, 8)
 
 
 def test_table_of_scores_that_are_not_around_one():

@@ -87,6 +87,8 @@ def _lower_bound(
 
 def _print_bounds(problem: MonMDP, found: Bounds, params: Mapping[str, str]) -> None:
     """The constants, each with what it means."""
+    from monmdp.tables import Column, Table
+
     mdp, paid = problem.mdp, problem.monitor.reward
     given = "".join(f"  {key}={value}" for key, value in params.items())
     rho = "none, nothing is ever shown" if found.rho is None else f"{found.rho:g}"
@@ -114,8 +116,7 @@ def _print_bounds(problem: MonMDP, found: Bounds, params: Mapping[str, str]) -> 
         ("Q_obs-init", found.q_obs_init, "1/(1-γ)"),
         ("bad steps", found.bad_steps, "H [m₃ + |S||A| m₂/(ε₂(1-γ))], up to logarithms"),
     )
-    for symbol, value, meaning in rows:
-        print(f"{symbol:<11} {value:>10.4g}   {meaning}")
+    print(Table.of(("constant", Column("value", form=".4g"), "what it is"), rows))
     if found.rho is not None and not found.observes_enough:
         print()
         print(

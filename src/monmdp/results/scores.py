@@ -127,19 +127,7 @@ class SuiteTable:
             "left_out": list(self.left_out),
             "not_in_all": list(self.not_in_all),
             "budget": self.budget,
-            "agents": [
-                {
-                    "agent": row.agent,
-                    "iqm_end": list(row.iqm_end),
-                    "iqm_area": list(row.iqm_area),
-                    "probability_of_improvement": row.improvement and list(row.improvement),
-                    "optimal": row.optimal,
-                    "runs": row.runs,
-                    "median_steps_to_1pct": row.median_steps,
-                    "mean_steps_to_1pct_within_budget": row.mean_steps,
-                }
-                for row in self.rows
-            ],
+            "agents": self.table().records(),
         }
 
 
