@@ -143,7 +143,7 @@ def _note(figure: Figure, evidence: Evidence) -> str:
     ]
     if any(panel.score == "episode_return" for panel in figure.panels()):
         parts.append("dashed: return of the minimax-optimal policy, computed")
-        parts.append("in the first tenth of the steps curves may lie below the axis")
+        parts.append("in the first tenth of the steps, curves may lie below the axis")
     if any(panel.x_range or panel.y_range for panel in figure.panels()):
         parts.append("where a panel is zoomed, curves may lie outside it")
     if stale:

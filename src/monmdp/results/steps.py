@@ -22,7 +22,7 @@ its steps to be alike.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -32,30 +32,23 @@ from monmdp.model.arrays import FloatArray
 from monmdp.results.evidence import Aggregate, Evidence
 from monmdp.results.figures import label, panel_title
 from monmdp.stats import Interval, contrast, geometric_mean, mean_interval, ratio_of_means
-from monmdp.suites import Figure, Panel
+from monmdp.suites import Figure
 from monmdp.tables import Cell, Column, Table, TableRow, bounds, plural, share
 
 SIDE_BY_SIDE = 12
 """agents that a table has room for side by side; of more the best are shown"""
-KEYS = {
-    "agent": "agent",
-    "settings": "settings",
+IN_JSON = {
     "steps": "geometric_mean_steps_to_1pct",
-    "ratio": "ratio",
     "worse": "reference_worse_on",
     "more": "reference_more_on",
-    "never": "never",
-    "runs": "runs",
-    "regret": "regret",
-    "worst_steps": "worst_steps",
     "microseconds": "cpu_microseconds_a_step",
     "seconds": "cpu_seconds_until_converged",
 }
-"""field of `AgentSteps` -> its name in JSON"""
+"""fields of `AgentSteps` that have another name in JSON"""
 STEPS = (
     Column("agent"),
     Column("settings", form=",.0f"),
-    Column("steps to 1 %", (KEYS["steps"],), "geometric mean over settings", ",.0f"),
+    Column("steps to 1 %", (IN_JSON["steps"],), "geometric mean over settings", ",.0f"),
     Column("ratio", bounds("ratio"), "to the steps of the reference", ".3g"),
     Column(
         "reference worse",
@@ -66,8 +59,8 @@ STEPS = (
     Column("never", ("never", "runs"), "runs that never get there count with their budget", ""),
     Column("regret", explains="what training lost, mean over settings", form=",.1f"),
     Column("worst steps", ("worst_steps",), "training steps with the least reward", ",.0f"),
-    Column("CPU µs a step", (KEYS["microseconds"],), form=".3g"),
-    Column("CPU s until converged", (KEYS["seconds"],), form=".3g"),
+    Column("CPU µs a step", (IN_JSON["microseconds"],), form=".3g"),
+    Column("CPU s until converged", (IN_JSON["seconds"],), form=".3g"),
 )
 
 
@@ -78,7 +71,6 @@ class SettingRuns:
     name: str
     runs: Mapping[str, Aggregate]
     """agent -> its runs"""
-    panel: Panel
 
 
 @dataclass(frozen=True)
@@ -109,12 +101,13 @@ class AgentSteps:
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain Python objects, for JSON."""
-        return {key: _plain(getattr(self, field)) for field, key in KEYS.items()}
+        names = [of.name for of in fields(self)]
+        return {IN_JSON.get(name, name): _plain(getattr(self, name)) for name in names}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> AgentSteps:
         """Read what `to_dict` gave."""
-        given = {field: data[key] for field, key in KEYS.items()}
+        given = {of.name: data[IN_JSON.get(of.name, of.name)] for of in fields(cls)}
         for key in ("microseconds", "seconds"):
             given[key] = _number(given[key])
         ratio = given["ratio"] and Interval(*map(_number, given["ratio"]))
@@ -256,7 +249,7 @@ def _groups(figure: Figure, evidence: Evidence) -> dict[str, list[SettingRuns]]:
                     settings[i] = replace(other, runs={**other.runs, **runs})
                     break
             else:
-                settings.append(SettingRuns(panel_title(panel), runs, panel))
+                settings.append(SettingRuns(panel_title(panel), runs))
     return groups
 
 
