@@ -27,8 +27,7 @@ from monmdp.model.mdp import whole_number
 from monmdp.results.comparison import Comparison, compare_agents
 from monmdp.results.evidence import Evidence, LeftOutWarning, Reader, gather, reader
 from monmdp.results.figures import draw
-from monmdp.results.report import Report
-from monmdp.results.report import write_report as publish
+from monmdp.results.publish import Publication, publish
 from monmdp.results.request import Request, ask_paper, ask_suite, keep, log_session
 from monmdp.results.runner import Outcome, Progress, Tell, cores, execute
 from monmdp.results.store import Key, frame_of, read_run, run_path
@@ -52,7 +51,7 @@ class Results:
     """what was done, and what was there already"""
     folder: Path | None
     """where the runs are kept; None: nowhere"""
-    report: Report | None
+    report: Publication | None
     """the figures, tables and claims that were written; None: nothing was"""
     notes: Sequence[str] = field(default=())
     """what one should know: damaged runs that were left out, a report that was replaced"""

@@ -110,14 +110,11 @@ def writable(path: Path, option: str, *suffixes: str) -> Path:
 
 
 def print_table(lines: Sequence[Sequence[str]], right: Sequence[int] = ()) -> None:
-    """Print lines of cells in columns as wide as they need; those in `right` end together."""
-    widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
-    for line in lines:
-        cells = [
-            cell.rjust(width) if i in right else cell.ljust(width)
-            for i, (cell, width) in enumerate(zip(line, widths, strict=True))
-        ]
-        print("  ".join(cells).rstrip())
+    """Print a heading and lines of cells; columns in `right` hold numbers."""
+    from monmdp.tables import Column, Table
+
+    columns = [Column(of, form="" if i in right else None) for i, of in enumerate(lines[0])]
+    print(Table.of(columns, lines[1:]).to_text(width=1000))
 
 
 def short(value: float) -> str:

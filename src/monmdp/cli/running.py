@@ -22,7 +22,7 @@ from monmdp.errors import MonMDPError
 
 if TYPE_CHECKING:
     from monmdp.api import Results
-    from monmdp.results import Comparison, Outcome, Progress, Report
+    from monmdp.results import Comparison, Outcome, Progress, Publication
     from monmdp.results.request import Request
     from monmdp.stats import Interval
 
@@ -488,7 +488,7 @@ def _print_outcome(outcome: Outcome) -> None:
         print(f"They are used as they are. To do them again: {_again()} --stale")
 
 
-def print_report(report: Report) -> None:
+def print_report(report: Publication) -> None:
     """Print what a report says, and where it is."""
     if report.cpu_total:
         print()

@@ -10,7 +10,7 @@ import numpy as np
 from monmdp.drawing.palette import Style
 from monmdp.drawing.panels import PanelData, y_range
 from monmdp.model.arrays import FloatArray, IntArray
-from monmdp.report.tables import Value, written
+from monmdp.tables import Value, written
 
 WIDTH, HEIGHT = 200, 110
 MOST_POINTS = 100
