@@ -7,6 +7,7 @@ several agents on one problem, a suite any product of settings. The command line
 
 from __future__ import annotations
 
+import base64
 import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -79,10 +80,11 @@ class Results:
         """Draw the learning curves, the first figure if there are several."""
         return draw(self.plans[0].figure, self.evidence)
 
-    def _repr_png_(self) -> bytes:
-        """Show the first figure in a notebook."""
-        png: bytes = self.figure()._repr_png_()
-        return png
+    def _repr_html_(self) -> str:
+        """Show the first figure and the tables in a notebook."""
+        picture = base64.b64encode(self.figure()._repr_png_()).decode()
+        tables = "".join(comparison.table().to_html() for comparison in self.comparisons)
+        return f'<img src="data:image/png;base64,{picture}">{tables}'
 
 
 def train(

@@ -109,12 +109,14 @@ def writable(path: Path, option: str, *suffixes: str) -> Path:
     return path
 
 
-def print_table(lines: Sequence[Sequence[str]], right: Sequence[int] = ()) -> None:
-    """Print a heading and lines of cells; columns in `right` hold numbers."""
+def print_table(
+    words: Sequence[str], numbers: Sequence[str], rows: Sequence[Sequence[object]]
+) -> None:
+    """Print rows below headings, first those of words, then those of whole numbers."""
     from monmdp.tables import Column, Table
 
-    columns = [Column(of, form="" if i in right else None) for i, of in enumerate(lines[0])]
-    print(Table.of(columns, lines[1:]).to_text(width=1000))
+    columns = [Column(name) for name in words] + [Column(name, form=",.0f") for name in numbers]
+    print(Table.of(columns, rows))
 
 
 def short(value: float) -> str:

@@ -53,14 +53,12 @@ def status(folder: Results, as_json: AsJson = False) -> None:
         }
         print(json.dumps(result, indent=2))
         return
-    lines: list[tuple[str, ...]] = [
-        ("report", "runs", "there", "missing", "stale", "damaged", "CPU seconds")
+    counted = ("runs", "there", "missing", "stale")
+    lines = [
+        (one["report"], *(one[key] for key in counted), len(one["damaged"]), one["cpu_seconds"])
+        for one in reports
     ]
-    for one in reports:
-        counts = [f"{one[key]:,}" for key in ("runs", "there", "missing", "stale")]
-        counts += [str(len(one["damaged"])), f"{one['cpu_seconds']:,.0f}"]
-        lines.append((one["report"], *counts))
-    print_table(lines, right=range(1, 7))
+    print_table(["report"], [*counted, "damaged", "CPU seconds"], lines)
     for line in damaged:
         print(f"damaged: {line}")
     for path in foreign:

@@ -68,7 +68,7 @@ def packed_curves(runs: Sequence[Run], smoothed: bool) -> PackedCurves:
     """Return all that the page draws of the runs of a configuration."""
     step = runs[0].step
     result: dict[str, Any] = {
-        "every": int(step[1] - step[0]),
+        "every": runs[0].settings["every"],
         "count": len(step),
         "smoothed": smoothed,
         "seeds": [run.seed for run in runs],

@@ -92,4 +92,4 @@ def thumbnail(
 
 def _budget(step: IntArray) -> float:
     """Training steps in all: tests are before the steps that follow them."""
-    return float(step[-1] + step[1] - step[0])
+    return float(step[-1] + (step[1] - step[0] if len(step) > 1 else 1))

@@ -17,6 +17,7 @@ from typing import Any
 
 from monmdp import agents, catalogue
 from monmdp.agents.base import AgentConfig
+from monmdp.errors import MonMDPError
 from monmdp.experiment.assembly import assemble, default_steps
 from monmdp.experiment.provenance import kernel_hash
 from monmdp.experiment.streams import fingerprint
@@ -72,6 +73,15 @@ class Resolved:
     def __reduce__(self) -> tuple[Any, ...]:
         """Travel as the configuration alone."""
         return _resolved_here, (self.configuration,)
+
+    def demand_curve(self) -> Resolved:
+        """Refuse what would be a single test; a learning curve has two or more."""
+        if self.task.steps <= self.task.every:
+            raise MonMDPError(
+                f"{self.task.steps:,} steps with a test every {self.task.every:,} are one test; a "
+                "learning curve has two or more (every=…)"
+            )
+        return self
 
     @property
     def is_compiled(self) -> bool:

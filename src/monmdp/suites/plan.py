@@ -196,7 +196,7 @@ class _Expansion:
                 continue
             try:
                 made = self._configuration(block, world, monitor, agent, problem, override)
-                found = resolve(made, self.problems)
+                found = resolve(made, self.problems).demand_curve()
             except MonMDPError as error:
                 names = " / ".join(choice.shown_as for choice in (world, monitor) if choice)
                 self.wrong.append(f"{where}: {names}, {agent.shown_as}: {error}")
@@ -260,7 +260,7 @@ class _Expansion:
 def plan_of(name: str, configurations: Mapping[str, Configuration], seeds: Sequence[int]) -> Plan:
     """Return the plan of some agents on one problem: label -> configuration, without a suite."""
     problems: Problems = {}
-    found = {label: resolve(of, problems) for label, of in configurations.items()}
+    found = {name: resolve(of, problems).demand_curve() for name, of in configurations.items()}
     curves = [
         Curve(label, of.settings["agent"], of.id, tuple(seeds)) for label, of in found.items()
     ]
