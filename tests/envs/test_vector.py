@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from conftest import MONITORS, WORLDS
 from monmdp import MonMDPError, envs, worlds
 from monmdp.compiling import compiled
-from monmdp.envs.streams import pack, uniform, unpack
+from monmdp.envs.pcg64 import pack, uniform, unpack
 from monmdp.envs.vector import MonMDPVectorEnv
 
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from monmdp.compiling import compilable, compiled
 from monmdp.envs.monmdp_env import Event, MonMDPEnv, chosen_start, picture
-from monmdp.envs.streams import Streams, pack, uniform, unpack
+from monmdp.envs.pcg64 import Streams, pack, uniform, unpack
 from monmdp.errors import MonMDPError
 from monmdp.model import MDP, Monitor, MonMDP
 from monmdp.model.arrays import BoolArray, FloatArray, IntArray
@@ -44,7 +44,7 @@ class Copies(NamedTuple):
     streams: Streams
 
 
-class Outcome(NamedTuple):
+class StepArrays(NamedTuple):
     """What a step of all copies brings."""
 
     env_reward: FloatArray
@@ -80,7 +80,7 @@ def step_copies(
     am: IntArray,
     limit: int,
     fill: float,
-    outcome: Outcome,
+    outcome: StepArrays,
 ) -> None:
     """Take a step in every copy, or begin an episode where the last one is over."""
     for i in range(len(copies.se)):
@@ -175,7 +175,7 @@ class MonMDPVectorEnv(VectorEnv[Observations, Observations, NDArray[Any]]):
         )
         self._seeds_used = [-1] * self.num_envs
         self._begun = np.zeros(self.num_envs, dtype=np.bool_)
-        self._last: tuple[IntArray, IntArray, Outcome] | None = None
+        self._last: tuple[IntArray, IntArray, StepArrays] | None = None
 
     def reset(
         self,
@@ -216,7 +216,7 @@ class MonMDPVectorEnv(VectorEnv[Observations, Observations, NDArray[Any]]):
             raise MonMDPError(f'actions are {{"env": [copy], "mon": [copy]}}, got {actions!r}')
         ae, am = (self._checked_actions(actions[key], key) for key in ("env", "mon"))
         numbers, flags = np.empty((4, self.num_envs)), np.empty((4, self.num_envs), dtype=np.bool_)
-        outcome = Outcome(*numbers, *flags)
+        outcome = StepArrays(*numbers, *flags)
         compiled(step_copies)(self._tables, self._copies, ae, am, self._limit, self.fill, outcome)
         every = np.ones(self.num_envs, dtype=np.bool_)
         info = _info(outcome.shown, outcome.monitor_reward, outcome.proxy, every)

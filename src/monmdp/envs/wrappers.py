@@ -1,6 +1,6 @@
 """Other shapes of the same environment, for agents that want one number, a mask, or a dictionary.
 
-They go around the environments of this package and around `monmdp.envs.Monitor` alike.
+They go around the environments of this package and around `monmdp.envs.AddMonitor` alike.
 """
 
 from __future__ import annotations

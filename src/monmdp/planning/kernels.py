@@ -111,7 +111,7 @@ class Moves(NamedTuple):
     stay: FloatArray
 
 
-class Choice(NamedTuple):
+class ChosenActions(NamedTuple):
     """A deterministic policy as the planner keeps it."""
 
     pair: Index

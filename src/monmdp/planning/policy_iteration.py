@@ -27,7 +27,7 @@ from monmdp.model.mdp import number
 from monmdp.model.monmdp import MonMDP
 from monmdp.planning import backup, kernels
 from monmdp.planning.factors import Prepared, checked_problem, factors, moves, prepared
-from monmdp.planning.kernels import Choice
+from monmdp.planning.kernels import ChosenActions
 from monmdp.planning.linear import LinearSystem
 
 TIE = 1e-9
@@ -43,7 +43,7 @@ MOST_ROUNDS = 40
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class Optimum:
     """Optimal values and policy, and how good they are."""
 
     monmdp: MonMDP
@@ -106,7 +106,7 @@ def optimal(
     tol: float = TOLERANCE,
     start_from: ArrayLike | None = None,
     max_sweeps: int = 1_000_000,
-) -> Plan:
+) -> Optimum:
     """Solve a Mon-MDP as if every reward were known.
 
     Args:
@@ -138,7 +138,7 @@ def optimal(
     residual = search.run(tol, max_sweeps)
     values = np.empty_like(search.V)
     values[old_number] = search.V
-    return Plan(
+    return Optimum(
         monmdp=monmdp,
         gamma=gamma,
         values=values.reshape(-1),
@@ -199,7 +199,7 @@ class _Search:
         self.V = np.full((n_se, n_sm), lowest)
         self.Y = np.full((n_se, len(m.row)), lowest)
         shape = (n_se, n_sm)
-        self.choice = Choice(
+        self.choice = ChosenActions(
             np.zeros(shape, dtype=np.int32), np.zeros(shape, dtype=np.int32), np.zeros(shape)
         )
         self.evaluation_order: IntArray = np.arange(self.Y.size)

@@ -48,12 +48,12 @@ PAIR_PARAMETERS = ("button", "pair")
 """parameters of monitors that name a pair of a finite world"""
 
 
-class Monitor(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
+class AddMonitor(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     """Hide and show an environment's reward as a monitor does.
 
     >>> import gymnasium
-    >>> from monmdp.envs import Monitor
-    >>> env = Monitor(gymnasium.make("CartPole-v1"), "ask", rho=1.0, cost=-0.1)
+    >>> from monmdp.envs import AddMonitor
+    >>> env = AddMonitor(gymnasium.make("CartPole-v1"), "ask", rho=1.0, cost=-0.1)
     >>> _ = env.reset(seed=0)
     >>> _, reward, _, _, info = env.step({"env": 1, "mon": 0})  # not asked
     >>> reward, info["reward_observed"]
@@ -244,13 +244,13 @@ def _made(monitor: str | model.Monitor, params: Mapping[str, Any]) -> model.Moni
 def _refuse_monitored(env: gymnasium.Env[Any, Any]) -> None:
     """Refuse an environment whose reward is hidden already, or that resets by itself."""
     inner: Any = env
-    while isinstance(inner, gymnasium.Wrapper) and not isinstance(inner, Monitor):
+    while isinstance(inner, gymnasium.Wrapper) and not isinstance(inner, AddMonitor):
         if isinstance(inner, Autoreset):
             raise MonMDPError(
                 "Autoreset must go around the monitor, which would not notice new episodes inside"
             )
         inner = inner.env
-    if isinstance(inner, Monitor | MonMDPEnv):
+    if isinstance(inner, AddMonitor | MonMDPEnv):
         raise MonMDPError(f"{env} has a monitor already; its reward is not the environment's")
 
 
