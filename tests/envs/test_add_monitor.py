@@ -458,7 +458,7 @@ def test_multi_discrete_around_other_spaces():
     with pytest.raises(MonMDPError, match="an action is"):
         env.step([1, 1])
     continuous = AddMonitor(Anything(spaces.Discrete(2), spaces.Box(-1, 1, (2,))), "ask")
-    with pytest.raises(MonMDPError, match="MultiDiscrete in a row"):
+    with pytest.raises(MonMDPError, match="one-dimensional MultiDiscrete"):
         MultiDiscreteAction(continuous)
 
 

@@ -14,7 +14,16 @@ Dict('env': Discrete(2), 'mon': Discrete(2))
 from monmdp.envs.add_monitor import AddMonitor
 from monmdp.envs.monmdp_env import MonMDPEnv
 from monmdp.envs.vector import MonMDPVectorEnv
-from monmdp.envs.wrappers import JointDiscrete, MultiDiscreteAction, ObserveRewardMask, RewardDict
+from monmdp.envs.wrappers import (
+    JointDiscrete,
+    MultiDiscreteAction,
+    ObserveRewardMask,
+    RewardDict,
+    VectorJointDiscrete,
+    VectorMultiDiscreteAction,
+    VectorObserveRewardMask,
+    VectorRewardDict,
+)
 from monmdp.registration import IDS, register
 
 __all__ = [
@@ -26,5 +35,9 @@ __all__ = [
     "MultiDiscreteAction",
     "ObserveRewardMask",
     "RewardDict",
+    "VectorJointDiscrete",
+    "VectorMultiDiscreteAction",
+    "VectorObserveRewardMask",
+    "VectorRewardDict",
     "register",
 ]

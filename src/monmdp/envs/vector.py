@@ -214,7 +214,10 @@ class MonMDPVectorEnv(VectorEnv[Observations, Observations, NDArray[Any]]):
             raise gymnasium.error.ResetNeeded("not every copy has begun an episode: call reset()")
         if not isinstance(actions, dict) or set(actions) != {"env", "mon"}:
             raise MonMDPError(f'actions are {{"env": [copy], "mon": [copy]}}, got {actions!r}')
-        ae, am = (self._checked_actions(actions[key], key) for key in ("env", "mon"))
+        ae, am = (
+            checked_actions(actions[key], self.num_envs, space.n, f"actions {key!r}")
+            for key, space in self.single_action_space.spaces.items()  # type: ignore[attr-defined]
+        )
         numbers, flags = np.empty((4, self.num_envs)), np.empty((4, self.num_envs), dtype=np.bool_)
         outcome = StepArrays(*numbers, *flags)
         compiled(step_copies)(self._tables, self._copies, ae, am, self._limit, self.fill, outcome)
@@ -290,22 +293,19 @@ class MonMDPVectorEnv(VectorEnv[Observations, Observations, NDArray[Any]]):
             )
         return mask.copy()
 
-    def _checked_actions(self, given: Any, key: str) -> IntArray:
-        """[copy] the actions of one part, which must exist."""
-        space = self.single_action_space.spaces[key]  # type: ignore[attr-defined]
-        actions = np.asarray(given)
-        if actions.shape != (self.num_envs,) or actions.dtype.kind not in "iu":
-            raise MonMDPError(
-                f"actions {key!r}: {self.num_envs} whole numbers expected, got "
-                f"{actions.dtype} of shape {actions.shape}"
-            )
-        actions = np.ascontiguousarray(actions, dtype=np.int64)
-        if actions.view(np.uint64).max() >= space.n:  # one pass: a negative number is a huge one
-            at = int(np.argmax((actions < 0) | (actions >= space.n)))
-            raise MonMDPError(
-                f"actions {key!r}: {actions[at]} in copy {at}; there are {space.n}, from 0"
-            )
-        return actions
+
+def checked_actions(given: Any, copies: int, n: int, what: str) -> IntArray:
+    """Return actions [copy], each below `n`, or say which copy's does not exist."""
+    actions = np.asarray(given)
+    if actions.shape != (copies,) or actions.dtype.kind not in "iu":
+        raise MonMDPError(
+            f"{what}: {copies} whole numbers expected, got {actions.dtype} of shape {actions.shape}"
+        )
+    actions = np.ascontiguousarray(actions, dtype=np.int64)
+    if actions.view(np.uint64).max() >= n:  # one pass: a negative number is a huge one
+        at = int(np.argmax((actions < 0) | (actions >= n)))
+        raise MonMDPError(f"{what}: {actions[at]} in copy {at}; there are {n}, from 0")
+    return actions
 
 
 def _info(
