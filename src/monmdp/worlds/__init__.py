@@ -42,8 +42,8 @@ registry.register("rooms-20x20", partial(load_map, _MAPS / "rooms-20x20.txt"))
 def factory(name: str) -> Callable[..., MDP]:
     """Return the factory of a world.
 
-    A world is named by a registered name, the path of a map file, ``module:object``, or
-    ``gymnasium:FrozenLake-v1``.
+    A world is named by a registered name, the path of a map file, ``module:object``,
+    ``path/to/file.py:object``, or ``gymnasium:FrozenLake-v1``.
 
     >>> from monmdp import worlds
     >>> worlds.factory("river-swim")(length=4)
@@ -53,13 +53,13 @@ def factory(name: str) -> Callable[..., MDP]:
         return registry.factory(name)
     if name.startswith(_GYMNASIUM):
         return partial(from_gymnasium, name.removeprefix(_GYMNASIUM))
-    if Path(name).is_file() or "/" in name or name.endswith(".txt"):
-        if not Path(name).is_file():
-            problem = "is a folder, not a map file" if Path(name).is_dir() else "no such map file"
-            raise MonMDPError(f"{name}: {problem}")
+    if Path(name).is_file():
         return partial(load_map, name)
-    if ":" in name:
+    if ".py:" in name or (":" in name and "/" not in name):
         return registry.factory(name)
+    if "/" in name or name.endswith(".txt"):
+        problem = "is a folder, not a map file" if Path(name).is_dir() else "no such map file"
+        raise MonMDPError(f"{name}: {problem}")
     raise MonMDPError(
         f"unknown world {name!r}{nearest(name, registry)} (or give the path of a map file)"
     )
