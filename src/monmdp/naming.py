@@ -18,7 +18,7 @@ import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, is_dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, Generic, Literal, TypeVar
 
@@ -95,8 +95,9 @@ def scope_of(factory: Callable[..., Any], what: str) -> Scope:
 def _read(factory: Callable[..., Any]) -> tuple[Mapping[str, Parameter], bool]:
     """Parameters by name, and whether it takes others, too."""
     signature = inspect.signature(factory)
-    target = factory
-    while hasattr(target, "func"):  # functools.partial
+    target, bound = factory, set[str]()
+    while isinstance(target, partial):
+        bound |= target.keywords.keys()
         target = target.func
     # A dataclass inherits fields whose types are named where they were written, not here.
     plain_class = inspect.isclass(target) and not is_dataclass(target)
@@ -109,7 +110,7 @@ def _read(factory: Callable[..., Any]) -> tuple[Mapping[str, Parameter], bool]:
     for p in signature.parameters.values():
         if p.kind is p.VAR_KEYWORD:
             open_ended = True
-        elif p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD):
+        elif p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD) and p.name not in bound:
             annotation = hints.get(p.name, Any)
             default = None if p.default is p.empty else p.default
             parameters[p.name] = Parameter(p.name, annotation, default)

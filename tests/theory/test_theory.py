@@ -326,7 +326,7 @@ def test_equal_arms_end_when_all_are_known_well():
     [
         ({"rhos": (0.5,)}, "two or more"),
         ({"rhos": (0.5, 0.0)}, "two or more"),
-        ({"epsilon": 0.2}, "1/8"),
+        ({"epsilon": 0.2}, "0.125"),
         ({"delta": 0.0}, "delta"),
         ({"k": 1}, "k must be"),
         ({"runs": 1}, "runs"),

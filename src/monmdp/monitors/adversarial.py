@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from monmdp.model.mdp import MDP, Outcomes, number, probability, whole_number
 from monmdp.model.monitor import Monitor
-from monmdp.monitors.paper import COST, bottom_zero_or_other, given_pair
+from monmdp.monitors.paper import COST, asked, bottom_zero_or_other, given_pair, one_state
 
 EVERY = 3
 """Patchy: one pair in so many is dim"""
@@ -40,15 +40,7 @@ def patchy(*, rho: float = 1.0, cost: float = COST, dim: float = 0.1) -> Monitor
         is_dim = (outcomes.state + outcomes.action) % EVERY == 0
         return np.where(outcomes.hidden, 0, np.where(is_dim, 2, 1))
 
-    return Monitor(
-        states=("ON",),
-        actions=("NO-OP", "ASK"),
-        start=[1.0],
-        transition=[[[1.0], [1.0]]],
-        reward=[[0.0, number(cost, "cost")]],
-        show=[[[0.0, 0.0]], [[0.0, rho]], [[0.0, rho * dim]]],
-        outcome_class=bottom_bright_or_dim,
-    )
+    return asked(cost, [[[0.0, 0.0]], [[0.0, rho]], [[0.0, rho * dim]]], bottom_bright_or_dim)
 
 
 def cameras(*, n: int = 2, rho: float = 1.0, cost: float = COST, block: int = 3) -> Monitor:
@@ -58,9 +50,7 @@ def cameras(*, n: int = 2, rho: float = 1.0, cost: float = COST, block: int = 3)
     and says nothing of whether the reward can be seen.
     """
     n, block = whole_number(n, "n", at_least=1), whole_number(block, "block", at_least=1)
-    no_op = n
-    reward = np.full((1, n + 1), number(cost, "cost"))
-    reward[0, no_op] = 0.0
+    reward = [number(cost, "cost")] * n + [0.0]
     show = np.zeros((n + 1, 1, n + 1))  # class 0: ⊥; class i + 1: camera i
     camera = np.arange(n)
     show[camera + 1, 0, camera] = probability(rho, "rho")
@@ -68,15 +58,7 @@ def cameras(*, n: int = 2, rho: float = 1.0, cost: float = COST, block: int = 3)
     def bottom_or_camera(outcomes: Outcomes) -> NDArray[np.int64]:
         return np.where(outcomes.hidden, 0, outcomes.state // block % n + 1)
 
-    return Monitor(
-        states=("ON",),
-        actions=[*(f"LOOK-{i}" for i in camera), "NO-OP"],
-        start=[1.0],
-        transition=np.ones((1, n + 1, 1)),
-        reward=reward,
-        show=show,
-        outcome_class=bottom_or_camera,
-    )
+    return one_state([*(f"LOOK-{i}" for i in camera), "NO-OP"], reward, show, bottom_or_camera)
 
 
 def zones(*, rho: float = 1.0, cost: float = COST, chance: float = 0.2) -> Monitor:
@@ -111,15 +93,8 @@ def shy(*, rho: float = 1.0, cost: float = COST, hide: float = 0.9) -> Monitor:
     biased sample of it.
     """
     rho, hide = probability(rho, "rho"), probability(hide, "hide")
-    return Monitor(
-        states=("ON",),
-        actions=("NO-OP", "ASK"),
-        start=[1.0],
-        transition=[[[1.0], [1.0]]],
-        reward=[[0.0, number(cost, "cost")]],
-        show=[[[0.0, 0.0]], [[0.0, rho]], [[0.0, rho * (1 - hide)]]],
-        outcome_class=bottom_zero_or_other,
-    )
+    show = [[[0.0, 0.0]], [[0.0, rho]], [[0.0, rho * (1 - hide)]]]
+    return asked(cost, show, bottom_zero_or_other)
 
 
 def decoy(

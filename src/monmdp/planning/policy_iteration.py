@@ -150,10 +150,7 @@ def optimal(
 
 def checked_gamma(gamma: float) -> float:
     """Return γ as a float in [0, 1), or say what is wrong."""
-    gamma = number(gamma, "gamma")
-    if not 0 <= gamma < 1:
-        raise MonMDPError(f"gamma must lie in [0, 1), got {gamma}")
-    return gamma
+    return number(gamma, "gamma", "[0, 1)")
 
 
 def checked_tolerance(tol: float) -> float:
