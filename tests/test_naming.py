@@ -88,10 +88,10 @@ def test_factories_of_ones_own(my_module):
         (f"{my_module}:constant", "is an int; a world is a function that returns an MDP"),
         (f"{my_module}_broken:x", "importing it failed, ZeroDivisionError"),
         ("no_such_module:x", "there is no module 'no_such_module'"),
-        ("not a module:x", "is no module name"),
+        ("not a module:x", "is not a module name"),
         (f"{my_module}:boom", "raised RuntimeError: my boom"),
         (f"{my_module}:needs", "needs size=…"),
-        ("math:sqrt", "no function with named parameters|needs|raised"),
+        ("math:sqrt", "not a function with named parameters|needs|raised"),
         (f"{my_module}_gone.py:world", "there is no file .*; looked in"),
         ("folder/my_module.txt:world", "no such map file"),
     ):

@@ -88,12 +88,12 @@ def scope_of(factory: Callable[..., Any], what: str) -> Scope:
     try:
         found = _read_once(factory) if plain else _read(factory)
     except (TypeError, ValueError):
-        raise MonMDPError(f"{what} is no function with named parameters") from None
+        raise MonMDPError(f"{what} is not a function with named parameters") from None
     return Scope(what, *found)
 
 
 def _read(factory: Callable[..., Any]) -> tuple[Mapping[str, Parameter], bool]:
-    """Parameters by name, and whether it takes others, too."""
+    """Parameters by name, and whether it also takes others."""
     signature = inspect.signature(factory)
     target, bound = factory, set[str]()
     while isinstance(target, partial):
@@ -241,7 +241,7 @@ class Registry(Generic[T]):
 
 @contextmanager
 def looking_in(*folders: str | os.PathLike[str]) -> Iterator[None]:
-    """Let names be found in these folders, too, while the context lasts.
+    """Also look for names in these folders while the context lasts.
 
     A suite looks beside its own file. A worker process must enter the same context.
     """
@@ -318,7 +318,7 @@ def _folder(module: types.ModuleType) -> Path:
 def _import_module(name: str, kind: str, places: list[Path]) -> types.ModuleType:
     if not all(part.isidentifier() for part in name.split(".")):
         raise MonMDPError(
-            f"{name!r} is no module name; {_article(kind)} of your own is module:object or "
+            f"{name!r} is not a module name; {_article(kind)} of your own is module:object or "
             "path/to/file.py:object"
         )
     top = name.split(".")[0]

@@ -531,7 +531,7 @@ def test_mistakes_are_named():
     for action, message in (
         ({"env": 0}, "an action is"),
         (1, "an action is"),
-        ({"env": 0, "mon": 2}, "2 is no action of monitor 'ask'; it has 2, from 0: NO-OP, ASK"),
+        ({"env": 0, "mon": 2}, "2 is not an action of monitor 'ask'; it has 2, from 0: NO-OP, ASK"),
         ({"env": 0, "mon": "ASK"}, "'ASK' is no action"),
     ):
         with pytest.raises(MonMDPError, match=message):

@@ -197,7 +197,7 @@ def test_wrong_construction_is_named():
         wrapped.reset(seed=0)
         with pytest.raises(MonMDPError, match="action"):
             wrapped.step(action)
-    with pytest.raises(MonMDPError, match="reset option env=99 is no state"):
+    with pytest.raises(MonMDPError, match="reset option env=99 is not a state"):
         env.reset(options={"env": 99})
 
 

@@ -1,9 +1,9 @@
 """Many copies of one Mon-MDP in one environment, stepped together by compiled code.
 
-Copy i walks exactly as a single `MonMDPEnv` that was reset with the same seed: it has a stream of
-its own with the same draws, two a reset and three a step. What is returned is what Gymnasium's
-`SyncVectorEnv` makes of such environments, array by array. An episode that is over begins anew in
-the next step, whose action is ignored (Gymnasium's ``NEXT_STEP`` mode).
+Copy i behaves exactly like a single `MonMDPEnv` that was reset with the same seed: it has a stream
+of its own with the same draws, two a reset and three a step. The arrays returned are those of
+Gymnasium's `SyncVectorEnv` over such environments. After an episode ends, the next step begins a
+new one and ignores its action (Gymnasium's ``NEXT_STEP`` mode).
 """
 
 from __future__ import annotations

@@ -84,11 +84,11 @@ class MDP(FrozenArrays):
     start: FloatArray
     """[state] the distribution of the first state"""
     r_min: float
-    """the least mean reward the environment may have; what pessimism assumes"""
+    """the lowest mean reward the environment may have; what pessimism assumes"""
     r_max: float
-    """the largest"""
+    """the highest"""
     time_limit: int | None
-    """episodes are truncated after so many steps; None: never"""
+    """steps after which episodes are truncated; None: never"""
     state_labels: tuple[str, ...]
     action_labels: tuple[str, ...]
     picture: tuple[str, ...] | None
@@ -122,7 +122,7 @@ class MDP(FrozenArrays):
         goal: ArrayLike | None = None,
         bottom: ArrayLike | None = None,
     ) -> None:
-        """Freeze every array and refuse what is no MDP, naming the first offending state."""
+        """Freeze every array and refuse what is not an MDP, naming the first offending state."""
         S = whole_number(n_states, "n_states", at_least=1)
         A = whole_number(n_actions, "n_actions", at_least=1)
         default_states = tuple(str(s) for s in range(S))
@@ -178,7 +178,7 @@ class MDP(FrozenArrays):
         if outside.any():
             o = int(np.argmax(outside))
             raise MonMDPError(
-                f"successor {self.successor[o]} of {self.outcome_name(o)} is no state; "
+                f"successor {self.successor[o]} of {self.outcome_name(o)} is not a state; "
                 f"states are 0 to {self.n_states - 1}"
             )
         if (self.probability <= 0).any():
@@ -197,7 +197,7 @@ class MDP(FrozenArrays):
             )
 
     def rewards_outside(self) -> BoolArray:
-        """[outcome] whether the reward lies outside [r_min, r_max], rounding apart."""
+        """[outcome] whether the reward lies outside [r_min, r_max] by more than rounding."""
         slack = 1e-12 * max(1.0, abs(self.r_min), abs(self.r_max))
         return (self.reward < self.r_min - slack) | (self.reward > self.r_max + slack)
 
@@ -299,7 +299,7 @@ class MDP(FrozenArrays):
         if not len(match):
             rows, columns = len(self.picture), len(self.picture[0])
             raise MonMDPError(
-                f"row {cell[0]}, column {cell[1]} is no cell of the {rows}x{columns} map "
+                f"row {cell[0]}, column {cell[1]} is not a cell of the {rows}x{columns} map "
                 "(rows and columns count from 0)"
             )
         return int(match[0])
@@ -428,7 +428,7 @@ class MDP(FrozenArrays):
 
 
 LARGEST = 2**62
-"""the largest number of anything: what compiled code can count to"""
+"""the largest number allowed: what compiled code can count to"""
 
 
 def whole_number(value: Any, what: str, at_least: int, at_most: int | None = LARGEST) -> int:
@@ -463,6 +463,7 @@ def number(value: Any, what: str, within: str = "") -> float:
 
 def probability(value: Any, what: str) -> float:
     """Return `value` as a float in [0, 1], or say what is wrong."""
+    number(value, what)
     return number(value, f"{what} is a probability and", "[0, 1]")
 
 

@@ -291,7 +291,7 @@ class MonMDP(FrozenArrays):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> MonMDP:
-        """Read what `save` wrote; validated anew."""
+        """Read what `save` wrote, and validate it again."""
         meta, data = read_archive(path, "a file written by MonMDP.save")
         written_as = meta.get("format")
         if str(written_as).startswith("monmdp-run"):

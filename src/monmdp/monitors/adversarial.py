@@ -1,15 +1,15 @@
-"""Five monitors that are hard on an agent which learns about the monitor at some pairs for others.
+"""Five monitors that are hard for agents that generalise about the monitor from pair to pair.
 
-Such an agent takes it that
+Such an agent assumes that
 
 1. pᵐ(· | sᵐ, aᵐ, sᵉ, aᵉ) is one distribution pᵐ(· | sᵐ, aᵐ) at all pairs but a few,
 2. P(shown | s, a) = o(sᵉ, aᵉ) · ρ(sᵐ, aᵐ) with o in {0, 1},
 3. whether a reward is shown does not depend on its value.
 
-Patchy and Cameras break 2, Zones breaks 1, Shy breaks 3 and with it 2. Decoy keeps to the letter of
-all three: its one exception to 1 is the only thing that ever shows a reward. Every reward that is
-not ⊥ can be seen with every one of them, as long as episodes last; where no action is followed by
-another, Decoy shows nothing. They take ``rho`` and hide ⊥ outcomes, as the paper's monitors do.
+Patchy and Cameras break 2, Zones breaks 1, Shy breaks 3 and with it 2. Decoy satisfies
+all three literally: its one exception to 1 is the only way ever to see a reward. With each of them
+every reward that is not ⊥ can be seen if episodes are long enough; where episodes last one step,
+Decoy shows nothing. They take ``rho`` and hide ⊥ outcomes, as the paper's monitors do.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from monmdp.model.monitor import Monitor
 from monmdp.monitors.paper import COST, asked, bottom_zero_or_other, given_pair, one_state
 
 EVERY = 3
-"""Patchy: one pair in so many is dim"""
+"""Patchy: one pair in this many is dim"""
 
 
 def patchy(*, rho: float = 1.0, cost: float = COST, dim: float = 0.1) -> Monitor:
@@ -87,10 +87,10 @@ def zones(*, rho: float = 1.0, cost: float = COST, chance: float = 0.2) -> Monit
 
 
 def shy(*, rho: float = 1.0, cost: float = COST, hide: float = 0.9) -> Monitor:
-    """Show zero rewards to whoever asks; hide any other with chance `hide`. Asking costs.
+    """Show zero rewards on asking; hide any other with chance `hide`. Asking costs.
 
-    What counts looks like ⊥ among so many zeros, and where a pair's reward is random this shows a
-    biased sample of it.
+    The rewards that matter look like ⊥ among so many zeros, and where a pair's reward is random
+    this shows a biased sample of it.
     """
     rho, hide = probability(rho, "rho"), probability(hide, "hide")
     show = [[[0.0, 0.0]], [[0.0, rho]], [[0.0, rho * (1 - hide)]]]

@@ -1,8 +1,8 @@
 """The eight monitors of the paper.
 
 Every monitor takes ``rho``, the chance that an otherwise visible reward is shown, and hides ⊥
-outcomes; only Full shows everything. What watching costs is paid for the asking, the match or the
-ON state itself, whether or not ``rho`` then hides the reward.
+outcomes; only Full shows everything. The cost is paid for asking, for the match or for being ON,
+whether or not ``rho`` then hides the reward.
 """
 
 from __future__ import annotations

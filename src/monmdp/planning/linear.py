@@ -11,7 +11,7 @@ from monmdp.model.arrays import FloatArray, IntArray
 from monmdp.planning import kernels
 
 SLOW_SWEEPS = 40
-"""so many sweeps to go: another method is tried"""
+"""with more sweeps than this to go, another method is tried"""
 LARGEST_FACTORISATION = 2e9
 """operations; beyond, an LU factorisation may take too long and too much memory"""
 KRYLOV_STEPS = 100

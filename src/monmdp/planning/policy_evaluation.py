@@ -61,7 +61,7 @@ def evaluate(
         monmdp: the problem.
         policy: [s, a] probabilities of the joint actions.
         gamma: discount, in [0, 1).
-        horizon: cut the return after so many steps (the world's time limit, say); None: never.
+        horizon: cut the return after this many steps (for instance the time limit); None: never.
         tol: allowed error without a horizon, or what floating point can resolve if that is more.
         start_from: [s] values near the answer, to save time.
 
@@ -138,8 +138,8 @@ def checked_policy(monmdp: MonMDP, policy: ArrayLike) -> FloatArray:
         se, sm = divmod(s, monmdp.monitor.n_states)
         raise MonMDPError(
             f"policy: the probabilities in joint state {s} (state "
-            f"{monmdp.mdp.state_labels[se]!r}, monitor {monmdp.monitor.states[sm]!r}) are no "
-            f"distribution: {pi[s].tolist()}"
+            f"{monmdp.mdp.state_labels[se]!r}, monitor {monmdp.monitor.states[sm]!r}) are not "
+            f"a distribution: {pi[s].tolist()}"
         )
     mdp, monitor = monmdp.mdp, monmdp.monitor
     joint = (mdp.n_states, monitor.n_states, mdp.n_actions, monitor.n_actions)

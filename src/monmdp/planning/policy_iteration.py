@@ -114,7 +114,7 @@ def optimal(
         gamma: discount, in [0, 1).
         tol: allowed error of the values, or what floating point can resolve if that is more.
         start_from: [s] values to start from, for instance of a similar problem.
-        max_sweeps: give up when a round ends after so many passes over the states.
+        max_sweeps: give up when a round ends after this many passes over the states.
 
     >>> from monmdp import make, planning
     >>> plan = planning.optimal(make("loop", "ask"))

@@ -1,4 +1,4 @@
-"""The 1/ρ law on bandits: what it costs to find a good arm when rewards are rarely shown.
+"""The 1/ρ law on bandits: the cost of finding a good arm when rewards are rarely shown.
 
 The lower bound says: an (ε, δ)-correct policy on k Bernoulli arms, each reward shown with chance ρ,
 needs E[T - 1] ≥ c₁ k/(ρ ε²) ln(c₂/δ) pulls on some bandit, because E[shown pulls] = ρ E[T - 1].
@@ -88,7 +88,7 @@ class BanditLaw:
     rho: FloatArray
     """[i] the chances to see a reward"""
     pulls: IntArray = field(repr=False)
-    """[i, run] T - 1, pulls until the policy was sure"""
+    """[i, run] T - 1, pulls until the policy was certain"""
     shown: IntArray = field(repr=False)
     """[i, run] those whose reward was shown"""
     correct: FloatArray
@@ -150,7 +150,7 @@ def bandit_law(
         epsilon: ε, how far below the best an arm may be; in (0, 1/8).
         delta: δ, the chance to be wrong.
         runs: how many runs for each ρ.
-        seed: of all randomness.
+        seed: the random seed.
         progress: called with the number of runs done, and of all.
 
     >>> from monmdp import theory

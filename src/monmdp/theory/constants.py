@@ -1,4 +1,4 @@
-"""The constants of the theorem, with the slips of its proof mended (docs/theory.md derives them).
+"""The constants of the theorem, with the mistakes in its proof fixed (see docs/theory.md).
 
 For |S| joint states, |A| joint actions, discount γ, accuracy ε, failure probability δ, ρ the
 smallest chance to see a reward, and episodes of at most H steps. With ε₁ = ε₂ = ε/2,
@@ -37,7 +37,7 @@ TOO_SMALL = 1e-30
 
 @dataclass(frozen=True)
 class Rewards:
-    """What the theorem has to know of the rewards."""
+    """What the theorem needs to know about the rewards."""
 
     env_width: float = 2.0
     """wᵉ, the width of the least interval with all rᵉ and 0, what an ended episode pays"""

@@ -11,9 +11,9 @@ A map file is a small header of ``key: value`` lines, a line ``---``, and the ro
     ..?...
     g.?..$
 
-The five actions are LEFT 0, DOWN 1, RIGHT 2, UP 3, STAY 4. States are the cells that are no wall,
-in reading order. Rewards are given by the *landing* cell. Moving into the border or a wall keeps
-the agent in place, and it lands on its own cell again.
+The five actions are LEFT 0, DOWN 1, RIGHT 2, UP 3, STAY 4. States are the cells that are not
+walls, in reading order. Rewards are given by the *landing* cell. Moving into the border or a wall
+keeps the agent in place, and it lands on its own cell again.
 """
 
 from __future__ import annotations
@@ -185,7 +185,7 @@ def _state_of(cell: tuple[int, int], state_at: IntArray, what: str) -> int:
 
 
 def _targets(state_at: IntArray, cells: IntArray, forced: IntArray, one_way: str) -> IntArray:
-    """[cell, executed action] where it leads, holes apart."""
+    """[cell, executed action] where it leads, ignoring holes."""
     rows, columns = state_at.shape
     there = cells[:, None, :] + MOVES  # [cell, action, 2]
     inside = ((there >= 0) & (there < (rows, columns))).all(axis=2)

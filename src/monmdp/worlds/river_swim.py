@@ -2,7 +2,8 @@
 
 LEFT always succeeds; in state 0 it stays there and pays 0.01. RIGHT moves forward with chance 0.35,
 stays with 0.6 and is swept back with 0.05; from state 0 it moves with 0.6 and stays with 0.4. In
-the last state RIGHT stays with 0.6, which pays 1, and is swept back with 0.4. There is no ending.
+the last state RIGHT stays with 0.6, which pays 1, and is swept back with 0.4. Episodes never
+end.
 """
 
 from __future__ import annotations
