@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -114,14 +115,8 @@ def _policy_system(
     m: Factors, gamma: float, policy: FloatArray, *, eliminate: bool
 ) -> LinearSystem:
     """The values of a policy as y = constant + W y in Y flattened."""
-    n = len(policy) * len(m.row)
-    first = np.empty(n + 1, dtype=np.int32)
-    nothing = np.empty(0, dtype=np.int32), np.empty(0), np.empty(0)
-    entries = kernels._policy_system(m, gamma, policy, False, eliminate, first, *nothing)
-    column, weight = np.empty(entries, dtype=np.int32), np.empty(entries)
-    system = LinearSystem(np.arange(n), first, column, weight, np.empty(n))
-    kernels._policy_system(m, gamma, policy, True, eliminate, *system[1:])
-    return system
+    write = partial(kernels._policy_system, m, gamma, policy, eliminate)
+    return LinearSystem.written_by(write, np.arange(len(policy) * len(m.row)))
 
 
 def checked_policy(monmdp: MonMDP, policy: ArrayLike) -> FloatArray:

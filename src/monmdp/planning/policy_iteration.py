@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -259,19 +259,15 @@ class _Search:
         After a sweep that changed nothing by more than δ, the residual is at most γδ and the error
         at most γδ / (1 - γ).
         """
-        m, n = self.m, self.Y.size
         y = self.Y.reshape(-1)
         if sort:
             self.evaluation_order = np.argsort(-y)
-        order, first = self.evaluation_order, np.empty(n + 1, dtype=np.int32)
-        where = self.moves, m.row, self.gamma, self.choice
-        nothing = np.empty(0, dtype=np.int32), np.empty(0), np.empty(0)
-        entries = kernels._chosen_system(*where, False, order, first, *nothing)
-        column, weight = np.empty(entries, dtype=np.int32), np.empty(entries)
-        system = LinearSystem(order, first, column, weight, np.empty(n))
-        kernels._chosen_system(*where, True, *system)
-        change, sweeps = system.solve(y, accuracy)
+        order = self.evaluation_order
+        write = partial(
+            kernels._chosen_system, self.moves, self.m.row, self.gamma, self.choice, order
+        )
+        change, sweeps = LinearSystem.written_by(write, order).solve(y, accuracy)
         self.sweeps += sweeps
         kernels._chosen_values(self.moves, self.gamma, self.choice, self.Y, self.V)
-        self.Y[:] = backup.project(m, self.V)
+        self.Y[:] = backup.project(self.m, self.V)
         return change

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -126,12 +126,11 @@ def from_tables(
         unseen = np.zeros((n_states, n_actions), dtype=bool)
     else:
         unseen = frozen(hidden, np.bool_, (n_states, n_actions), "hidden")
-    return MDP.from_columns(
-        *(state, action, successor, chance, reward, ends[successor], unseen[state, action]),
+    return _world(
+        (state, action, successor, chance, reward, ends[successor], unseen[state, action]),
+        (n_states, n_actions),
+        start,
         name=name,
-        n_states=n_states,
-        n_actions=n_actions,
-        start=_start(start, n_states),
         r_min=lowest,
         r_max=r_max,
         time_limit=time_limit,
@@ -214,12 +213,11 @@ def from_gymnasium(
         time_limit = getattr(spec, "max_episode_steps", None)
     if isinstance(env, str):
         made.close()
-    return MDP.from_outcomes(
-        outcomes,
+    return _world(
+        zip(*outcomes, strict=True),
+        (n_states, n_actions),
+        start,
         name=name or label,
-        n_states=n_states,
-        n_actions=n_actions,
-        start=_start(start, n_states),
         r_min=r_min,
         r_max=r_max,
         time_limit=time_limit,
@@ -227,6 +225,13 @@ def from_gymnasium(
         action_labels=_action_labels(base, n_actions),
         goal=goal,
     )
+
+
+def _world(columns: Iterable[Any], sizes: tuple[int, int], start: Any, **fields: Any) -> MDP:
+    """Build the MDP; the start is a state, a distribution or None for uniform."""
+    n_states, n_actions = sizes
+    fields |= {"n_states": n_states, "n_actions": n_actions, "start": _start(start, n_states)}
+    return MDP.from_columns(*columns, **fields)
 
 
 def _state_labels(base: Any, n_states: int) -> tuple[str, ...]:
