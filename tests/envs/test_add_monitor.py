@@ -532,7 +532,7 @@ def test_mistakes_are_named():
         ({"env": 0}, "an action is"),
         (1, "an action is"),
         ({"env": 0, "mon": 2}, "2 is not an action of monitor 'ask'; it has 2, from 0: NO-OP, ASK"),
-        ({"env": 0, "mon": "ASK"}, "'ASK' is no action"),
+        ({"env": 0, "mon": "ASK"}, "'ASK' is not an action"),
     ):
         with pytest.raises(MonMDPError, match=message):
             env.step(action)
