@@ -7,6 +7,7 @@ several agents on one problem, a suite any product of settings. The command line
 
 from __future__ import annotations
 
+import base64
 import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -28,8 +29,7 @@ from monmdp.planning.factors import checked_problem
 from monmdp.results.comparison import Comparison, compare_agents
 from monmdp.results.evidence import Evidence, LeftOutWarning, Reader, gather, reader
 from monmdp.results.figures import draw
-from monmdp.results.report import Report
-from monmdp.results.report import write_report as publish
+from monmdp.results.publish import Publication, publish
 from monmdp.results.request import Request, ask_paper, ask_suite, keep, log_session
 from monmdp.results.runner import Outcome, Progress, Tell, cores, execute
 from monmdp.results.store import Key, frame_of, read_run, run_path
@@ -53,7 +53,7 @@ class Results:
     """what was done, and what was there already"""
     folder: Path | None
     """where the runs are kept; None: nowhere"""
-    report: Report | None
+    report: Publication | None
     """the figures, tables and claims that were written; None: nothing was"""
     notes: Sequence[str] = field(default=())
     """what one should know: damaged runs that were left out, a report that was replaced"""
@@ -87,10 +87,11 @@ class Results:
         """Draw the learning curves, the first figure if there are several."""
         return draw(self.plans[0].figure, self.evidence)
 
-    def _repr_png_(self) -> bytes:
-        """Show the first figure in a notebook."""
-        png: bytes = self.figure()._repr_png_()
-        return png
+    def _repr_html_(self) -> str:
+        """Show the first figure and the tables in a notebook."""
+        picture = base64.b64encode(self.figure()._repr_png_()).decode()
+        tables = "".join(comparison.table().to_html() for comparison in self.comparisons)
+        return f'<img src="data:image/png;base64,{picture}">{tables}'
 
 
 def train(

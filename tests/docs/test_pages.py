@@ -328,7 +328,7 @@ def test_every_page_is_in_the_table_of_contents():
 
 PACKAGES = [
     "", ".agents", ".drawing", ".envs", ".experiment", ".model", ".monitors", ".planning",
-    ".report", ".results", ".stats", ".suites", ".testing", ".theory", ".worlds",
+    ".report", ".results", ".stats", ".suites", ".tables", ".testing", ".theory", ".worlds",
 ]  # fmt: skip
 DIRECTIVE = re.compile(r"^\.\. (auto\w+|py:data|py:currentmodule):: (\S+)\n((?: +:.*\n)*)", re.M)
 

@@ -144,7 +144,7 @@ def test_wrong_arrays_are_refused():
     with pytest.raises(MonMDPError, match="numbers expected, got list") as caught:
         draw_heatmap(mdp, ["a" * 100] * 9000)
     assert len(str(caught.value)) < 200
-    with pytest.raises(MonMDPError, match="numbers expected, got Plan"):
+    with pytest.raises(MonMDPError, match="numbers expected, got Optimum"):
         draw_values(make("loop", "ask"), solve(make("loop", "ask")).minimax)
     with pytest.raises(MonMDPError, match="limits"):
         draw_heatmap(mdp, np.zeros(9), limits=(1, 1))

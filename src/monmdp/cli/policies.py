@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from monmdp.cli.app import AsJson, Words, World, app, make_problem, print_table, short, writable
+from monmdp.cli.app import (
+    AsJson,
+    Words,
+    World,
+    app,
+    make_problem,
+    short,
+    writable,
+)
 from monmdp.errors import MonMDPError
 
 if TYPE_CHECKING:
@@ -171,15 +179,18 @@ def _steps(problem: MonMDP, episode: Rollout) -> list[dict[str, Any]]:
 
 
 def _print_steps(problem: MonMDP, episode: Rollout) -> None:
+    from monmdp.tables import Column, Table
+
     where = "state" if problem.mdp.cells is None else "cell"
-    head = ("step", where, "monitor state", "action", "monitor action", "reward", "monitor reward")
-    lines: list[tuple[str, ...]] = [head]
+    words = (where, "monitor state", "action", "monitor action", "reward", "monitor reward")
     steps = _steps(problem, episode)
+    rows = []
     for step in steps[:MOST_STEPS]:
-        reward = f"{step['reward']:g}" if step["shown"] else f"hidden ({step['reward']:g})"
-        names = (step[key] for key in ("state", "monitor_state", "action", "monitor_action"))
-        lines.append((str(step["step"]), *names, reward, f"{step['monitor_reward']:g}"))
-    print_table(lines, right=(0,))
+        reward, paid = f"{step['reward']:g}", f"{step['monitor_reward']:g}"
+        here = [step[key] for key in ("state", "monitor_state", "action", "monitor_action")]
+        shown = reward if step["shown"] else f"hidden ({reward})"
+        rows.append((step["step"], *here, shown, paid))
+    print(Table.of((Column("step", form=".0f"), *words), rows))
     if len(steps) > MOST_STEPS:
         print(f"… and {len(steps) - MOST_STEPS} more steps (all of them with --json)")
     last = steps[-1]

@@ -22,7 +22,7 @@ from monmdp.errors import MonMDPError
 
 if TYPE_CHECKING:
     from monmdp.api import Results
-    from monmdp.results import Comparison, Outcome, Progress, Report
+    from monmdp.results import Comparison, Outcome, Progress, Publication
     from monmdp.results.request import Request
     from monmdp.stats import Interval
 
@@ -444,9 +444,7 @@ def _print_plan(
     from monmdp.results.runner import belongs, cores, estimate
     from monmdp.results.store import take_inventory
 
-    lines: list[tuple[str, ...]] = [
-        ("figure", "configurations", "runs", "there", "to do", "CPU seconds, about")
-    ]
+    lines = []
     all_runs = {key: of for key, of in request.runs().items() if belongs(key, shard)}
     found = take_inventory(out, all_runs)
     there, all_to_do = set(found.there), {*found.missing, *(found.stale if stale else ())}
@@ -455,9 +453,11 @@ def _print_plan(
         runs = [key for key in plan.runs() if key in all_runs]
         to_do = [key for key in runs if key in all_to_do]
         cost = sum(costs[key] for key in to_do)
-        counts = (len({name for name, _ in runs}), len(runs), len(there & set(runs)), len(to_do))
-        lines.append((plan.figure.name, *(f"{n:,}" for n in counts), f"{cost:,.0f}"))
-    print_table(lines, right=range(1, 6))
+        n_configurations = len({name for name, _ in runs})
+        counts = (n_configurations, len(runs), len(there & set(runs)), len(to_do), cost)
+        lines.append((plan.figure.name, *counts))
+    numbers = ("configurations", "runs", "there", "to do", "CPU seconds, about")
+    print_table(["figure"], numbers, lines)
     n, total = cores() if jobs is None else jobs, sum(costs.values())
     print(
         f"runs that several figures share are done once: {len(all_to_do):,} to do, about "
@@ -488,14 +488,13 @@ def _print_outcome(outcome: Outcome) -> None:
         print(f"They are used as they are. To do them again: {_again()} --stale")
 
 
-def print_report(report: Report) -> None:
+def print_report(report: Publication) -> None:
     """Print what a report says, and where it is."""
     if report.cpu_total:
         print()
-        lines = [("figure", "CPU seconds")]
-        lines += [(name, f"{seconds:,.1f}") for name, seconds in report.cpu.items() if seconds]
-        lines.append(("all, shared runs once", f"{report.cpu_total:,.1f}"))
-        print_table(lines, right=(1,))
+        lines = [(name, seconds) for name, seconds in report.cpu.items() if seconds]
+        lines.append(("all, shared runs once", report.cpu_total))
+        print_table(["figure"], ["CPU seconds"], lines)
     for claim in (*report.claims, *report.targets):
         print(f"\n{claim.name}  {claim.verdict.value.upper()}  {claim.text}")
         for part in claim.parts:
@@ -579,8 +578,6 @@ def _print_training(results: Results) -> None:
 
 
 def _print_comparison(table: Comparison) -> None:
-    from monmdp.stats import END
-
     of, n = table.rows[0].of, len(table.seeds)
     settings = of.settings
     print(_problem_of(settings))
@@ -590,34 +587,7 @@ def _print_comparison(table: Comparison) -> None:
         f"return {short(of.minimax)}"
     )
     print()
-    heads = ("agent", "end return", "area", "optimal", "steps to 1 %", "behind", "P(improvement)")
-    lines = [heads]
-    for row in table.rows:
-        reached = [step for step in row.steps_to_1pct if step is not None]
-        lines.append(
-            (
-                row.agent,
-                _plus_minus(row.end),
-                _plus_minus(row.area),
-                f"{len(reached)}/{n}",
-                f"{median(reached):,.0f}" if reached else "-",
-                "reference" if row.behind is None else _plus_minus(row.behind),
-                "" if row.improvement is None else row.improvement.in_words(".2f"),
-            )
-        )
-    print_table(lines, right=(3, 4))
-    print()
-    tests = min(END, -(-settings["steps"] // settings["every"]))
-    print(textwrap.fill(f"end return: mean of the last {tests} tests. {LEGEND}", 100))
-
-
-LEGEND = (
-    "area: mean of all tests. ±: 95 % interval over seeds. "
-    "optimal: seeds whose test policy becomes minimax-optimal, within 1 %, and stays so. steps to "
-    "1 %: their median. behind: area of the reference minus the agent's, seed by seed (negative: "
-    "ahead). "
-    "P(improvement): chance that a run of the reference has a larger area than one of the agent."
-)
+    print(table.table().to_text())
 
 
 def _plus_minus(interval: Interval) -> str:

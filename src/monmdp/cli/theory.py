@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from monmdp.cli.app import AsJson, Words, World, app, make_problem, print_table, writable
+from monmdp.cli.app import AsJson, Words, World, app, make_problem, writable
 from monmdp.errors import MonMDPError
 
 if TYPE_CHECKING:
@@ -32,8 +32,8 @@ def theory(
         int | None,
         typer.Option(help="H, the longest episode.", show_default="the world's time limit"),
     ] = None,
-    c1: Annotated[float, typer.Option(help="c₁ of the lower bound, which is not known.")] = 1.0,
-    c2: Annotated[float, typer.Option(help="c₂ of the lower bound, which is not known.")] = 1.0,
+    c1: Annotated[float, typer.Option(help="c₁ of the lower bound; unknown.")] = 1.0,
+    c2: Annotated[float, typer.Option(help="c₂ of the lower bound; unknown.")] = 1.0,
     as_json: AsJson = False,
 ) -> None:
     """Print what the paper's theorem promises for a problem, and with which constants."""
@@ -87,6 +87,8 @@ def _lower_bound(
 
 def _print_bounds(problem: MonMDP, found: Bounds, params: Mapping[str, str]) -> None:
     """The constants, each with what it means."""
+    from monmdp.tables import Column, Table
+
     mdp, paid = problem.mdp, problem.monitor.reward
     given = "".join(f"  {key}={value}" for key, value in params.items())
     rho = "none, nothing is ever shown" if found.rho is None else f"{found.rho:g}"
@@ -114,8 +116,7 @@ def _print_bounds(problem: MonMDP, found: Bounds, params: Mapping[str, str]) -> 
         ("Q_obs-init", found.q_obs_init, "1/(1-γ)"),
         ("bad steps", found.bad_steps, "H [m₃ + |S||A| m₂/(ε₂(1-γ))], up to logarithms"),
     )
-    for symbol, value, meaning in rows:
-        print(f"{symbol:<11} {value:>10.4g}   {meaning}")
+    print(Table.of(("constant", Column("value", form=".4g"), "what it is"), rows))
     if found.rho is not None and not found.observes_enough:
         print()
         print(
@@ -139,19 +140,20 @@ def _command(world: str, words: list[str] | None, found: Bounds) -> str:
 @app.command()
 def bandit(
     rhos: Annotated[
-        str, typer.Option(help="Chances to see a reward, with commas between them.")
+        str, typer.Option(help="Chances to see a reward, separated by commas.")
     ] = "1,0.5,0.2,0.1,0.05",
     arms: Annotated[int, typer.Option(help="k, how many arms.")] = 4,
     eps: Annotated[float, typer.Option(help="ε: how far below the best an arm may be.")] = 0.1,
     delta: Annotated[float, typer.Option(help="δ: chance to be wrong.")] = 0.004,
     runs: Annotated[int, typer.Option(help="Runs for each chance.")] = 100,
-    seed: Annotated[int, typer.Option(help="Of all randomness.")] = 0,
+    seed: Annotated[int, typer.Option(help="The random seed.")] = 0,
     png: Annotated[Path | None, typer.Option(help="Write a picture to this file.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show the 1/ρ law: pulls that it takes to find a good arm when rewards are often hidden."""
+    """Show the 1/ρ law: how many pulls it takes to find a good arm when few rewards are shown."""
     from monmdp import drawing
     from monmdp.stats import half_width
+    from monmdp.tables import Column, Table
     from monmdp.theory import bandit_law
 
     if png is not None:
@@ -167,18 +169,14 @@ def bandit(
             f"{law.k} arms, one better by ε = {law.epsilon:g}; δ = {law.delta:g}; {runs} runs each"
         )
         print()
-        lines = [("rho", "pulls until sure", "±", "shown", "right arm")]
-        for i, rho in enumerate(law.rho):
-            lines.append(
-                (
-                    f"{rho:g}",
-                    f"{law.pulls[i].mean():,.0f}",
-                    f"{half_width(law.pulls[i]):,.0f}",
-                    f"{law.shown[i].mean():,.0f}",
-                    f"{100 * law.correct[i]:.4g} %",
-                )
+        counts = [Column(of, form=",.0f") for of in ("pulls until sure", "±", "shown")]
+        rows = [
+            (f"{rho:g}", pulls.mean(), half_width(pulls), shown.mean(), f"{100 * right:.4g} %")
+            for rho, pulls, shown, right in zip(
+                law.rho, law.pulls, law.shown, law.correct, strict=True
             )
-        print_table(lines, right=(1, 2, 3, 4))
+        ]
+        print(Table.of(("rho", *counts, Column("right arm", form="")), rows))
         print()
         print("means over runs; ±: 95 % interval of the mean; shown: pulls whose reward was shown")
         low, high = law.interval
@@ -205,10 +203,8 @@ def _bar(*, shown: bool) -> Iterator[Callable[[int, int], None] | None]:
 
 
 def _numbers(text: str) -> list[float]:
-    """Read numbers with commas between them."""
+    """Read numbers separated by commas."""
     try:
         return [float(word) for word in text.split(",")]
     except ValueError:
-        raise MonMDPError(
-            f"--rhos: numbers with commas between them expected, got {text!r}"
-        ) from None
+        raise MonMDPError(f"--rhos: numbers separated by commas expected, got {text!r}") from None

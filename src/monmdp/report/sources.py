@@ -22,7 +22,7 @@ from monmdp.experiment import Run, fingerprint
 from monmdp.experiment.provenance import provenance, todays_kernel
 from monmdp.model import MonMDP
 from monmdp.planning import Solution, solve
-from monmdp.report.curves import PackedCurves, packed_curves
+from monmdp.report.packing import PackedCurves, packed_curves
 from monmdp.results.claims import FEWEST, Claim, check_claims
 from monmdp.results.evidence import (
     Aggregate,
@@ -35,8 +35,9 @@ from monmdp.results.evidence import (
     reader,
     sum_up,
 )
-from monmdp.results.report import SUMMARY
+from monmdp.results.publish import SUMMARY
 from monmdp.results.request import Kept, kept, read_sessions
+from monmdp.results.scores import SuiteTable, suite_table
 from monmdp.results.sealed import DamagedError
 from monmdp.results.steps import StepsTable, steps_tables
 from monmdp.results.store import (
@@ -50,7 +51,6 @@ from monmdp.results.store import (
     run_path,
     strangers,
 )
-from monmdp.results.tables import SuiteTable, suite_table
 from monmdp.results.targets import check_targets
 from monmdp.suites import Curve, Figure, Grid, Panel
 from monmdp.suites.plan import panel_of

@@ -16,6 +16,7 @@ from typing import Any
 
 from monmdp import agents, catalogue
 from monmdp.agents.base import AgentConfig
+from monmdp.errors import MonMDPError
 from monmdp.experiment.assembly import assemble, default_steps
 from monmdp.experiment.provenance import kernel_hash
 from monmdp.experiment.streams import fingerprint
@@ -73,6 +74,15 @@ class Resolved:
         of = self.configuration
         key = self.id, of.keep_policy, self.task.snapshot_steps, of.snapshot_seed
         return _resolved_here, (key, of)
+
+    def demand_curve(self) -> Resolved:
+        """Refuse what would be a single test; a learning curve has two or more."""
+        if self.task.steps <= self.task.every:
+            raise MonMDPError(
+                f"{self.task.steps:,} steps with a test every {self.task.every:,} are one test; a "
+                "learning curve has two or more (every=…)"
+            )
+        return self
 
     @property
     def is_compiled(self) -> bool:

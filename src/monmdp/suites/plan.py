@@ -196,7 +196,7 @@ class _Expansion:
                 continue
             try:
                 made = self._configuration(block, world, monitor, agent, problem, override)
-                found = _resolved(made, self.problems)
+                found = resolve(made, self.problems).demand_curve()
             except MonMDPError as error:
                 names = " / ".join(choice.shown_as for choice in (world, monitor) if choice)
                 self.wrong.append(f"{where}: {names}, {agent.shown_as}: {error}")
@@ -257,22 +257,10 @@ class _Expansion:
         )
 
 
-def _resolved(configuration: Configuration, problems: Problems) -> Resolved:
-    """Resolve a configuration; a single test is refused, because it is no learning curve."""
-    found = resolve(configuration, problems)
-    task = found.task
-    if task.steps <= task.every:
-        raise MonMDPError(
-            f"{task.steps:,} steps with a test every {task.every:,} are one test; a learning curve "
-            "has two or more (every=…)"
-        )
-    return found
-
-
 def plan_of(name: str, configurations: Mapping[str, Configuration], seeds: Sequence[int]) -> Plan:
     """Return the plan of some agents on one problem: label -> configuration, without a suite."""
     problems: Problems = {}
-    found = {label: _resolved(of, problems) for label, of in configurations.items()}
+    found = {name: resolve(of, problems).demand_curve() for name, of in configurations.items()}
     curves = [
         Curve(label, of.settings["agent"], of.id, tuple(seeds)) for label, of in found.items()
     ]
