@@ -699,6 +699,17 @@ def test_fields_inside_and_inherited_fields_count():
         assert digest(one, function=len_of) == digest(one, function=len_of)
 
 
+def test_named_tuples_that_are_arguments_count(monkeypatch):
+    """numba fails on a cache that knows a class which is gone."""
+    names = {digest(function=len_of)}
+    for name, fields in (("Given", "ab"), ("Given", "ba"), ("Renamed", "ab")):
+        given = NamedTuple(name, [(field, FloatArray) for field in fields])
+        with monkeypatch.context() as patch:
+            patch.setitem(globals(), name, given)
+            names.add(digest(function=len_of))
+    assert len(names) == 4
+
+
 def len_of(agent):
     return len(agent)
 
@@ -789,13 +800,15 @@ def choice(s):
 """
 USE = """
 import monmdp
+from monmdp.experiment import carry_out, prepare
 from users import Mine
-run = monmdp.train(monmdp.make("loop", "full"), Mine(), 40, snapshots=1)
+run = carry_out(prepare(monmdp.make("loop", "full"), Mine(), 40, snapshots=1), 0)
 print(run.snapshots["n"][0].sum(axis=0).argmax())
 """
 OURS = """
 import monmdp
-monmdp.train(monmdp.make("loop", "full"), "monitored-mbie-eb", 40)
+from monmdp.experiment import carry_out, prepare
+carry_out(prepare(monmdp.make("loop", "full"), "ucb", 40), 0)
 print("fine")
 """
 
