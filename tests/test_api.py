@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import subprocess
@@ -643,8 +644,12 @@ def test_a_comparison_sums_up_its_runs_and_draws_them(problem):
 def test_runs_and_results_show_themselves_in_a_notebook(problem):
     found = monmdp.compare(problem, ["ucb", "r-max"], 300, seeds=2, out="results")
     run = next(iter(found.runs.values()))
-    for shown in (found, run, monmdp.train(problem, "ucb", 100)):
+    for shown in (run, monmdp.train(problem, "ucb", 100)):
         assert shown._repr_png_().startswith(PNG)
+    html = found._repr_html_()
+    assert html.startswith('<img src="data:image/png;base64,')
+    assert base64.b64decode(html.partition("base64,")[2].partition('"')[0]).startswith(PNG)
+    assert all(text in html for text in ("<table", "r-max", "ucb", "reference"))
     assert repr(found) == "<Results: 4 of 4 runs, in results>"
     line = run.figure().axes[0].get_lines()[0]
     np.testing.assert_array_equal(line.get_ydata(), run.curve["episode_return"])
@@ -654,7 +659,7 @@ def test_runs_and_results_show_themselves_in_a_notebook(problem):
     block = {"worlds": ["loop"], "monitors": ["ask"], "agents": ["ucb"]}
     suite = {"name": "small", "seeds": 1, "steps": 300, "experiment": [block]}
     done = monmdp.run_suite(suite, out="results")
-    assert done._repr_png_().startswith(PNG)
+    assert "<table" in done._repr_html_()
     assert done.report.pictures[0].read_bytes().startswith(PNG)
 
 
