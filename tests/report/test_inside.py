@@ -21,7 +21,7 @@ from monmdp.experiment.training import snapshots_from_start
 from monmdp.report import inside
 from monmdp.report.inside import config_of, explorer
 from monmdp.report.packing import unpack
-from monmdp.results import execute, runner
+from monmdp.results import execute
 from monmdp.results.request import read_sessions
 from monmdp.suites import Configuration, resolve
 
@@ -113,22 +113,17 @@ def test_a_folder_of_runs_holds_its_problem_and_its_sessions(command):
     assert trained(3) == [(1,), (2,)], "another request, of which two runs were there"
 
 
-def test_what_was_done_before_it_was_stopped_is_on_record(command, monkeypatch):
-    real = runner.carry_out
-
-    def breaks(task, seed, pulse=None):
-        if seed == 1 and task.steps > 1:
+def test_what_was_done_before_it_was_stopped_is_on_record():
+    def stop(progress):
+        if progress.done:
             raise KeyboardInterrupt
-        return real(task, seed, pulse)
 
-    monkeypatch.setattr(runner, "carry_out", breaks)
-    words = ("train", "loop", "ask", "--agent", "ucb", "--steps", 50, "--every", 10)
-    code, _, err = command(*words, "--seeds", 2, "--jobs", 1)
-    assert code == 130
-    assert "what is finished is kept" in err
-    (report,) = Path("results/reports").iterdir()
-    assert [session["runs"] for session in read_sessions(report)] == [1]
-    assert len(list(Path("results/runs").glob("*/seed-0000.parquet"))) == 1
+    block = {"worlds": ["loop"], "monitors": ["ask"], "agents": ["ucb"]}
+    suite = {"name": "small", "seeds": 3, "steps": 50, "every": 10, "experiment": [block]}
+    with pytest.raises(KeyboardInterrupt):
+        monmdp.run_suite(suite, jobs=1, tell=stop)
+    assert [session["runs"] for session in read_sessions(Path("results/reports/small"))] == [1]
+    assert len(list(Path("results/runs").glob("*/seed-????.parquet"))) == 1
 
 
 # ---- layers, against loops written from the paper -------------------------------------------
@@ -526,7 +521,7 @@ def test_runs_that_cannot_be_explored():
     problem = monmdp.make("loop", "ask")
     with pytest.raises(MonMDPError, match="--snapshots"):
         explorer(train(problem, "ucb", 50), problem)
-    with pytest.raises(MonMDPError, match="another problem"):
+    with pytest.raises(MonMDPError, match="not of the problem loop / full"):
         explorer(train(problem, "ucb", 50, snapshots=1), monmdp.make("loop", "full"))
 
 
