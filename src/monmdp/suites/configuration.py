@@ -24,6 +24,7 @@ from monmdp.experiment.streams import fingerprint
 from monmdp.experiment.training import Task, prepare, snapshots_from_start
 from monmdp.files import file_name
 from monmdp.model import MonMDP
+from monmdp.naming import looking_in
 
 Pairs = tuple[tuple[str, Any], ...]
 """parameters as sorted (key, value) pairs, so that they can be hashed"""
@@ -55,6 +56,8 @@ class Configuration:
     """how many snapshots to keep, closer together early on, or after which steps"""
     snapshot_seed: int | None = None
     """the one seed that keeps them; None: all do"""
+    folder: str | None = None
+    """where ``module:object`` is looked for, too"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,7 +158,8 @@ def resolve(configuration: Configuration, problems: Problems | None = None) -> R
 
 @cache
 def _resolved_here(configuration: Configuration) -> Resolved:
-    return resolve(configuration)
+    with looking_in(configuration.folder):
+        return resolve(configuration)
 
 
 def _shared(problems: Problems, key: tuple[Any, ...], make: Any) -> MonMDP:
