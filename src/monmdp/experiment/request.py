@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from monmdp import agents, catalogue
-from monmdp.agents.base import AgentConfig
+from monmdp.agents import AgentConfig
 from monmdp.errors import MonMDPError
 from monmdp.model import MonMDP
 from monmdp.naming import Scope, assign, call, import_object, parse_assignments, scope_of

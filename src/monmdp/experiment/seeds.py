@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from monmdp.agents.base import AgentConfig
+from monmdp.agents import AgentConfig
 from monmdp.errors import MonMDPError
 from monmdp.experiment.provenance import now, provenance
 from monmdp.experiment.sessions import log_session

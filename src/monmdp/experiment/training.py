@@ -16,9 +16,10 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 
 from monmdp import agents
-from monmdp.agents.base import AgentConfig, Transition
-from monmdp.agents.verbs import test_policy
-from monmdp.compiling import compiled, implement, implements
+from monmdp.agents import AgentConfig, AgentFactory, PythonAgent
+from monmdp.agents.contract import reveal, test_policy
+from monmdp.agents.stepwise import Shell
+from monmdp.compiling import compiled, implements
 from monmdp.errors import MonMDPError
 from monmdp.experiment.evaluation import (
     SCORES,
@@ -54,27 +55,6 @@ BUFFER = 1_000_000
 
 Progress = Callable[[int], None]
 """told the number of steps done so far"""
-
-
-@runtime_checkable
-class PythonAgent(Protocol):
-    """An agent in plain Python: what `train` asks of yours."""
-
-    def begin_episode(self) -> object:
-        """Prepare an episode; return True if it is meant to observe (anything else counts not)."""
-
-    def act(self, observation: dict[str, int]) -> Mapping[str, int]:
-        """Choose ``{"env": aᵉ, "mon": aᵐ}`` in ``{"env": sᵉ, "mon": sᵐ}``."""
-
-    def update(self, transition: Transition) -> None:
-        """Learn from one step."""
-
-    def test_policy(self) -> FloatArray:
-        """Return [s, a] the policy to test now."""
-
-
-AgentFactory = Callable[[Shape, np.random.Generator], PythonAgent]
-"""makes an agent in plain Python, given the sizes of the spaces and its random stream"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,10 +166,7 @@ def prepare(
     ('exact', 0.99, 50)
     """
     mdp, monitor = checked_problem(monmdp).mdp, monmdp.monitor
-    if isinstance(agent, str):
-        agent = agents.paper_config(agent, mdp.name, monitor.name)
-    if isinstance(agent, type) and issubclass(agent, AgentConfig):
-        agent = agent()
+    agent = agents.find(agent, monmdp)
     if isinstance(agent, AgentConfig):
         agent.check_model(monmdp)
     steps = whole_number(steps, "steps", at_least=1)
@@ -268,13 +245,9 @@ def _identity(agent: Any) -> _Identity:
     if callable(agent):
         factory = agent.func if isinstance(agent, partial) else agent
         parameters = dict(agent.keywords) if isinstance(agent, partial) else {}
-        _check_factory(agent, _name_of(factory))
         gamma = parameters.get("gamma", 0.99)
         return _Identity(_name_of(factory), parameters, _code_of(factory), gamma)
-    raise MonMDPError(
-        f"an agent is a name, a configuration, a function that makes one, or an object with "
-        f"begin_episode, act, update and test_policy; got {agent!r}"
-    )
+    raise TypeError(f"{agent!r} is no agent")
 
 
 def _snapshot_steps(snapshots: int | Iterable[int], steps: int) -> tuple[int, ...]:
@@ -357,8 +330,9 @@ def carry_out(task: Task, seed: int, progress: Progress | None = None) -> Run:
     env_rng, agent_rng, eval_rng = (np.random.default_rng(s) for s in seeds)
     state: Any
     if isinstance(task.agent, AgentConfig):
-        state = task.agent.state(monmdp.shape, monmdp.mdp.r_min, monmdp)
-        if implements("reveal", type(state)) and not task.agent.sees_hidden_rewards:
+        mdp = monmdp.mdp
+        state = task.agent.new_state(monmdp.shape, mdp.r_min, mdp.r_max, monmdp)
+        if implements(reveal, type(state)) and not task.agent.sees_hidden_rewards:
             raise MonMDPError(
                 f"{task.settings['agent']} takes hidden rewards and does not say so: its "
                 "configuration must have sees_hidden_rewards"
@@ -373,7 +347,7 @@ def carry_out(task: Task, seed: int, progress: Progress | None = None) -> Run:
                     f"{task.settings['agent']} made {made!r}; an agent has begin_episode, act, "
                     "update and test_policy"
                 )
-        state, go = _Shell(made, monmdp.shape), run
+        state, go = Shell(made, monmdp.shape), run
 
     checkpoints = -(-task.steps // task.every)
     scores = np.zeros((checkpoints, len(SCORES)))
@@ -446,66 +420,7 @@ def _agent_named(task: Task, seed: int) -> Iterator[None]:
 def _snapshot(task: Task, state: Any) -> dict[str, Any]:
     """Copies of what the agent's configuration wants kept."""
     assert isinstance(task.agent, AgentConfig)
-    return task.agent.snapshot(state)
-
-
-class _Shell:
-    """An agent in plain Python, dressed for the training loop."""
-
-    def __init__(self, agent: PythonAgent, shape: Shape) -> None:
-        self.agent = agent
-        self.shape = shape
-
-
-def _begin_episode(agent: _Shell, rng: np.random.Generator) -> bool:
-    observes = agent.agent.begin_episode()
-    return isinstance(observes, bool | np.bool_) and bool(observes)
-
-
-def _act(agent: _Shell, s: int, rng: np.random.Generator) -> int:
-    return agent.shape.joint_action(agent.agent.act(agent.shape.observation(s)))
-
-
-def _update(
-    agent: _Shell,
-    s: int,
-    a: int,
-    shown: bool,
-    reward: float,
-    monitor_reward: float,
-    next_s: int,
-    terminated: bool,
-) -> None:
-    agent.agent.update(
-        Transition(
-            agent.shape.observation(s),
-            agent.shape.action(a),
-            float(reward) if shown else None,
-            float(monitor_reward),
-            agent.shape.observation(next_s),
-            bool(terminated),
-        )
-    )
-
-
-def _test_policy(agent: _Shell, policy: FloatArray) -> None:
-    policy[:] = Policy(agent.shape, agent.agent.test_policy()).probability
-
-
-implement(_Shell, begin_episode=_begin_episode, act=_act, update=_update, test_policy=_test_policy)
-
-
-def _check_factory(factory: Callable[..., Any], name: str) -> None:
-    """Demand that a factory can be called with (shape, rng)."""
-    try:
-        inspect.signature(factory).bind(None, None)
-    except TypeError as error:
-        raise MonMDPError(
-            f"{name} cannot be called with (shape, rng), {error}; shape is (|Sᵉ|, |Sᵐ|, |Aᵉ|, "
-            "|Aᵐ|), rng the agent's random stream"
-        ) from None
-    except ValueError:  # no signature to look at
-        return
+    return task.agent.snapshot(state, task.monmdp.shape)
 
 
 def _plain(value: Any) -> Any:

@@ -19,7 +19,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from monmdp.agents.base import AgentConfig
+from monmdp.agents import AgentConfig
 from monmdp.errors import MonMDPError, import_extra
 from monmdp.experiment.provenance import now, provenance
 from monmdp.experiment.seeds import cores, jobs_that_fit

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from monmdp import agents, catalogue
-from monmdp.agents.base import AgentConfig
+from monmdp.agents import AgentConfig
 from monmdp.errors import MonMDPError
 from monmdp.experiment.provenance import kernel_hash
 from monmdp.experiment.request import Request, default_steps, request
