@@ -27,6 +27,7 @@ import inspect
 import math
 import types
 import typing
+from collections import namedtuple
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any, ClassVar, Literal, NamedTuple, Self
@@ -138,7 +139,7 @@ def reveal(agent: Any, reward: float) -> None:
     """
 
 
-VERBS = (begin_episode, act, update, test_policy)
+VERBS: tuple[Callable[..., Any], ...] = (begin_episode, act, update, test_policy)
 
 
 # ---- configurations -------------------------------------------------------------------------
@@ -330,7 +331,8 @@ def at_least_zero(config: AgentConfig, *names: str) -> None:
 def take_up(cls: type[AgentConfig]) -> None:
     """Find a class's verbs and parts, check them, and give it a kind of state if it needs one."""
     base = next(kind for kind in cls.__mro__[1:] if issubclass(kind, AgentConfig))
-    overridable = {verb.__name__: verb for verb in (*VERBS, reveal, *cls.parts)}
+    verbs: tuple[Callable[..., Any], ...] = (*VERBS, reveal, *cls.parts)
+    overridable = {verb.__name__: verb for verb in verbs}
     _refuse_unknown(cls, overridable)
     for part in cls.parts:  # what a subclass may override, and call
         if inspect.getattr_static(cls, part.__name__, None) is None:
@@ -405,8 +407,8 @@ def _state_of(cls: Any, oracle: bool) -> Any:
                 "has no effect; write a subclass"
             )
     if "Parameters" not in vars(cls._owner):  # not earlier: @dataclass comes after the class
-        types_ = [(field.name, Any) for field in fields(cls._owner)]
-        made: Any = NamedTuple("Parameters", [*types_, *((name, float) for name in BOUNDS)])
+        names = [field.name for field in fields(cls._owner)]
+        made: Any = namedtuple("Parameters", [*names, *BOUNDS])  # type: ignore[misc]
         made.__module__, made.__qualname__ = cls._owner.__module__, _within(cls._owner, made)
         cls._owner.Parameters = cls.State.Parameters = made
     if not oracle:

@@ -198,7 +198,7 @@ class FactoredMBIEEB(AgentConfig):
         bins: Table
         """[bin of n(x)] of BIN"""
         odds: FloatArray
-        """[1] logarithm of the odds that the monitor is set in its ways, and does not move at random"""
+        """[1] log odds that the monitor is set in its ways, and does not move at random"""
         noise: FloatArray
         """[2] squared deviations of rewards from the mean of their outcome, and how many"""
 

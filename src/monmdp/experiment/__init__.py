@@ -7,12 +7,11 @@ from monmdp.experiment.rollout import Rollout, observing_policy, rollout
 from monmdp.experiment.seeds import train_seeds
 from monmdp.experiment.streams import Streams, fingerprint, streams
 from monmdp.experiment.summary import Summary, draw_runs, regret, steps_to_minimax, summarize
-from monmdp.experiment.training import PythonAgent, Run, Task, prepare, train
+from monmdp.experiment.training import Run, Task, prepare, train
 
 __all__ = [
     "Comparison",
     "Policy",
-    "PythonAgent",
     "Request",
     "Rollout",
     "Run",

@@ -15,11 +15,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from monmdp.agents import AgentConfig
+from monmdp.agents import AgentConfig, PythonAgent
 from monmdp.errors import MonMDPError
 from monmdp.experiment.provenance import now, provenance
 from monmdp.experiment.sessions import log_session
-from monmdp.experiment.training import PythonAgent, Run, Task, carry_out
+from monmdp.experiment.training import Run, Task, carry_out
 from monmdp.files import write_whole
 from monmdp.model.mdp import whole_number
 

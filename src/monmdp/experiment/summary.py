@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from monmdp.agents import COLOURS
 from monmdp.drawing import learning_curves, styles
 from monmdp.experiment.training import Run
 from monmdp.model.arrays import FloatArray, IntArray
@@ -139,7 +140,7 @@ def draw_runs(runs: Mapping[str, Sequence[Run]], solution: Solution) -> Figure:
     return learning_curves(
         any_runs[0].step,
         curves,
-        styles=styles((name, str(runs[name][0].settings["agent"])) for name in runs),
+        styles=styles(((name, str(runs[name][0].settings["agent"])) for name in runs), COLOURS),
         minimax=solution.episode_return,
         title=f"{settings['world']} / {settings['monitor']}{given}",
         note=f"mean over n = {len(any_runs)} seed{'s' if several else ''}{band}; "

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -209,7 +209,7 @@ def prepare(
         settings["snapshot_seed"] = whole_number(snapshot_seed, "snapshot_seed", at_least=0)
     return Task(
         monmdp=monmdp,
-        agent=agent,  # type: ignore[arg-type]
+        agent=agent,
         steps=steps,
         every=every,
         eval_episodes=eval_episodes,

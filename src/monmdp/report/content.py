@@ -15,6 +15,7 @@ from math import isnan
 from pathlib import Path
 from typing import Any
 
+from monmdp.agents import COLOURS
 from monmdp.drawing.palette import Style, styles
 from monmdp.errors import MonMDPError
 from monmdp.experiment.provenance import provenance
@@ -222,7 +223,7 @@ class _Chapter:
                 for curve in panel.curves:
                     self._place(figure, panel, curve)
                     curves.append((label(curve), curve.agent))
-        self.styles = styles(curves)
+        self.styles = styles(curves, COLOURS)
         self.names = {section: self._names(shown) for section, shown in self.shown.items()}
         self.titles = self._titles()
 
@@ -399,7 +400,8 @@ class _Chapter:
         any_of = self.evidence.aggregates[first.curve.configuration]
         minimax = finite(any_of.minimax)
         distinct = all(name == label(shown[key].curve) for key, name in names.items())
-        own = styles((names[key], one.curve.agent) for key, one in shown.items())
+        shown_curves = ((names[key], one.curve.agent) for key, one in shown.items())
+        own = styles(shown_curves, COLOURS)
         curves = []
         for key, one in shown.items():
             place = f"{self.name}/{key}"

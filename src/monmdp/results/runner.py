@@ -19,7 +19,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from monmdp.agents import AgentConfig
+from monmdp.agents import KINDS, AgentConfig
 from monmdp.errors import MonMDPError, import_extra
 from monmdp.experiment.provenance import now, provenance
 from monmdp.experiment.seeds import cores, jobs_that_fit
@@ -45,18 +45,6 @@ THREADS = 16
 """up to so many jobs run in threads: compiled code does not hold the interpreter's lock"""
 CONNECTING = 10.0
 """seconds to wait for a scheduler"""
-MICROSECONDS: dict[str, tuple[float, float]] = {
-    "factored-mbie-eb": (3.0, 0.0080),
-    "monitored-mbie-eb": (1.0, 0.0040),
-    "known-monitor": (13.0, 0.0016),
-    "mbie-eb": (1.6, 0.0020),
-    "pessimistic-mbie-eb": (1.5, 0.0028),
-    "directed-e2": (0.5, 0.0055),
-    "posterior-sampling": (1.0, 0.0280),
-    "r-max": (1.0, 0.0060),
-}
-"""agent -> CPU microseconds a step: so many, and so many more for each joint pair"""
-OTHERS = (3.0, 0.0)
 
 
 @dataclass
@@ -119,7 +107,7 @@ def estimate(configuration: Configuration) -> float:
     """Return about how many CPU seconds a run takes on a machine of 2025."""
     resolved = resolve(configuration)
     settings, (n_se, n_sm, n_ae, n_am) = resolved.settings, resolved.shape
-    each, by_pair = MICROSECONDS.get(settings["agent"], OTHERS)
+    each, by_pair = KINDS.get(settings["agent"], AgentConfig).microseconds
     pairs = n_se * n_sm * n_ae * n_am
     tests = settings["steps"] / settings["every"]
     drawn = tests * settings["episodes"] * settings["time_limit"] * 0.01
