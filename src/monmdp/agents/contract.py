@@ -229,15 +229,17 @@ class AgentConfig:
         """Refuse a problem that this agent is not made for; None is one without a model."""
         if not self.needs_model:
             return
+        asked = " with knows_monitor=true" if hasattr(self, "knows_monitor") else ""
+        what = f"agent {self.name!r}{asked}"
         if model is None:
             raise MonMDPError(
-                f"agent {self.name!r} must be given the monitor: it takes a MonMDP or one of its "
-                "environments, not an environment without a model"
+                f"{what} must be given the monitor: it takes a MonMDP or one of its environments, "
+                "not an environment without a model"
             )
         if model.monitor.reads_reward:
             raise MonMDPError(
-                f"agent {self.name!r} cannot be told monitor {model.monitor.name!r}: whether it "
-                "shows a reward depends on the reward, so to know the monitor is to know rᵉ"
+                f"{what} is not offered for monitor {model.monitor.name!r}: whether it shows a "
+                "reward depends on the reward, so to know the monitor is to know rᵉ"
             )
 
     def memory(self, shape: Shape) -> int:
