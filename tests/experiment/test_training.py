@@ -929,7 +929,8 @@ def test_names_are_the_same_in_every_process_whatever_else_is_loaded():
     code = (
         "import monmdp; from monmdp import agents, compiling; {extra}"
         "s = agents.KnownMonitor(); p = monmdp.make('loop', 'full');"
-        "print(compiling._digest(agents.stepwise._begin_episode, type(s.new_state(p.shape, 0.0, 1.0, p))))"
+        "print(compiling._digest(agents.stepwise._begin_episode, "
+        "type(s.new_state(p.shape, 0.0, 1.0, p))))"
     )
     found = {
         subprocess.check_output(

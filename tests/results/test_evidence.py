@@ -696,7 +696,7 @@ def edited(function, old, new):
         ("monitored-mbie-eb", monitored_mbie_eb.MonitoredMBIEEB, "blank", "(3,", "(4,"),
         ("mbie-eb", agents.KINDS["mbie-eb"], "blank", "return ", "return {} | "),
         # What the method calls: a plain function, and another method.
-        ("monitored-mbie-eb", monitored_mbie_eb, "new_counts", "return Counts(", "return Counts(*(),"),
+        ("monitored-mbie-eb", monitored_mbie_eb, "new_counts", "Counts(\n", "Counts(*(),\n"),
         ("ucb", agents.KINDS["ucb"], "learner", "return ", "return 0 or "),
     ],
 )  # fmt: skip
