@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from monmdp import agents
-from monmdp.agents import AgentConfig, AgentFactory, PythonAgent, Transition
+from monmdp.agents import AgentConfig, AgentFactory, PythonAgent, Transition, is_python_agent
 from monmdp.envs import MonMDPEnv
 from monmdp.errors import MonMDPError
 from monmdp.experiment import streams, train
@@ -285,7 +285,7 @@ def _recorded(agent: Any, actions: list[Any]) -> Any:
         except Exception as error:
             raise MonMDPError(f"making it raised {type(error).__name__}: {error}") from error
         # training says what an agent lacks
-        return _Recorder(made, actions) if isinstance(made, PythonAgent) else made
+        return _Recorder(made, actions) if is_python_agent(made) else made
 
     functools.update_wrapper(factory, getattr(agent, "func", agent), updated=())
     factory.__wrapped__ = agent  # type: ignore[attr-defined]  # whose signature is checked

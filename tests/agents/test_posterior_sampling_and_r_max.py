@@ -148,7 +148,7 @@ def test_what_is_drawn_has_the_distribution_that_it_should():
     )
     problem = monmdp.make(world, "full-random")
     config = PosteriorSampling(alpha=0.5, sigma=0.3, gamma=0.9, q_init=0.0)
-    agent = agents.make(config, problem, seed=1)
+    agent = agents.make(config, problem, seed=1, r_max=1.0)
     told(agent, 0, 0, None, 1, 3)
     told(agent, 0, 0, None, 2, 2)
     told(agent, 0, 0, None, 2, 1, ended=True)
@@ -177,9 +177,8 @@ def test_something_new_is_worth_an_untried_pair():
     world = monmdp.worlds.from_tables(
         np.ones((1, 1, 1)), np.zeros((1, 1)), layout="sas", time_limit=9
     )
-    agent = agents.make(
-        PosteriorSampling(alpha=1.0, sigma=0.0, gamma=0.5, q_init=7.0), monmdp.make(world, "full")
-    )
+    config = PosteriorSampling(alpha=1.0, sigma=0.0, gamma=0.5, q_init=7.0)
+    agent = agents.make(config, monmdp.make(world, "full"), r_max=1.0)
     told(agent, 0, 0, 0.25, 0, 3)
     rewards, weights = draws(agent, 200)
     np.testing.assert_allclose(rewards[:, 0, 0], 0.25 + (0.5 - weights[:, 0]) * 7.0)
@@ -288,7 +287,7 @@ def test_a_foreign_environment_gives_the_same_agent(name):
     problem = monmdp.make("hazard", "n-experts")
     streams = experiment.streams(problem, 3)
     env = Foreign(problem)
-    agent = agents.make(name, env, seed=streams.agent, r_min=-10)
+    agent = agents.make(name, env, seed=streams.agent, r_min=-10, r_max=1)
     walk(agent, env, 400, streams.environment)
     run = experiment.train(problem, agents.config(name), 400, 3, snapshots=[400])
     for field, values in agent.config.snapshot(agent.state, problem.shape).items():

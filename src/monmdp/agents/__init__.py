@@ -27,7 +27,13 @@ from monmdp.agents.named import (
 )
 from monmdp.agents.posterior_sampling import PosteriorSampling
 from monmdp.agents.r_max import RMax
-from monmdp.agents.stepwise import Agent, AgentFactory, PythonAgent, model_and_shape
+from monmdp.agents.stepwise import (
+    Agent,
+    AgentFactory,
+    PythonAgent,
+    is_python_agent,
+    model_and_shape,
+)
 from monmdp.errors import MonMDPError
 from monmdp.model import MonMDP
 
@@ -57,6 +63,7 @@ __all__ = [
     "Transition",
     "config",
     "find",
+    "is_python_agent",
     "make",
     "paper_config",
     "parameters_of",

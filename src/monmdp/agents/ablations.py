@@ -11,13 +11,13 @@ observe for observing's sake:
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from monmdp.agents.contract import Step, at_least_zero
+from monmdp.agents.contract import at_least_zero
 from monmdp.agents.greedy import greedy_action
-from monmdp.agents.learnt_model import Counts, count, most_successors, new_counts
+from monmdp.agents.learnt_model import Counts
 from monmdp.agents.monitored_mbie_eb import (
     Planner,
     bonus,
@@ -27,22 +27,20 @@ from monmdp.agents.monitored_mbie_eb import (
     monitor_reward,
     plan_to_optimize,
 )
-from monmdp.model import MonMDP
 from monmdp.model.arrays import BoolArray, FloatArray
-from monmdp.model.monmdp import Shape
 
 
 @dataclass(frozen=True, kw_only=True)
 class MBIEEB(Planner):
     """MBIE-EB, optimistic about rewards that were never seen, and its hyper-parameters."""
 
-    name: ClassVar[str] = "mbie-eb"
-    label: ClassVar[str] = "MBIE-EB"
-    colour: ClassVar[str] = "#0072b2"
-    microseconds: ClassVar[tuple[float, float]] = (1.6, 0.0020)
-    figures: ClassVar[tuple[int, ...]] = (12,)
-    snapshot_fields: ClassVar[tuple[str, ...]] = ("n", "n_env", "n_mon", "tried", "q_opt")
-    parts: ClassVar[tuple[Any, ...]] = (
+    name = "mbie-eb"
+    label = "MBIE-EB"
+    colour = "#0072b2"
+    microseconds = (1.6, 0.0020)
+    figures = (12,)
+    snapshot_fields = ("n", "n_env", "n_mon", "tried", "q_opt")
+    parts = (
         confidence, bonus, environment_reward, monitor_reward, is_learnt, plan_to_optimize,
     )  # fmt: skip
 
@@ -68,17 +66,6 @@ class MBIEEB(Planner):
         super().check()
         at_least_zero(self, "beta_m")
 
-    def blank(self, shape: Shape, parameters: Any, model: MonMDP | None) -> dict[str, Any]:
-        """Return the fields of the state of an agent that has seen nothing yet."""
-        n_se, n_sm, n_ae, n_am = shape
-        joint = n_se * n_sm, n_ae * n_am
-        return {
-            "counts": new_counts(shape, most_successors(shape, model)[1]),
-            "tried": np.zeros(joint, dtype=np.bool_),
-            "r_opt": np.zeros(joint),
-            "q_opt": np.full(joint, self.q_opt_init),
-        }
-
     def is_learnt(agent: Any, se: int, ae: int) -> bool:
         """Return whether a reward was shown: until then Q is pinned."""
         return agent.counts.n_env[se, ae] > 0
@@ -92,20 +79,16 @@ class MBIEEB(Planner):
         """Act greedily on Q, ties broken uniformly."""
         return greedy_action(agent.q_opt, s, rng.random())
 
-    def update(agent: Any, step: Step) -> None:
-        """Count."""
-        count(agent.counts, step, agent.parameters.gamma)
-
 
 @dataclass(frozen=True, kw_only=True)
 class PessimisticMBIEEB(MBIEEB):
     """MBIE-EB, pessimistic about rewards that were never seen, and its hyper-parameters."""
 
-    name: ClassVar[str] = "pessimistic-mbie-eb"
-    label: ClassVar[str] = "Pessimistic MBIE-EB"
-    colour: ClassVar[str] = "#d55e00"
-    microseconds: ClassVar[tuple[float, float]] = (1.5, 0.0028)
-    figures: ClassVar[tuple[int, ...]] = (13,)
+    name = "pessimistic-mbie-eb"
+    label = "Pessimistic MBIE-EB"
+    colour = "#d55e00"
+    microseconds = (1.5, 0.0028)
+    figures = (13,)
 
     def is_learnt(agent: Any, se: int, ae: int) -> bool:
         """Return True: after a single try r_min stands for what was not shown."""

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -37,8 +37,8 @@ UNTRIED = 1e300
 class Baseline(QLearning):
     """What the five have in common."""
 
-    line: ClassVar[Any] = "-."
-    rule: ClassVar[int] = GREEDY
+    line = "-."
+    rule = GREEDY
 
     class State(NamedTuple):
         """All that the agent knows."""
@@ -49,13 +49,6 @@ class Baseline(QLearning):
         learner: Learner
         q_count: FloatArray
         """[s, a] Q_N, learnt by Q-count only"""
-
-    @classmethod
-    def paper_settings(cls, world: str, monitor: str, figure: int | None) -> dict[str, Any]:
-        """Return α, and on River Swim a larger Q₀ for those that are optimistic."""
-        optimistic = cls is not EpsilonGreedy and world == "river-swim"
-        q_init = {"q_init": 50.0} if optimistic else {}
-        return super().paper_settings(world, monitor, figure) | q_init
 
     def blank(self, shape: Shape, parameters: Any, model: MonMDP | None) -> dict[str, Any]:
         """Return the fields of the state of an agent that has seen nothing yet."""
@@ -118,55 +111,58 @@ def upper_bounds(q: FloatArray, s: int, visits: FloatArray) -> FloatArray:
 class EpsilonGreedy(Baseline):
     """Q-learning with ε-greedy exploration, and its hyper-parameters."""
 
-    name: ClassVar[str] = "epsilon-greedy"
-    colour: ClassVar[str] = "#56b4e9"
+    name = "epsilon-greedy"
+    colour = "#56b4e9"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Optimistic(Baseline):
-    """Q-learning that is greedy from optimistic initial values, and its hyper-parameters."""
-
-    name: ClassVar[str] = "optimistic"
-    colour: ClassVar[str] = "#cc79a7"
+class StartsHigh(Baseline):
+    """What the four have in common that are not plainly ε-greedy."""
 
     q_init: float = 1.0
     """Q₀, no less than any value (1, River Swim 50)"""
+
+    @classmethod
+    def paper_settings(cls, world: str, monitor: str, figure: int | None) -> dict[str, Any]:
+        """Return α, and Q₀: River Swim has larger values."""
+        q_init = {"q_init": 50.0} if world == "river-swim" else {}
+        return super().paper_settings(world, monitor, figure) | q_init
+
+
+@dataclass(frozen=True, kw_only=True)
+class Optimistic(StartsHigh):
+    """Q-learning that is greedy from optimistic initial values, and its hyper-parameters."""
+
+    name = "optimistic"
+    colour = "#cc79a7"
+
     epsilon: float = 0.0
     """ε, the chance of a random action"""
 
 
 @dataclass(frozen=True, kw_only=True)
-class UCB(Baseline):
+class UCB(StartsHigh):
     """Q-learning with upper confidence bounds from the counts, and its hyper-parameters."""
 
-    name: ClassVar[str] = "ucb"
-    colour: ClassVar[str] = "#a8a000"
-    rule: ClassVar[int] = UCB_RULE
-
-    q_init: float = 1.0
-    """Q₀ (1, River Swim 50)"""
+    name = "ucb"
+    colour = "#a8a000"
+    rule = UCB_RULE
 
 
 @dataclass(frozen=True, kw_only=True)
-class Intrinsic(Baseline):
+class Intrinsic(StartsHigh):
     """Q-learning with an intrinsic reward for rarely taken actions, and its hyper-parameters."""
 
-    name: ClassVar[str] = "intrinsic"
-    colour: ClassVar[str] = "#7f7f7f"
-    rule: ClassVar[int] = INTRINSIC_RULE
-
-    q_init: float = 1.0
-    """Q₀ (1, River Swim 50)"""
+    name = "intrinsic"
+    colour = "#7f7f7f"
+    rule = INTRINSIC_RULE
 
 
 @dataclass(frozen=True, kw_only=True)
-class QCount(Baseline):
+class QCount(StartsHigh):
     """Q-learning with upper confidence bounds from counts that look ahead, its hyper-parameters."""
 
-    name: ClassVar[str] = "q-count"
-    colour: ClassVar[str] = "#8a5a44"
-    snapshot_fields: ClassVar[tuple[str, ...]] = (*Baseline.snapshot_fields, "q_count")
-    rule: ClassVar[int] = Q_COUNT_RULE
-
-    q_init: float = 1.0
-    """Q₀ (1, River Swim 50)"""
+    name = "q-count"
+    colour = "#8a5a44"
+    snapshot_fields = (*Baseline.snapshot_fields, "q_count")
+    rule = Q_COUNT_RULE

@@ -13,7 +13,7 @@ greedy on it: it hopes for nothing that was not seen.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -38,10 +38,10 @@ from monmdp.model.monmdp import Shape
 class Explorer(AgentConfig):
     """Hyper-parameters that both have; one default for all worlds."""
 
-    line: ClassVar[Any] = "-."
-    needs: ClassVar[tuple[str, ...]] = ("r_min", "r_max")
-    snapshot_fields: ClassVar[tuple[str, ...]] = ("n", "n_env", "n_mon", "q", "q_opt")
-    slow_verbs: ClassVar[tuple[str, ...]] = ("begin_episode",)
+    line = "-."
+    needs = ("r_min", "r_max")
+    snapshot_fields = ("n", "n_env", "n_mon", "q", "q_opt")
+    slow_verbs = ("begin_episode",)
 
     q_init: float | None = None
     """Q where nothing is known; r_max/(1 - γ) if it is not given"""

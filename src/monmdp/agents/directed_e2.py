@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -32,12 +32,12 @@ from monmdp.model.monmdp import Shape
 class DirectedE2(QLearning):
     """Directed-E², the baseline of the paper, and its hyper-parameters."""
 
-    name: ClassVar[str] = "directed-e2"
-    label: ClassVar[str] = "Directed-E²"
-    colour: ClassVar[str] = "#e69f00"  # orange, as in the paper
-    microseconds: ClassVar[tuple[float, float]] = (0.5, 0.0055)
-    figures: ClassVar[tuple[int, ...]] = (4, 5, 6, 9, 10, 11)
-    slow_verbs: ClassVar[tuple[str, ...]] = ("update",)
+    name = "directed-e2"
+    label = "Directed-E²"
+    colour = "#e69f00"  # orange, as in the paper
+    microseconds = (0.5, 0.0055)
+    figures = (4, 5, 6, 9, 10, 11)
+    slow_verbs = ("update",)
 
     psi_init: float = 1.0
     """Ψ₀"""

@@ -34,7 +34,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -104,12 +104,12 @@ MOST = 700.0
 class FactoredMBIEEB(AgentConfig):
     """Factored MBIE-EB and its hyper-parameters, one set for all problems."""
 
-    name: ClassVar[str] = "factored-mbie-eb"
-    label: ClassVar[str] = "Factored MBIE-EB"
-    colour: ClassVar[str] = "#cc1111"
-    microseconds: ClassVar[tuple[float, float]] = (3.0, 0.0080)
-    needs: ClassVar[tuple[str, ...]] = ("r_min", "r_max")
-    slow_verbs: ClassVar[tuple[str, ...]] = ("begin_episode", "update")
+    name = "factored-mbie-eb"
+    label = "Factored MBIE-EB"
+    colour = "#cc1111"
+    microseconds = (3.0, 0.0080)
+    needs = ("r_min", "r_max")
+    slow_verbs = ("begin_episode", "update")
 
     knows_monitor: bool = False
     """the monitor is given: pᵐ, rᵐ and the chance to see a reward"""

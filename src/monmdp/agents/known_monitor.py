@@ -15,7 +15,7 @@ at the reward to decide, Semi-Random, would give rᵉ away and is refused.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -45,12 +45,12 @@ from monmdp.planning.factors import factors
 class KnownMonitor(ObserveOrOptimize):
     """Monitored MBIE-EB that is given the monitor, and its hyper-parameters."""
 
-    name: ClassVar[str] = "known-monitor"
-    label: ClassVar[str] = "Known Monitor"
-    colour: ClassVar[str] = "#b66dff"  # purple, as in the paper
-    microseconds: ClassVar[tuple[float, float]] = (13.0, 0.0016)
-    figures: ClassVar[tuple[int, ...]] = (4, 11)
-    snapshot_fields: ClassVar[tuple[str, ...]] = ("n", "n_env", "q_opt", "q_obs", "episodes")
+    name = "known-monitor"
+    label = "Known Monitor"
+    colour = "#b66dff"  # purple, as in the paper
+    microseconds = (13.0, 0.0016)
+    figures = (4, 11)
+    snapshot_fields = ("n", "n_env", "q_opt", "q_obs", "episodes")
 
     class State(NamedTuple):
         """All that the agent knows: the monitor from the start, the rest by and by."""

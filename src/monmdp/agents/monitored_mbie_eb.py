@@ -164,8 +164,8 @@ def growth_of(n: int, kind: int) -> float:
 class Planner(AgentConfig):
     """Hyper-parameters of all agents that plan with bonuses; the defaults are the paper's."""
 
-    slow_verbs: ClassVar[tuple[str, ...]] = ("begin_episode",)
-    needs: ClassVar[tuple[str, ...]] = ("r_min",)
+    slow_verbs = ("begin_episode",)
+    needs = ("r_min",)
 
     q_opt_init: float = 1.0
     """Q_opt where nothing was tried, no less than any value (the paper: 1, River Swim 30)"""
@@ -183,9 +183,24 @@ class Planner(AgentConfig):
         at_least_zero(self, "beta", "beta_e")
         whole_number(self.sweeps, "sweeps", at_least=1)
 
+    def blank(self, shape: Shape, parameters: Any, model: MonMDP | None) -> dict[str, Any]:
+        """Return the fields of the state of an agent that has seen nothing yet."""
+        n_se, n_sm, n_ae, n_am = shape
+        joint = n_se * n_sm, n_ae * n_am
+        return {
+            "counts": new_counts(shape, most_successors(shape, model)[1]),
+            "tried": np.zeros(joint, dtype=np.bool_),
+            "r_opt": np.zeros(joint),
+            "q_opt": np.full(joint, self.q_opt_init),
+        }
+
     def with_room(self, state: Any, step: Step) -> Any:
         """Return a state with room for one more successor."""
         return state._replace(counts=counts_with_room(state.counts, step))
+
+    def update(agent: Any, step: Step) -> None:
+        """Count."""
+        count(agent.counts, step, agent.parameters.gamma)
 
     def test_policy(agent: Any, policy: FloatArray) -> None:
         """Greedy on Q_opt as planned before the running episode."""
@@ -250,15 +265,15 @@ class ObserveOrOptimize(Planner):
 class MonitoredMBIEEB(ObserveOrOptimize):
     """Monitored MBIE-EB, the paper's algorithm, and its hyper-parameters."""
 
-    name: ClassVar[str] = "monitored-mbie-eb"
-    label: ClassVar[str] = "Monitored MBIE-EB"
-    colour: ClassVar[str] = "#009e73"  # green, as in the paper
-    microseconds: ClassVar[tuple[float, float]] = (1.0, 0.0040)
-    figures: ClassVar[tuple[int, ...]] = (4, 5, 6, 9, 10, 11, 12, 13)
-    snapshot_fields: ClassVar[tuple[str, ...]] = (
+    name = "monitored-mbie-eb"
+    label = "Monitored MBIE-EB"
+    colour = "#009e73"  # green, as in the paper
+    microseconds = (1.0, 0.0040)
+    figures = (4, 5, 6, 9, 10, 11, 12, 13)
+    snapshot_fields = (
         "n", "n_env", "n_mon", "tried", "q_opt", "q_obs", "episodes",
     )  # fmt: skip
-    parts: ClassVar[tuple[Any, ...]] = (
+    parts = (
         *ObserveOrOptimize.parts, monitor_reward, chance_to_see, is_learnt,
     )  # fmt: skip
 
@@ -294,18 +309,9 @@ class MonitoredMBIEEB(ObserveOrOptimize):
 
     def blank(self, shape: Shape, parameters: Any, model: MonMDP | None) -> dict[str, Any]:
         """Return the fields of the state of an agent that has seen nothing yet."""
-        n_se, n_sm, n_ae, n_am = shape
-        joint = n_se * n_sm, n_ae * n_am
-        return {
+        fields = super().blank(shape, parameters, model)
+        return fields | {
             "episodes": np.zeros(3, dtype=np.int64),
-            "counts": new_counts(shape, most_successors(shape, model)[1]),
-            "tried": np.zeros(joint, dtype=np.bool_),
-            "r_opt": np.zeros(joint),
-            "r_obs": np.zeros(joint),
-            "q_opt": np.full(joint, self.q_opt_init),
-            "q_obs": np.full(joint, self.q_obs_init),
+            "r_obs": np.zeros(fields["q_opt"].shape),
+            "q_obs": np.full(fields["q_opt"].shape, self.q_obs_init),
         }
-
-    def update(agent: Any, step: Step) -> None:
-        """Count."""
-        count(agent.counts, step, agent.parameters.gamma)

@@ -16,7 +16,7 @@ from monmdp.agents.known_monitor import KnownMonitor
 from monmdp.agents.monitored_mbie_eb import MonitoredMBIEEB
 from monmdp.agents.posterior_sampling import PosteriorSampling
 from monmdp.agents.r_max import RMax
-from monmdp.agents.stepwise import AgentFactory, PythonAgent
+from monmdp.agents.stepwise import AgentFactory, PythonAgent, is_python_agent
 from monmdp.errors import MonMDPError, nearest
 from monmdp.model import MonMDP
 from monmdp.naming import Registry, Scope, assign, call, import_object, scope_of
@@ -67,7 +67,7 @@ def find(
             return found
         what = f"agent {found.name!r}"
         return call(type(found), what, found.hyper_parameters() | dict(params))
-    if isinstance(found, PythonAgent) and not isinstance(found, type):
+    if is_python_agent(found):
         if params:
             raise MonMDPError(f"{what} is finished and takes no parameters")
         return found

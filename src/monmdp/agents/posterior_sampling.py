@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -40,10 +40,10 @@ from monmdp.compiling import compilable
 class PosteriorSampling(Explorer):
     """Posterior sampling with a hope to see that fades, and its hyper-parameters."""
 
-    name: ClassVar[str] = "posterior-sampling"
-    label: ClassVar[str] = "Posterior sampling"
-    colour: ClassVar[str] = "#5544ee"
-    microseconds: ClassVar[tuple[float, float]] = (1.0, 0.0280)
+    name = "posterior-sampling"
+    label = "Posterior sampling"
+    colour = "#5544ee"
+    microseconds = (1.0, 0.0280)
 
     alpha: float = 0.003
     """α, how many visits the prior for a successor never met is worth"""

@@ -16,7 +16,7 @@ The test policy is greedy on a plan of its own (`classical`).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -29,10 +29,10 @@ from monmdp.model.mdp import whole_number
 class RMax(Explorer):
     """R-max, pessimistic about known pairs whose reward was never shown; its hyper-parameters."""
 
-    name: ClassVar[str] = "r-max"
-    label: ClassVar[str] = "R-max"
-    colour: ClassVar[str] = "#aa11aa"
-    microseconds: ClassVar[tuple[float, float]] = (1.0, 0.0060)
+    name = "r-max"
+    label = "R-max"
+    colour = "#aa11aa"
+    microseconds = (1.0, 0.0060)
 
     m: int = 80
     """visits after which a joint pair is known"""

@@ -10,7 +10,7 @@ A `PythonAgent` is an agent in plain Python. `Shell` dresses it for the training
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, TypeGuard, runtime_checkable
 
 import gymnasium
 import numpy as np
@@ -179,6 +179,11 @@ class PythonAgent(Protocol):
 
     def test_policy(self) -> FloatArray:
         """Return [s, a] the policy to test now."""
+
+
+def is_python_agent(thing: object) -> TypeGuard[PythonAgent]:
+    """Return whether something is an agent in plain Python, finished, and no configuration."""
+    return isinstance(thing, PythonAgent) and not isinstance(thing, type | AgentConfig)
 
 
 AgentFactory = Callable[[Shape, np.random.Generator], PythonAgent]

@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from monmdp.agents import AgentConfig, PythonAgent
+from monmdp.agents import AgentConfig, is_python_agent
 from monmdp.errors import MonMDPError
 from monmdp.experiment.provenance import now, provenance
 from monmdp.experiment.sessions import log_session
@@ -86,7 +86,7 @@ def train_seeds(
         raise MonMDPError("at least one seed is needed")
     needed = task.agent.memory(task.monmdp.shape) if isinstance(task.agent, AgentConfig) else 0
     jobs = jobs_that_fit(needed, whole_number(jobs, "jobs", at_least=1))
-    if isinstance(task.agent, PythonAgent) and not isinstance(task.agent, type):
+    if is_python_agent(task.agent):
         raise MonMDPError(
             f"one object cannot learn for several seeds: give what makes it, "
             f"{type(task.agent).__name__} itself"

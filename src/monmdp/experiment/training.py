@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from monmdp import agents
-from monmdp.agents import AgentConfig, AgentFactory, PythonAgent
+from monmdp.agents import AgentConfig, AgentFactory, PythonAgent, is_python_agent
 from monmdp.agents.contract import reveal, test_policy
 from monmdp.agents.stepwise import Shell
 from monmdp.compiling import compiled, implements
@@ -239,7 +239,7 @@ def _identity(agent: Any) -> _Identity:
         if agents.KINDS.get(agent.name) is type(agent):
             return _Identity(agent.name, parameters, None, agent.gamma)
         return _Identity(_name_of(type(agent)), parameters, _code_of(type(agent)), agent.gamma)
-    if isinstance(agent, PythonAgent) and not isinstance(agent, type):
+    if is_python_agent(agent):
         kind = type(agent)
         return _Identity(_name_of(kind), {}, _code_of(kind), getattr(agent, "gamma", 0.99))
     if callable(agent):
@@ -340,9 +340,9 @@ def carry_out(task: Task, seed: int, progress: Progress | None = None) -> Run:
         go = compiled(run, type(state))
     else:
         made = task.agent
-        if not isinstance(made, PythonAgent) or isinstance(made, type):
-            made = made(monmdp.shape, agent_rng)
-            if not isinstance(made, PythonAgent):
+        if not is_python_agent(made):
+            made = made(monmdp.shape, agent_rng)  # type: ignore[operator]
+            if not is_python_agent(made):
                 raise MonMDPError(
                     f"{task.settings['agent']} made {made!r}; an agent has begin_episode, act, "
                     "update and test_policy"
