@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from monmdp.experiment.comparison import area
+from monmdp.experiment.request import parse_agents
 
 import monmdp
 from monmdp import MonMDPError, experiment
-from monmdp.experiment.comparison import area
-from monmdp.experiment.request import parse_agents
 from monmdp.stats import probability_of_improvement
 
 values = arrays(np.float64, st.integers(2, 8), elements=st.sampled_from([0.0, 1.0, 2.0]))

@@ -28,6 +28,7 @@ from typing import Any
 
 import numpy as np
 
+from monmdp.agents import KINDS, AgentConfig
 from monmdp.errors import MonMDPError, import_extra
 from monmdp.experiment.loop import PULSE
 from monmdp.experiment.provenance import now, provenance
@@ -58,18 +59,6 @@ LOOK = 0.2
 """seconds between two looks at how far the running ones are"""
 MEMORY_SHARE = 0.8
 """share of the machine's memory that agents may fill"""
-MICROSECONDS: dict[str, tuple[float, float]] = {
-    "factored-mbie-eb": (3.0, 0.0080),
-    "monitored-mbie-eb": (1.0, 0.0040),
-    "known-monitor": (13.0, 0.0016),
-    "mbie-eb": (1.6, 0.0020),
-    "pessimistic-mbie-eb": (1.5, 0.0028),
-    "directed-e2": (0.5, 0.0055),
-    "posterior-sampling": (1.0, 0.0280),
-    "r-max": (1.0, 0.0060),
-}
-"""agent -> CPU microseconds a step: so many, and so many more for each joint pair"""
-OTHERS = (3.0, 0.0)
 
 
 @dataclass
@@ -138,7 +127,7 @@ class Failure:
 def estimate(resolved: Resolved) -> float:
     """Return about how many CPU seconds a run takes on a machine of 2025."""
     settings, (n_se, n_sm, n_ae, n_am) = resolved.settings, resolved.task.monmdp.shape
-    each, by_pair = MICROSECONDS.get(settings["agent"], OTHERS)
+    each, by_pair = KINDS.get(settings["agent"], AgentConfig).microseconds
     pairs = n_se * n_sm * n_ae * n_am
     tests = settings["steps"] / settings["every"]
     drawn = tests * settings["episodes"] * settings["time_limit"] * 0.01

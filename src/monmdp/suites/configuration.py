@@ -16,7 +16,7 @@ from functools import cache
 from typing import Any
 
 from monmdp import agents, catalogue
-from monmdp.agents.base import AgentConfig
+from monmdp.agents import AgentConfig
 from monmdp.errors import MonMDPError
 from monmdp.experiment.assembly import assemble, default_steps
 from monmdp.experiment.provenance import kernel_hash

@@ -27,9 +27,8 @@ from pydantic import (
     model_validator,
 )
 
-from monmdp import catalogue, monitors, worlds
+from monmdp import agents, catalogue, monitors, worlds
 from monmdp.errors import MonMDPError, nearest
-from monmdp.experiment.assembly import factory_of
 from monmdp.naming import Scope, assign, looking_in, scope_of
 
 PAPER = Path(__file__).parent / "paper"
@@ -205,8 +204,7 @@ class AgentChoice(Choice):
     def _check(self) -> AgentChoice:
         for name in self.not_with:
             monitors.factory(name)
-        _, scope, _ = factory_of(self.name)
-        _checked(self, scope)
+        _checked(self, agents.parameters_of(self.name))
         return self
 
 
@@ -308,7 +306,7 @@ class Block(_Frozen):
         """Whose parameters an override may mean, for each combination."""
         for world, monitor, agent in product(self.worlds, self.monitors or (None,), self.agents):
             problem = catalogue.scopes(world.name, monitor.name) if monitor else {}
-            yield problem | {"agent": factory_of(agent.name)[1]}
+            yield problem | {"agent": agents.parameters_of(agent.name)}
 
     @property
     def is_complete(self) -> bool:
