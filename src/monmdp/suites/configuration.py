@@ -12,7 +12,6 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import Any
 
 from monmdp import agents, catalogue
@@ -59,7 +58,7 @@ class Configuration:
 
 @dataclass(frozen=True, eq=False)
 class Resolved:
-    """What a configuration comes to. In another process it is resolved again, once."""
+    """What a configuration comes to."""
 
     configuration: Configuration
     id: str
@@ -69,10 +68,6 @@ class Resolved:
     task: Task
     kernel: str
     """hash of the code that a run of it would be done with"""
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Travel as the configuration alone."""
-        return _resolved_here, (self.configuration,)
 
     @property
     def is_compiled(self) -> bool:
@@ -142,11 +137,6 @@ def resolve(configuration: Configuration, problems: Problems | None = None) -> R
         task=replace(task, settings=settings),
         kernel=kernel_hash(task.agent),
     )
-
-
-@cache
-def _resolved_here(configuration: Configuration) -> Resolved:
-    return resolve(configuration)
 
 
 def _shared(problems: Problems, key: tuple[Any, ...], make: Any) -> MonMDP:
