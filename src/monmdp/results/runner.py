@@ -34,6 +34,7 @@ from monmdp.experiment.loop import PULSE
 from monmdp.experiment.provenance import now, provenance
 from monmdp.experiment.training import Run, StoppedError, carry_out, prepare
 from monmdp.model.arrays import IntArray
+from monmdp.model.mdp import whole_number
 from monmdp.results.store import (
     Inventory,
     Key,
@@ -191,6 +192,8 @@ def execute(
         raise MonMDPError(
             "either --jobs or --scheduler: a cluster's workers decide how many runs go at a time"
         )
+    if jobs is not None:
+        whole_number(jobs, "jobs", at_least=1)
     mine = {key: of for key, of in runs.items() if belongs(key, shard)}
     begin, tell = begin or (lambda: None), tell or (lambda _: None)
     if folder is None:

@@ -263,6 +263,8 @@ def plan_of(name: str, configurations: Mapping[str, Configuration], seeds: Seque
     """Return the plan of some agents on one problem: label -> configuration, without a suite."""
     problems: Problems = {}
     found = {label: resolve(of, problems) for label, of in configurations.items()}
+    for resolved in found.values():
+        demand_curve(resolved)
     settings = next(iter(found.values())).settings
     panel = Panel(
         row=settings["world"],
