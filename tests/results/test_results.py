@@ -25,13 +25,13 @@ import psutil
 import pytest
 
 from monmdp import MonMDPError, agents, files
-from monmdp.experiment import Run, provenance, training
+from monmdp.experiment import provenance, training
 from monmdp.experiment.provenance import kernel_hash
 from monmdp.experiment.streams import streams
 from monmdp.results import evidence, execute, gather, load_results, runner, store, write_report
 from monmdp.results.request import ask_paper, ask_suite, keep, understood
 from monmdp.results.sealed import DamagedError
-from monmdp.results.store import inside_path, read_footer, read_run, run_path, write_run
+from monmdp.results.store import read_footer, read_run, write_run
 from monmdp.suites import load
 
 SUITE = """
