@@ -102,7 +102,7 @@ LOWEST := .venv-lowest
 test-lowest:
 	$(PYTHON) -m venv $(LOWEST)
 	$(LOWEST)/bin/python -m pip install --quiet uv hatchling editables
-	$(LOWEST)/bin/uv pip compile pyproject.toml --extra report --resolution lowest-direct --only-binary :all: \
+	$(LOWEST)/bin/uv pip compile pyproject.toml --resolution lowest-direct --only-binary :all: \
 		--python-version 3.11 --no-emit-index-url --no-annotate --quiet --output-file $(LOWEST)/lowest.txt
 	$(LOWEST)/bin/python -m pip install --quiet -r $(LOWEST)/lowest.txt pytest pytest-xdist hypothesis
 	$(LOWEST)/bin/python -m pip install --quiet --no-deps --no-build-isolation -e .
@@ -172,8 +172,8 @@ LOCK = $(VENV)-lock/bin/uv pip compile pyproject.toml --universal --python-versi
 lock:
 	$(PYTHON) -m venv $(VENV)-lock
 	$(VENV)-lock/bin/python -m pip install --quiet uv
-	$(LOCK) --extra dev --extra cluster --extra report --extra docs --group build --upgrade --output-file requirements-dev.lock
-	$(LOCK) --extra report --group build --constraint requirements-dev.lock --output-file requirements.lock
+	$(LOCK) --extra dev --extra cluster --extra docs --group build --upgrade --output-file requirements-dev.lock
+	$(LOCK) --group build --constraint requirements-dev.lock --output-file requirements.lock
 	rm -rf $(VENV)-lock
 
 clean:

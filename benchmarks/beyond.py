@@ -18,14 +18,18 @@ import itertools
 import json
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from monmdp.experiment.sessions import SESSIONS, read_sessions
 
 from monmdp import make, planning
-from monmdp.experiment.sessions import SESSIONS, read_sessions
-from monmdp.stats import Interval, geometric_mean
+from monmdp.results.steps import AgentSteps, agents_table
+from monmdp.results.verdicts import claims_table
+from monmdp.stats import geometric_mean
+from monmdp.tables import Column, Table, plural, render, share
 
 DOCS = Path(__file__).parent.parent / "docs"
 SUITES = ("beyond", "beyond-grid", "beyond-ablations")
@@ -39,7 +43,6 @@ PICTURES = (
     "beyond-ablations-bottleneck-ratios.png",
 )
 SHOWN_OF_GRID = 5
-KEYS_OF_TESTS = ("own", "pessimistic", "factored")
 EVERY = 100
 """steps between tests"""
 
@@ -74,97 +77,76 @@ def _write(path: Path, content: Any) -> None:
     path.write_text(json.dumps(content, ensure_ascii=False, indent=None) + "\n", encoding="utf-8")
 
 
+def _seeds(table: dict) -> list[int]:
+    return sorted(
+        {s for of in table["settings"] for run in of["agents"].values() for s in run["seeds"]}
+    )
+
+
 def page(place: Path) -> str:
     """Return the page, from the tables in a folder."""
     known = {
         name: json.loads((place / f"{name}.json").read_text(encoding="utf-8"))
         for name in (*SUITES, "targets", "planning_cost", "pessimistic_test")
     }
-    tables = {of["group"]: of for of in known["beyond"]["tables"]}
-    lines = [*_head(known), *_targets(known["targets"], known["planning_cost"])]
-    lines += _group(
-        tables["Bottleneck"], "bottleneck", "Six monitors, four chances ρ that a reward is shown."
+    groups = {of["group"]: of for of in known["beyond"]["tables"]}
+    longer = groups.pop("Zones, given time")
+    ablations = {of["group"]: of for of in known["beyond-ablations"]["tables"]}
+    nets, novelties = (ablations[of] for of in ("Adversarial monitors", "River Swim"))
+    zones = [of for of in groups["Adversarial monitors"]["settings"] if "zones" in of["setting"]]
+    cost = known["planning_cost"]
+    return render(
+        "beyond.md.j2",
+        Path(__file__).parent / "templates",
+        runs={suite: known[suite]["about"]["runs"] for suite in SUITES},
+        hours={suite: known[suite]["about"]["cpu_seconds"] / 3600 for suite in SUITES},
+        targets=claims_table([*known["targets"], _planning_target(cost)]),
+        tables={name: _agents_table(of) for name, of in groups.items()},
+        extent={name: _extent(of) for name, of in groups.items()},
+        unfinished={name: _unfinished(of) for name, of in groups.items()},
+        zones=[f"{of['setting']}: {_both(of, ' steps')}" for of in zones],
+        longer=_longer(longer),
+        regret=_costs(groups, "regret", "regret"),
+        worst_steps=_costs(groups, "worst_steps", "steps on the worst reward"),
+        more_regret=[
+            f"{setting} ({ratio:.2f} times)"
+            for table in groups.values()
+            for setting, ratio in _ratios(table, PAPER, "regret").items()
+            if ratio > 1
+        ],
+        ablations={
+            name: {
+                "table": _agents_table(of),
+                "n": len(of["settings"]),
+                "seeds": len(of["seeds"]),
+            }
+            for name, of in ablations.items()
+        },
+        pessimistic=_pessimistic(known["pessimistic_test"]),
+        without_net=_ratio(nets, "no net"),
+        without_novelty=_ratio(novelties, "no novelty"),
+        grid=_grid(known["beyond-grid"]),
+        cost=_planning(cost, groups),
+        losses=_losses(groups, longer),
+        behind_known=[
+            f"{of['setting']} {_both(of, '', KNOWN)}"
+            for table in groups.values()
+            for of in table["settings"]
+            if KNOWN in of["agents"] and _mean(of["agents"][KNOWN]) < _mean(of["agents"][OURS])
+        ],
+        **_least(groups["Bottleneck"]),
     )
-    lines += _group(tables["48 benchmarks"], "48-benchmarks", "Eight worlds, six monitors, ρ = 1.")
-    longer = tables.pop("Zones, given time")
-    lines += _adversarial(tables["Adversarial monitors"], longer)
-    lines += _group(
-        tables["Larger worlds"],
-        "larger-worlds",
-        "A maze of rooms with 20 × 20 cells, a River Swim of 100 states with γ = 0.995 (initial "
-        "values of Monitored MBIE-EB and the known-monitor variant raised to what can be had "
-        "there), and 32 experts, of whom one at a time can be asked. Directed-E² needs a table of "
-        "all pairs of joint pairs and is left out where that is too large; posterior sampling "
-        "takes minutes a run in the maze and with the experts, and is left out there. Budgets are "
-        "what the slowest agents allow. With the experts it is 5,000 steps, which caps all ratios; "
-        "rivals that are not told the monitor hardly begin within them.",
-    )
-    lines += _costs(tables)
-    lines += _ablations(known["beyond-ablations"], known["pessimistic_test"])
-    lines += _grid(known["beyond-grid"])
-    lines += _planning(known["planning_cost"], tables)
-    lines += _losses(tables, longer)
-    lines += _least(tables["Bottleneck"])
-    return "\n".join([*lines, *_times(known)]) + "\n"
 
 
-# ---- sections ---------------------------------------------------------------------------------
+# ---- tables -----------------------------------------------------------------------------------
 
 
-def _head(known: dict) -> list[str]:
-    about = known["beyond"]["about"]
-    return [
-        "# Beyond the paper",
-        "",
-        "`factored-mbie-eb` ([derivation](algorithms/factored-mbie-eb.md)) against Monitored "
-        "MBIE-EB with the paper's settings and with its best single setting, the known-monitor "
-        "variant, Directed-E², and two classical explorers whose tests are pessimistic about "
-        "rewards never shown: posterior sampling and R-max ([agents.md](agents.md)).",
-        "",
-        "<!-- not run: three core-hours -->",
-        "```console",
-        "monmdp run beyond-grid        # the best single setting of Monitored MBIE-EB",
-        "monmdp run beyond             # all agents on all problems",
-        "monmdp run beyond-ablations   # every ingredient switched off in turn",
-        "```",
-        "",
-        "*Steps to 1 %*: the first test from which on the test policy's exact return in M_↓, where "
-        "every reward that can never be seen is the worst there is, stays within 0.01·max(1, |v|) "
-        "of v, the return of the minimax-optimal policy, until the end of the budget. A run that "
-        "never gets there counts with its budget, so that its agent's mean is a lower bound "
-        "(hollow in pictures); ratios are then too small, or, where it is the mean of Factored "
-        "MBIE-EB, too large. Tests are 100 steps apart, so nothing is measured finer than that. "
-        "A setting has the mean over its seeds; over settings, the geometric mean of these means. "
-        "*Worse beyond chance*: the whole 95 % interval of the paired difference of steps lies "
-        "above 0. γ is 0.99 where nothing else is said. Seeds are paired: all agents meet the same "
-        "ones. ⊥ is a reward that is not shown, ρ the monitor's chance to show one, a *pair* a "
-        "state and an action of the environment.",
-        "",
-        "**One set of hyper-parameters for everything**, the defaults of `FactoredMBIEEB`. They "
-        "were chosen on odd seeds; `beyond` and the ablations report even ones. The grid is "
-        "judged on odd ones. The known-monitor variant is not offered where the monitor looks at "
-        "the reward (Semi-Random, Shy).",
-        "",
-        f"The tables are made by `make beyond`, from {about['runs']:,} runs of `beyond`, "
-        f"{known['beyond-grid']['about']['runs']:,} of the grid and "
-        f"{known['beyond-ablations']['about']['runs']:,} of the ablations.",
-        "",
-    ]
-
-
-def _targets(targets: list[dict], cost: dict) -> list[str]:
-    lines = ["## What was to be reached", "", "| | | measured | |", "|---|---|---|---|"]
-    for claim in targets:
-        lines.append(f"| **{claim['claim']}** | {claim['text']} | | **{claim['verdict']}** |")
-        lines += [
-            f"| | {part['text']} | {'; '.join(filter(None, [part['measured'], part['also']]))} "
-            f"| {part['verdict']} |"
-            for part in claim["parts"]
-        ]
+def _planning_target(cost: dict) -> dict:
+    """What planning may cost, as targets have it."""
     ratios, clock = ([row[key] for row in cost["settings"]] for key in ("ratio", "clock_ratio"))
     cheap = sum(of <= cost["limit"] for of in ratios)
     soon, mean = sum(of < 1 for of in clock), geometric_mean(clock)
-    parts = [
+    said = [
         (
             f"a step takes at most {cost['limit']:g} times the time of Monitored MBIE-EB's, over "
             f"{cost['steps']:,} steps",
@@ -178,40 +160,43 @@ def _targets(targets: list[dict], cost: dict) -> list[str]:
         ),
     ]
     words = {True: "holds", False: "does not hold"}
-    verdict = words[all(holds for *_, holds in parts)]
-    lines.append(f"| **B5** | planning is worth its time | | **{verdict}** |")
-    lines += [f"| | {text} | {measured} | {words[holds]} |" for text, measured, holds in parts]
-    return [*lines, ""]
+    return {
+        "claim": "B5",
+        "text": "planning is worth its time",
+        "verdict": words[all(holds for *_, holds in said)],
+        "parts": [
+            {"text": text, "measured": measured, "also": "", "verdict": words[holds]}
+            for text, measured, holds in said
+        ],
+    }
 
 
-def _group(table: dict, slug: str, text: str) -> list[str]:
-    """A group of settings: what was measured in one table, and in pictures."""
+def _agents_table(table: dict) -> Table:
+    """The agents of a group of settings; those that are not in all of them say so."""
     n = len(table["settings"])
-    return [
-        f"## {table['group']}",
-        "",
-        f"{text} {_extent(table)}",
-        "",
-        *_agents_table(table, n),
-        "",
-        f"![{table['group']}: ratios](beyond/beyond-{slug}-ratios.png)",
-        "",
-        f"![{table['group']}: every setting](beyond/beyond-{slug}-steps.png)",
-        "",
-        *_unfinished(table),
+    agents = [AgentSteps.from_dict(of) for of in table["agents"]]
+    agents = [
+        of
+        if of.settings == n
+        else replace(of, agent=f"{of.agent} ({plural(of.settings, 'setting')})")
+        for of in agents
     ]
+    made = agents_table(agents, table["reference"])
+    made = made.without("settings", "CPU µs a step", "CPU s until converged")
+    heading = replace(made.columns[0], heading=plural(n, "setting"))
+    notes = (f"Reference: {table['reference']}.",)
+    return replace(made, columns=(heading, *made.columns[1:]), notes=notes)
 
 
 def _unfinished(table: dict) -> list[str]:
     """Where seeds of Factored MBIE-EB are not within 1 % at the end, and how its rival fares."""
-    never = [
+    return [
         f"{of['setting']}: {_never(run)} of {len(run['seeds'])} seeds of {name}"
         + (f", {_never(of['agents'][PAPER])} of {PAPER}" if name == OURS else "")
         for of in table["settings"]
         for name, run in of["agents"].items()
         if name.startswith(OURS) and _never(run)
     ]
-    return [f"Not within 1 % by the end: {'; '.join(never)}.", ""] if never else []
 
 
 def _extent(table: dict) -> str:
@@ -227,78 +212,25 @@ def _listed(numbers: list[int]) -> str:
     return f"{', '.join(first)} or {last}" if first else last
 
 
-def _seeds(table: dict) -> list[int]:
-    return sorted(
-        {s for of in table["settings"] for run in of["agents"].values() for s in run["seeds"]}
-    )
+def _both(setting: dict, unit: str, other: str = PAPER) -> str:
+    """Mean steps of Factored MBIE-EB, and of another agent."""
+    ours, theirs = (_mean(setting["agents"][name]) for name in (OURS, other))
+    return f"{ours:,.0f}{unit} against {theirs:,.0f}"
 
 
-def _agents_table(table: dict, n: int) -> list[str]:
-    lines = [
-        f"| {n} settings | steps to 1 % | ratio to {table['reference']} | settings where "
-        f"{table['reference']} is worse beyond chance (in the mean) | runs that never get there "
-        "| regret | steps on the worst reward |",
-        "|---|---|---|---|---|---|---|",
-    ]
-    for of in table["agents"]:
-        some = of["settings"]
-        only = "" if some == n else f" ({some} setting{'' if some == 1 else 's'})"
-        counts = len(of["reference_worse_on"]), len(of["reference_more_on"])
-        worse = "" if of["ratio"] is None else "{} ({})".format(*counts)
-        lines.append(
-            f"| {of['agent']}{only} | {of['geometric_mean_steps_to_1pct']:,.0f} "
-            f"| {_interval(of['ratio'])} | {worse} | {of['never']} of {of['runs']:,} "
-            f"| {of['regret']:,.1f} | {of['worst_steps']:,.0f} |"
-        )
-    return lines
-
-
-def _interval(ratio: list | None) -> str:
-    if ratio is None:
-        return ""
-    return Interval(*(float("nan") if of is None else of for of in ratio)).in_words(".3g")
-
-
-def _adversarial(table: dict, given_time: dict) -> list[str]:
-    lines = _group(
-        table,
-        "adversarial-monitors",
-        "They are hard on an agent that learns about the monitor at some pairs for others: "
-        "`patchy` shows the reward of every third pair ten times more seldom than others, each of "
-        "the `cameras` covers its own states only, in `zones` the place turns the monitor on and "
-        "off, `shy` shows zeros and hides nine of ten other rewards, and with `decoy` a button has "
-        "to be pushed that does nothing but at one far pair.",
-    )
-    zones = [of for of in table["settings"] if "zones" in of["setting"]]
-    said = "; ".join(
-        f"{of['setting']}: {_mean(of['agents'][OURS]):,.0f} steps against "
-        f"{_mean(of['agents'][PAPER]):,.0f}"
-        for of in zones
-    )
-    (longer,) = given_time["settings"]
-    ours, theirs = (longer["agents"][name] for name in (OURS, PAPER))
-    regret = np.mean(ours["regret"]) / np.mean(theirs["regret"])
-    return [
-        *lines,
-        f"`zones` is the hardest ({said}). There pᵐ is another one in each half of the world, so "
-        "that one half are exceptions, and every exception is learnt cell by cell, as Monitored "
-        "MBIE-EB learns everything. The agent has to find out first which they are.",
-        "",
-        f"Given {ours['budget']:,} steps on {longer['setting']} ({len(ours['seeds'])} seeds): "
-        f"Factored MBIE-EB {_reached(ours)}; Monitored MBIE-EB {_reached(theirs)}; the ratio of "
-        f"steps is {_interval(_agent(given_time, PAPER)['ratio'])}, with runs that are not there "
-        "counted as above. So what counts as converged at 50,000 steps lapses later: where the "
-        "monitor moves at random and each cell is learnt on its own, the noise of transitions that "
-        "were tried seldom tips a choice now and then. The net makes lapses rarer; that they end "
-        "is an argument, not a measurement. With so many exceptions every other episode is the "
-        f"net's for good, which costs {regret:.2g} times the regret of Monitored MBIE-EB there.",
-        "",
-        "By the definition of a Mon-MDP environment and monitor move independently, given the "
-        "pair and the monitor's state and action; so no monitor can make their moves go together. "
-        "An environment of somebody else might: `tests/agents/test_factored_mbie_eb.py` has one, "
-        "and the agent finds out.",
-        "",
-    ]
+def _longer(table: dict) -> dict[str, Any]:
+    """The hardest setting with a larger budget."""
+    (setting,) = table["settings"]
+    ours, theirs = (setting["agents"][name] for name in (OURS, PAPER))
+    return {
+        "setting": setting["setting"],
+        "budget": ours["budget"],
+        "seeds": len(ours["seeds"]),
+        "ours": _reached(ours),
+        "theirs": _reached(theirs),
+        "ratio": _ratio(table, PAPER),
+        "regret": np.mean(ours["regret"]) / np.mean(theirs["regret"]),
+    }
 
 
 def _reached(run: dict) -> str:
@@ -307,52 +239,23 @@ def _reached(run: dict) -> str:
     if not steps:
         return f"is within 1 % at the end on none of {n}"
     return (
-        f"is within 1 % to the end on {len(steps)} of {n} seeds, from {min(steps):,} to "
-        f"{max(steps):,} steps on"
+        f"stays within 1 % to the end on {len(steps)} of {n} seeds, after {min(steps):,} to "
+        f"{max(steps):,} steps"
     )
 
 
-def _costs(tables: dict) -> list[str]:
-    rivals = list(dict.fromkeys(of["agent"] for table in tables.values() for of in table["agents"]))
-    rivals = [name for name in rivals if name != OURS]
-    lines = [
-        "## Regret, and steps on the worst reward",
-        "",
-        "Regret: what the training episodes lost against the minimax value, with the true rewards. "
-        "Steps on the worst reward: training steps that paid the least there is, −10 on Bottleneck "
-        "and Hazard; where the least is no loss, none are counted. Means over settings stand in "
-        "the tables above. Here is the median over settings of the ratio of Factored MBIE-EB to "
-        "each other agent, where that has any; above 1 Factored MBIE-EB pays more:",
-    ]
-    for key, title in (("regret", "regret"), ("worst_steps", "steps on the worst reward")):
-        lines += ["", f"| {title} | {' | '.join(tables)} |", "|---" * (len(tables) + 1) + "|"]
-        for name in rivals:
-            cells = []
-            for table in tables.values():
-                ratios = list(_ratios(table, name, key).values())
-                of_all = "" if len(ratios) == len(table["settings"]) else f" ({len(ratios)})"
-                cells.append(f"{np.median(ratios):.2f}{of_all}" if ratios else "-")
-            lines.append(f"| {name} | {' | '.join(cells)} |")
-    more = [
-        f"{setting} ({ratio:.2f} times)"
-        for table in tables.values()
-        for setting, ratio in _ratios(table, PAPER, "regret").items()
-        if ratio > 1
-    ]
-    if more:
-        lines += ["", f"More regret than Monitored MBIE-EB: {', '.join(more)}."]
-    return [
-        *lines,
-        "",
-        "So in what is lost while training it beats Monitored MBIE-EB, and not those that look "
-        "less. On Bottleneck this is the price of looking: what is never seen there are the ⊥ "
-        "pairs, whose true reward is −10, and an episode that looks for what was never seen "
-        "lingers with them. A quarter of it is the net's (*no net* below); the rest is its own "
-        "looking, which returns to what was given up, for no verdict is final. Posterior sampling "
-        "and R-max soon cease to look, and less often find the policy; the known-monitor variant "
-        "knows what cannot be seen.",
-        "",
-    ]
+def _costs(groups: dict, key: str, title: str) -> Table:
+    """Median over settings of what Factored MBIE-EB pays, in units of what others pay."""
+    agents = dict.fromkeys(of["agent"] for table in groups.values() for of in table["agents"])
+    rows = []
+    for name in (name for name in agents if name != OURS):
+        cells = []
+        for table in groups.values():
+            ratios = list(_ratios(table, name, key).values())
+            of_all = "" if len(ratios) == len(table["settings"]) else f" ({len(ratios)})"
+            cells.append(f"{np.median(ratios):.2f}{of_all}" if ratios else "–")
+        rows.append([name, *cells])
+    return Table.of((title, *(Column(group, form="") for group in groups)), rows)
 
 
 def _ratios(table: dict, name: str, key: str) -> dict[str, float]:
@@ -364,248 +267,120 @@ def _ratios(table: dict, name: str, key: str) -> dict[str, float]:
     }
 
 
-def _ablations(known: dict, tested: dict) -> list[str]:
-    tables = {of["group"]: of for of in known["tables"]}
-    first = tables["Bottleneck"]
-    lines = [
-        "## Ablations",
-        "",
-        f"Each ingredient is a switch; here one at a time is off, on {len(first['settings'])} "
-        f"Bottleneck settings with {len(first['seeds'])} seeds. Without factoring all pairs count "
-        "as exceptions, so that every other episode that would optimize is the net's, too.",
-        "",
-        *_agents_table(first, len(first["settings"])),
-        "",
-        "![What is lost without](beyond/beyond-ablations-bottleneck-ratios.png)",
-        "",
-        "The test policy is the largest part. Monitored MBIE-EB tests an optimistic policy, so a "
-        "part of its distance is the test's, too; `benchmarks/pessimistic_test.py` tests what it "
-        "has learnt as Factored MBIE-EB would:",
-        "",
-        *_pessimistic(tested),
-        "",
-        "Three parts save no steps on Bottleneck. *Stopping* cannot: the test policy is optimal "
-        "before the agent stops observing. In regret it even loses here: episodes that optimize "
-        "are short, so more episodes begin, and with them more of the net's. *Novelty* is meant "
-        "for worlds whose outcomes are rare, the *net* for monitors that are not what they seem:",
-    ]
-    for group in ("Adversarial monitors", "River Swim"):
-        table = tables[group]
-        lines += ["", f"{group}:", "", *_agents_table(table, len(table["settings"]))]
-    fine = tables["Bottleneck, finer parts"]
-    net = _agent(tables["Adversarial monitors"], "no net")["ratio"]
-    novelty = _agent(tables["River Swim"], "no novelty")["ratio"]
-    return [
-        *lines,
-        "",
-        f"There, without the net it takes {_interval(net)} times the steps, and without novelty "
-        f"{_interval(novelty)} times.",
-        "",
-        "Numbers that stand for a thought, set so that it has no effect, on Bottleneck: ρ_low "
-        "without `caution`, or without its cap; one bar for giving up instead of two; the likely "
-        "plan without a price for what it has not seen.",
-        "",
-        *_agents_table(fine, len(fine["settings"])),
-        "",
-    ]
+def _pessimistic(known: dict) -> Table:
+    """Monitored MBIE-EB, tested as Factored MBIE-EB is."""
+    keys = ("own", "pessimistic", "factored")
+    means = [[float(np.mean(of[key])) for key in keys] for of in known["settings"]]
+    rows = [[of["setting"], *row] for of, row in zip(known["settings"], means, strict=True)]
+    whole = [geometric_mean(column) for column in zip(*means, strict=True)]
+    rows.append([f"geometric mean, {known['seeds']} seeds", *whole])
+    heads = (PAPER, "the same, tested pessimistically", OURS)
+    return Table.of(("setting", *(Column(of, form=",.0f") for of in heads)), rows)
 
 
-def _pessimistic(known: dict) -> list[str]:
-    lines = [
-        "| setting | Monitored MBIE-EB | the same, tested pessimistically | Factored MBIE-EB |",
-        "|---|---|---|---|",
-    ]
-    lines += [
-        f"| {of['setting']} | {' | '.join(f'{np.mean(of[key]):,.0f}' for key in KEYS_OF_TESTS)} |"
-        for of in known["settings"]
-    ]
-    means = [
-        geometric_mean([float(np.mean(of[key])) for of in known["settings"]])
-        for key in KEYS_OF_TESTS
-    ]
-    return [
-        *lines,
-        f"| geometric mean, {known['seeds']} seeds | {means[0]:,.0f} | {means[1]:,.0f} "
-        f"| {means[2]:,.0f} |",
-    ]
-
-
-def _grid(known: dict) -> list[str]:
+def _grid(known: dict) -> dict[str, Any]:
+    """The best settings of Monitored MBIE-EB, the paper's and the worst."""
     (table,) = known["tables"]
-    agents = sorted(table["agents"], key=lambda of: of["geometric_mean_steps_to_1pct"])
-    reference = _agent(table, table["reference"])
-    lines = [
-        "## The best single setting of Monitored MBIE-EB",
-        "",
-        f"All {len(agents)} settings of log base × β × β_KL × growth on the "
-        f"{len(table['settings'])} Bottleneck problems, {len(table['seeds'])} odd seeds. β stands "
-        "for β, β_m, β_e and β_obs alike. The best lies at the edge of the grid, with the "
-        "smallest log base and β, and is the best on Bottleneck, not everywhere. The "
-        f"{SHOWN_OF_GRID} best, the paper's (number {agents.index(reference) + 1}), and the worst:",
-        "",
-        "| setting | steps to 1 % | ratio to the paper's | runs that never get there |",
-        "|---|---|---|---|",
-    ]
+    agents = [AgentSteps.from_dict(of) for of in table["agents"]]
+    agents.sort(key=lambda of: of.steps)
+    reference = next(of for of in agents if of.agent == table["reference"])
     shown = agents[:SHOWN_OF_GRID]
     shown += [of for of in (reference, agents[-1]) if of not in shown]
-    for of in shown:
-        name = of["agent"].removeprefix("Monitored MBIE-EB (").removesuffix(")")
-        lines.append(
-            f"| {name} | {of['geometric_mean_steps_to_1pct']:,.0f} | {_interval(of['ratio'])} "
-            f"| {of['never']} of {of['runs']} |"
-        )
-    return [*lines, ""]
-
-
-def _planning(cost: dict, tables: dict) -> list[str]:
-    rows = cost["settings"]
-    per_step = [row["ratio"] for row in rows]
-    clock = [row["clock_ratio"] for row in rows]
-    above = [row["setting"] for row in rows if row["ratio"] > cost["limit"]]
-    later = [row["setting"] for row in rows if row["clock_ratio"] >= 1]
-    lines = [
-        "## What planning costs",
-        "",
-        "CPU time of training alone, once compiled, agent against agent in one process "
-        f"(`benchmarks/planning_cost.py`, {cost['seeds']} seeds until optimal). Over "
-        f"{cost['steps']:,} steps a step of Factored MBIE-EB takes {geometric_mean(per_step):.2f} "
-        f"times as long as one of Monitored MBIE-EB in the geometric mean of {len(rows)} settings, "
-        f"at most {max(per_step):.2f} times. More than {cost['limit']:g} times as long: "
-        f"{', '.join(above) or 'none'}. Until the policy is optimal it takes "
-        f"{geometric_mean(clock):.2f} times the time; more time: {', '.join(later) or 'none'}.",
-        "",
-        "| setting | µs a step, Factored | Monitored | ratio | s until optimal, Factored "
-        "| Monitored | ratio | ratio a step until then |",
-        "|---|---|---|---|---|---|---|---|",
+    rows = [
+        (of.agent.removeprefix(f"{PAPER} (").removesuffix(")"), of.steps, of.ratio, of)
+        for of in shown
     ]
-    for row in rows:
-        ours, theirs = row["microseconds"]
-        cells = [
-            f"{seconds:.4f}" + (f" ({never} never)" if never else "")
-            for seconds, never in zip(row["seconds_to_optimal"], row["never"], strict=True)
+    columns = (
+        "setting",
+        Column("steps to 1 %", form=",.0f"),
+        Column("ratio to the paper's", form=".3g"),
+        Column("runs that never get there", form=""),
+    )
+    return {
+        "n": len(agents),
+        "problems": len(table["settings"]),
+        "seeds": len(table["seeds"]),
+        "shown": SHOWN_OF_GRID,
+        "place": agents.index(reference) + 1,
+        "table": Table.of(columns, [(*row, share(of.never, of.runs)) for *row, of in rows]),
+    }
+
+
+def _planning(cost: dict, groups: dict) -> dict[str, Any]:
+    """What a step costs, and the way to the optimal policy."""
+    settings = cost["settings"]
+    rows = []
+    for row in settings:
+        seconds = [
+            f"{taken:.4f}" + (f" ({never} never)" if never else "")
+            for taken, never in zip(row["seconds_to_optimal"], row["never"], strict=True)
         ]
         fewer = row["steps_to_optimal"][0] / row["steps_to_optimal"][1]
-        lines.append(
-            f"| {row['setting']} | {ours:.2f} | {theirs:.2f} | {row['ratio']:.2f} "
-            f"| {' | '.join(cells)} | {row['clock_ratio']:.2f} | {row['clock_ratio'] / fewer:.1f} |"
-        )
-    lines += [
-        "",
-        "Monitored MBIE-EB plans once an episode, Factored MBIE-EB at most every 12 steps while "
-        "there is news, and less often later: its early steps are the dear ones. The ratio is "
-        "largest where there is news for long because the world is large, and where the world is "
-        "so small that a step of Monitored MBIE-EB takes next to nothing. On River Swim it is "
-        "counting and weighing that takes the time, not planning: without plans within episodes "
-        "and without the net it is much the same (`python benchmarks/planning_cost.py "
-        '"factored-mbie-eb replan=0 net=0" --only river-swim`).',
-    ]
+        clock = row["clock_ratio"]
+        each = Column("", form=".1f").cell(clock / fewer)
+        rows.append([row["setting"], *row["microseconds"], row["ratio"], *seconds, clock, each])
+    heads = ("µs a step, Factored", "Monitored", "ratio", "s until optimal, Factored",
+             "Monitored", "ratio", "ratio a step until then")  # fmt: skip
     cpu = {
         group: [_agent(table, name)["cpu_seconds_until_converged"] for name in (OURS, PAPER)]
-        for group, table in tables.items()
+        for group, table in groups.items()
     }
-    lines += [
-        "",
-        "CPU seconds until converged in the suite, with tests and as if all steps of a run took "
-        "alike, mean over the settings of a group: "
-        + "; ".join(f"{group} {a:.3g} against {b:.3g}" for group, (a, b) in cpu.items())
-        + ".",
-        "",
-    ]
-    return lines
+    return {
+        "seeds": cost["seeds"],
+        "steps": cost["steps"],
+        "limit": cost["limit"],
+        "n": len(settings),
+        "per_step": geometric_mean([row["ratio"] for row in settings]),
+        "most": max(row["ratio"] for row in settings),
+        "clock": geometric_mean([row["clock_ratio"] for row in settings]),
+        "above": [row["setting"] for row in settings if row["ratio"] > cost["limit"]],
+        "later": [row["setting"] for row in settings if row["clock_ratio"] >= 1],
+        "table": Table.of(("setting", *(Column(of, form=".2f") for of in heads)), rows),
+        "cpu": [f"{group} {a:.3g} against {b:.3g}" for group, (a, b) in cpu.items()],
+    }
 
 
-def _losses(tables: dict, longer: dict) -> list[str]:
+def _losses(groups: dict, longer: dict) -> Table:
     """Settings where some rival needs fewer steps, beyond chance or not."""
-    lines = [
-        "## Where it loses",
-        "",
-        "Settings in which another agent that is not told the monitor needs fewer steps in the "
-        "mean. Runs of Factored MBIE-EB that go astray do so rarely and far, hence its median and "
-        "worst seed:",
-        "",
-        "| setting | Factored MBIE-EB: mean | median | worst | agent | its mean | beyond chance |",
-        "|---|---|---|---|---|---|---|",
-    ]
     sure = {
         (setting, of["agent"])
-        for table in tables.values()
+        for table in groups.values()
         for of in table["agents"]
         for setting in of["reference_worse_on"]
     }
-    settings = [of for table in tables.values() for of in table["settings"]]
     (last,) = longer["settings"]
     budget = last["agents"][OURS]["budget"]
-    for of in [*settings, {**last, "setting": f"{last['setting']}, {budget:,} steps"}]:
-        ours = of["agents"][OURS]
-        steps = _steps(ours)
+    settings = [of for table in groups.values() for of in table["settings"]]
+    settings.append({**last, "setting": f"{last['setting']}, {budget:,} steps"})
+    rows = []
+    for of in settings:
+        steps = _steps(of["agents"][OURS])
         for name, run in of["agents"].items():
-            if "known" not in name.lower() and name != OURS and _mean(run) < _mean(ours):
+            if "known" not in name.lower() and name != OURS and _mean(run) < np.mean(steps):
                 yes = "yes" if (of["setting"], name) in sure else "no"
-                lines.append(
-                    f"| {of['setting']} | {_mean(ours):,.0f} | {np.median(steps):,.0f} "
-                    f"| {max(steps):,} | {name} | {_mean(run):,.0f} | {yes} |"
-                )
-    known = [
-        (of["setting"], _mean(of["agents"][OURS]), _mean(of["agents"][KNOWN]))
-        for of in settings
-        if KNOWN in of["agents"] and _mean(of["agents"][KNOWN]) < _mean(of["agents"][OURS])
-    ]
-    said = "; ".join(f"{name} {ours:,.0f} against {theirs:,.0f}" for name, ours, theirs in known)
-    return [
-        *lines,
-        "",
-        "What costs it steps is a monitor that is not what it assumes. A reward that is shown more "
-        "seldom than others looks like ⊥ (`shy`, `patchy`): it is given up, and looked at again "
-        "only later. A button that nothing hints at (`decoy`) is found by trying everywhere, and "
-        "exceptions are learnt one by one (`zones`).",
-        "",
-        "Against the known-monitor variant, which is given what has to be learnt here, it loses "
-        + (f"on {len(known)} settings: {said}." if known else "nowhere."),
-        "",
-    ]
+                ours = (np.mean(steps), np.median(steps), max(steps))
+                rows.append((of["setting"], *ours, name, _mean(run), yes))
+    numbers = [Column(of, form=",.0f") for of in (f"{OURS}: mean", "median", "worst", "its mean")]
+    columns = ("setting", *numbers[:3], "agent", numbers[3], "beyond chance")
+    return Table.of(columns, rows)
 
 
-def _least(table: dict) -> list[str]:
+def _least(table: dict) -> dict[str, Any]:
     """How many steps a learner needs until it can be sure."""
-    lines = [
-        "## How much is left",
-        "",
-        "How soon could a learner be sure? Say that a policy *guarantees* v within 1 % once it "
-        "would earn that much even if all rewards not seen yet were the worst there is. Then every "
-        "pair on its way was seen: a single one at −10 costs more than 1 %. A pair x takes at "
-        "least 1/max_y P(shown|x,y) visits in the mean until it is seen, whatever the learner "
-        "does, and every step visits one pair. So the sum over the pairs of the best way bounds "
-        "the mean steps to a guarantee from below (of the optimal policies it is taken for the one "
-        "with the fewest pairs among those that prefer actions in some fixed order). It leaves out "
-        "finding the goal, going back to a pair that leads elsewhere, and learning how to make the "
-        "monitor show. A test policy may be right before it is sure: by luck, a pessimistic one "
-        "too, while it has not seen any better place to stay. So this is a yardstick for the "
-        "steps, and no bound on them.",
-        "",
-        "| setting | least steps until sure | Factored MBIE-EB: mean | worst seed | ratio "
-        "| Monitored MBIE-EB |",
-        "|---|---|---|---|---|---|",
-    ]
-    ratios = {}
+    rows, ratios = [], {}
     for of in table["settings"]:
-        bound = least_steps(of["setting"])
-        ours, theirs = (of["agents"][name] for name in (OURS, PAPER))
-        ratios[of["setting"]] = _mean(ours) / bound
-        lines.append(
-            f"| {of['setting']} | {bound:,.0f} | {_mean(ours):,.0f} | {max(_steps(ours)):,} "
-            f"| {_mean(ours) / bound:.1f} | {_mean(theirs):,.0f} |"
-        )
-    always = [ratio for name, ratio in ratios.items() if "100 %" in name]
-    seldom = [ratio for name, ratio in ratios.items() if " 5 %" in name]
-    return [
-        *lines,
-        "",
-        f"Factored MBIE-EB takes {geometric_mean(always):.0f} times the yardstick where rewards "
-        f"are always shown, where it is below the spacing of tests and finding the goal takes "
-        f"longer than seeing it, and {geometric_mean(seldom):.0f} times at ρ = 5 %, where seeing "
-        "is what takes the time.",
-        "",
-    ]
+        bound, mean = least_steps(of["setting"]), _mean(of["agents"][OURS])
+        ratios[of["setting"]] = mean / bound
+        ratio = Column("", form=".1f").cell(mean / bound)
+        numbers = (bound, mean, max(_steps(of["agents"][OURS])), ratio, _mean(of["agents"][PAPER]))
+        rows.append((of["setting"], *numbers))
+    heads = ("least steps until sure", f"{OURS}: mean", "worst seed", "ratio", PAPER)
+    yardstick = {
+        "always": geometric_mean([ratio for name, ratio in ratios.items() if "100 %" in name]),
+        "seldom": geometric_mean([ratio for name, ratio in ratios.items() if " 5 %" in name]),
+    }
+    columns = ("setting", *(Column(of, form=",.0f") for of in heads))
+    return {"least": Table.of(columns, rows), "yardstick": yardstick}
 
 
 def least_steps(setting: str) -> float:
@@ -656,6 +431,13 @@ def _agent(table: dict, name: str) -> dict:
     return next(of for of in table["agents"] if of["agent"] == name)
 
 
+def _ratio(table: dict, name: str) -> str:
+    """The steps of an agent in units of the reference's."""
+    ratio = AgentSteps.from_dict(_agent(table, name)).ratio
+    assert ratio is not None
+    return ratio.in_words(".3g")
+
+
 def _steps(run: dict) -> list[int]:
     """Steps to 1 % of all seeds, as the tables have them: at least one spacing of tests."""
     return [run["budget"] if of is None else max(of, EVERY) for of in run["steps_to_1pct"]]
@@ -667,17 +449,6 @@ def _mean(run: dict) -> float:
 
 def _never(run: dict) -> int:
     return sum(of is None for of in run["steps_to_1pct"])
-
-
-def _times(known: dict) -> list[str]:
-    hours = {suite: known[suite]["about"]["cpu_seconds"] / 3600 for suite in SUITES}
-    said = ", ".join(f"`{suite}` {of:.1f}" for suite, of in hours.items())
-    return [
-        "## Times",
-        "",
-        f"Core-hours: {said}; {sum(hours.values()):.1f} in all. Runs that suites share are counted "
-        "in each. `--shard i/n` divides a suite among machines.",
-    ]
 
 
 if __name__ == "__main__":

@@ -13,9 +13,9 @@ import time
 from pathlib import Path
 
 import numpy as np
+from monmdp.experiment.request import default_steps
 
 from monmdp import agents, experiment, make, planning
-from monmdp.experiment.request import default_steps
 
 GRIDS = (
     "empty", "hazard", "loop", "river-swim", "one-way", "corridor", "two-room-3x5", "two-room-2x11",
@@ -26,17 +26,19 @@ BOTTLENECK_MONITORS = (
 )  # fmt: skip
 HEADER = """# Convergence
 
-Does the test policy become minimax-optimal within the paper's budget, and stay so? Paper settings,
-{seeds} seeds each, exact evaluation. A seed has converged at the first checkpoint from which on the
-exact return of the test policy in M_↓ stays ≥ V - 0.01·max(1, |V|), V being the episode return of
-the minimax-optimal policy. Made by `python benchmarks/convergence.py`.
+Does the test policy become minimax-optimal within the paper's budget, and stay so? The table has
+the paper's settings, {seeds} seeds each, with exact evaluation. A seed has converged at the first
+checkpoint after which the exact return of the test policy in M_↓ stays ≥ V - 0.01·max(1, |V|),
+where V is the episode return of the minimax-optimal policy. `python benchmarks/convergence.py`
+makes this page.
 
 | figure | agent | world | monitor | ρ | V | converged | steps to 1 %: median (least - most) |
 |---|---|---|---|---|---|---|---|
 """
 
 FOOTER = """
-[agents.md](agents.md#where-a-seed-does-not-converge) says what happens where seeds are missing.
+[The agents, beside the paper](agents.md#where-a-seed-does-not-converge) explains the seeds that do
+not converge.
 """
 
 

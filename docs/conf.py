@@ -28,7 +28,6 @@ extensions = [
 exclude_patterns = ["_build", "_ext"]
 nitpicky = True
 _INNER = (  # types that are shown and whose fields are no part of the interface
-    r"drawing\.film\.Episode",
     r"experiment\.evaluation\.Chances",
     r"model\.dynamics\.Tables",
     r"naming\.T",

@@ -15,8 +15,8 @@ from conftest import ROOT
 # Each part may import only what stands before it.
 ORDER = [
     "errors", "files", "compiling", "model", "naming", "worlds", "monitors", "catalogue",
-    "planning", "stats", "drawing", "registration", "envs", "agents", "experiment", "suites",
-    "results", "report", "api", "theory", "testing", "cli",
+    "planning", "stats", "tables", "drawing", "registration", "envs", "agents", "experiment",
+    "suites", "results", "report", "api", "theory", "testing", "cli",
 ]  # fmt: skip
 PACKAGE = Path(monmdp.__file__).parent
 FILES = sorted(

@@ -408,9 +408,9 @@ def test_kaplan_and_meier_by_hand():
     assert restricted_mean(times, reached, 6) == pytest.approx(expected)
     assert restricted_mean(times, reached, 2.5) == pytest.approx(1 + 6 / 7 + 4 / 7 * 0.5)
     assert restricted_mean(times, reached, 0.5) == pytest.approx(0.5)
-    with pytest.raises(MonMDPError, match="followed for 6 only"):
+    with pytest.raises(MonMDPError, match="followed only up to 6"):
         restricted_mean(times, reached, 7)
-    with pytest.raises(MonMDPError, match="a flag for each time"):
+    with pytest.raises(MonMDPError, match="each time needs a flag"):
         survival(times, [True])
 
 
@@ -419,7 +419,7 @@ def test_where_nobody_gets_there():
     assert len(t) == len(S) == 0
     assert median_time([5, 5], [False, False]) is None
     assert restricted_mean([5, 5], [False, False], 5) == 5
-    with pytest.raises(MonMDPError, match="followed for 5 only"):
+    with pytest.raises(MonMDPError, match="followed only up to 5"):
         restricted_mean([5, 5], [False, False], 6)
 
 

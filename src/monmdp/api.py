@@ -7,6 +7,7 @@ several agents on one problem, a suite any product of settings. The command line
 
 from __future__ import annotations
 
+import base64
 import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -14,7 +15,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from monmdp.agents.base import AgentConfig
 from monmdp.errors import MonMDPError
@@ -27,8 +28,7 @@ from monmdp.model.mdp import whole_number
 from monmdp.results.comparison import Comparison, compare_agents
 from monmdp.results.evidence import Evidence, LeftOutWarning, Reader, gather, reader
 from monmdp.results.figures import draw
-from monmdp.results.report import Report
-from monmdp.results.report import write_report as publish
+from monmdp.results.publish import Publication, publish
 from monmdp.results.request import Request, ask_paper, ask_suite, keep, log_session
 from monmdp.results.runner import Outcome, Progress, Tell, cores, execute
 from monmdp.results.store import Key, frame_of, read_run, run_path
@@ -52,7 +52,7 @@ class Results:
     """what was done, and what was there already"""
     folder: Path | None
     """where the runs are kept; None: nowhere"""
-    report: Report | None
+    report: Publication | None
     """the figures, tables and claims that were written; None: nothing was"""
     notes: Sequence[str] = field(default=())
     """what one should know: damaged runs that were left out, a report that was replaced"""
@@ -81,10 +81,11 @@ class Results:
         """Draw the learning curves, the first figure if there are several."""
         return draw(self.plans[0].figure, self.evidence)
 
-    def _repr_png_(self) -> bytes:
-        """Show the first figure in a notebook."""
-        png: bytes = self.figure()._repr_png_()
-        return png
+    def _repr_html_(self) -> str:
+        """Show the first figure and the tables in a notebook."""
+        picture = base64.b64encode(self.figure()._repr_png_()).decode()
+        tables = "".join(comparison.table().to_html() for comparison in self.comparisons)
+        return f'<img src="data:image/png;base64,{picture}">{tables}'
 
 
 def train(
@@ -249,60 +250,69 @@ def _label(agent: Any) -> str:
     return str(name or type(agent).__name__)
 
 
+class Options(TypedDict, total=False):
+    """How a suite is run."""
+
+    seeds: int | None
+    """how many; by default what the suite says"""
+    quick: bool
+    """fewer seeds and settings, as the suite has it"""
+    preset: str
+    """``paper``, or ``released`` for the options of the authors' released code"""
+    jobs: int | None
+    """runs at a time; by default one for each core"""
+    shard: tuple[int, int] | None
+    """(i, n): only this part of the runs, so that n machines share the work"""
+    scheduler: str | None
+    """address of a dask.distributed scheduler that does the runs"""
+    stale: bool
+    """do runs again that another version of the code has made"""
+    tell: Tell | None
+    """called now and then with how far it is"""
+
+
 def run_suite(
     suite: Suite | str | Path | Mapping[str, Any],
     *,
     out: Folder = "results",
-    seeds: int | None = None,
-    quick: bool = False,
-    preset: str = "paper",
-    jobs: int | None = None,
-    shard: tuple[int, int] | None = None,
-    scheduler: str | None = None,
-    stale: bool = False,
-    tell: Tell | None = None,
+    **options: Unpack[Options],
 ) -> Results:
     """Run a suite: what is missing is done, then figures, tables and claims are written.
 
     Args:
         suite: a suite, the name of a bundled one, a TOML file, or what would stand in it.
         out: folder for runs and reports.
-        seeds: how many; by default what the suite says.
-        quick: fewer seeds and settings, as the suite has it.
-        preset: ``paper``, or ``released`` for the options of the authors' released code.
-        jobs: runs at a time; by default one for each core.
-        shard: (i, n): only this part of the runs, so that n machines share the work.
-        scheduler: address of a dask.distributed scheduler that does the runs.
-        stale: do runs again that another version of the code has made.
-        tell: called now and then with how far it is.
+        **options: how it is run, see `Options`.
+
+    >>> import monmdp
+    >>> block = {"worlds": ["loop"], "monitors": ["ask"], "agents": ["r-max", "mbie-eb"]}
+    >>> suite = {"name": "small", "seeds": 2, "steps": 1000, "experiment": [block]}
+    >>> results = monmdp.run_suite(suite, out="results")
+    >>> len(results.runs), sorted(results.frame()["seed"].unique().tolist())
+    (4, [0, 1])
     """
     if isinstance(suite, Mapping):
         suite = parse(suite, "the suite")
     elif not isinstance(suite, Suite):
         suite = find(str(suite))
-    request = ask_suite(suite, seeds=seeds, quick=quick, preset=preset)
-    return run_request(
-        request, out, jobs=jobs, shard=shard, scheduler=scheduler, stale=stale, tell=tell
-    )
+    return run_request(ask_suite(suite, **_asking(options)), out, **_doing(options))
 
 
-def reproduce(
-    *figures: str,
-    out: Folder = "results",
-    seeds: int | None = None,
-    quick: bool = False,
-    preset: str = "paper",
-    jobs: int | None = None,
-    shard: tuple[int, int] | None = None,
-    scheduler: str | None = None,
-    stale: bool = False,
-    tell: Tell | None = None,
-) -> Results:
+def reproduce(*figures: str, out: Folder = "results", **options: Unpack[Options]) -> Results:
     """Reproduce figures of the paper, ``figure-4`` or ``4``, or ``all``; see `run_suite`."""
-    request = ask_paper(figures, seeds=seeds, quick=quick, preset=preset)
-    return run_request(
-        request, out, jobs=jobs, shard=shard, scheduler=scheduler, stale=stale, tell=tell
-    )
+    return run_request(ask_paper(figures, **_asking(options)), out, **_doing(options))
+
+
+_ASKING = ("seeds", "quick", "preset")
+"""options that say what to run; the others say how"""
+
+
+def _asking(options: Options) -> Any:
+    return {key: value for key, value in options.items() if key in _ASKING}
+
+
+def _doing(options: Options) -> Any:
+    return {key: value for key, value in options.items() if key not in _ASKING}
 
 
 def run_request(

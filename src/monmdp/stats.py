@@ -1,20 +1,20 @@
-"""What runs say: pure functions on arrays, seeds being the replicates, never episodes.
+"""Statistics of runs: pure functions on arrays. Seeds are the replicates, never episodes.
 
-Curves. A run's *area* is the mean of its raw checkpoints, its *end* the mean of the last ten; a
-figure shows the exponential moving average of every seed, then mean ± 1.96 sd/√n over seeds.
+Curves. A run's *area* is the mean of its raw checkpoints, its *end* the mean of the last ten.
+Figures smooth each seed by an exponential moving average, then show mean ± 1.96 sd/√n over seeds.
 
 Differences. A contrast Σ wᵢ μᵢ of independent groups has the estimate Σ wᵢ x̄ᵢ, the squared error
 e² = Σ eᵢ², eᵢ² = wᵢ² sᵢ²/nᵢ, and e⁴ / Σ eᵢ⁴/(nᵢ-1) degrees of freedom (Welch, Satterthwaite).
 
 Many tasks, after Agarwal et al. (2021): interquartile mean, probability of improvement and
-performance profile, with percentile intervals from a bootstrap that draws runs anew within every
-task and leaves the tasks as they are. Ratios of means are averaged over tasks by their logarithms,
-and seeds that two agents share are drawn for both together.
+performance profile, with percentile intervals from a bootstrap that resamples runs within every
+task and keeps the tasks fixed. Ratios of means are averaged over tasks by their logarithms, and
+seeds that two agents share are resampled for both together.
 
-Times. A run that has not got there within its budget is censored, not late. Kaplan and Meier:
+Times. A run that does not reach its goal within its budget is censored, not late. Kaplan and Meier:
 S(t) = Π over times u ≤ t of (1 - reached at u / still under way at u).
 
-All intervals are of 95 %; all randomness comes from the generator that is passed in.
+All intervals are 95 % intervals; all randomness comes from the generator that is passed in.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from monmdp.errors import MonMDPError
 from monmdp.model.arrays import BoolArray, FloatArray, IntArray
 
 END = 10
-"""checkpoints at the end over which the end return is taken"""
+"""checkpoints over which the end return is averaged"""
 RESAMPLES = 2000
 """bootstrap resamples behind an interval"""
 BOUNDS = (0.025, 0.975)
@@ -37,7 +37,7 @@ BOUNDS = (0.025, 0.975)
 
 
 class Interval(NamedTuple):
-    """An estimate and its 95 % interval, whose bounds are NaN where a single value says nothing.
+    """An estimate and its 95 % interval; the bounds are NaN if there is only a single value.
 
     >>> from monmdp.stats import Interval
     >>> interval = Interval(2.0, 1.5, 2.5)
@@ -50,11 +50,11 @@ class Interval(NamedTuple):
     high: float
 
     def contains(self, value: float) -> bool:
-        """Return whether the value lies within the bounds, or on one; never if they are NaN."""
+        """Return whether the value lies between the bounds or on one; False if they are NaN."""
         return self.low <= value <= self.high
 
     def in_words(self, form: str = ".4g") -> str:
-        """Write it as ``estimate [low, high]``, the bounds only if there are some."""
+        """Write it as ``estimate [low, high]``, without the bounds if they are NaN."""
         if np.isnan(self.low):
             return f"{self.estimate:{form}}"
         return f"{self.estimate:{form}} [{self.low:{form}}, {self.high:{form}}]"
@@ -87,7 +87,7 @@ def area(curves: ArrayLike) -> FloatArray:
 
 
 def end(curves: ArrayLike, last: int = END) -> FloatArray:
-    """Mean of the last checkpoints of curves[..., checkpoint], of all if there are fewer.
+    """Mean of the last checkpoints of curves[..., checkpoint], or of all if there are fewer.
 
     >>> from monmdp import stats
     >>> float(stats.end([0.0, 1.0, 2.0], last=2))
@@ -97,9 +97,9 @@ def end(curves: ArrayLike, last: int = END) -> FloatArray:
 
 
 def stays_from(good: ArrayLike) -> IntArray:
-    """Index of the checkpoint of good[..., checkpoint] from which on all are good.
+    """First index of good[..., checkpoint] where it and all later ones are good.
 
-    The number of checkpoints, one more than the last index, where the last one is not good.
+    That is the number of checkpoints, one more than the last index, if the last one is not good.
 
     >>> from monmdp import stats
     >>> int(stats.stays_from([True, False, True, True]))
@@ -113,7 +113,7 @@ def stays_from(good: ArrayLike) -> IntArray:
 def steps_to(step: ArrayLike, values: ArrayLike, threshold: float) -> tuple[IntArray, BoolArray]:
     """Steps [...] after which values[..., checkpoint] stay ≥ threshold, and whether they ever do.
 
-    Where they do not, the steps are the budget: the last of step[checkpoint] and one spacing more.
+    If they do not, the steps are the budget: the last of step[checkpoint] plus one spacing.
 
     >>> from monmdp import stats
     >>> steps, reached = stats.steps_to([0, 100, 200], [[0, 1, 1], [1, 1, 0]], 0.9)
@@ -123,7 +123,7 @@ def steps_to(step: ArrayLike, values: ArrayLike, threshold: float) -> tuple[IntA
     at, curves = np.asarray(step, dtype=np.int64), np.asarray(values, dtype=np.float64)
     if at.ndim != 1 or len(at) < 2 or curves.shape[-1:] != at.shape:
         raise MonMDPError(
-            "steps: as many as values along their last axis, at least two, expected; "
+            "steps must be as many as the values along their last axis, and at least two; "
             f"got shape {at.shape} for values of shape {curves.shape}"
         )
     times = np.append(at, 2 * at[-1] - at[-2])
@@ -138,9 +138,9 @@ def steps_to_v_bootstrap(
     rng: np.random.Generator,
     resamples: int = 1000,
 ) -> IntArray:
-    """`steps_to` [resample] of the mean over seeds drawn anew from curves[seed, checkpoint].
+    """`steps_to` [resample] of the mean over seeds resampled from curves[seed, checkpoint].
 
-    Generators seeded alike draw the same seeds whatever the curves, so that the steps of two
+    Generators with the same seed draw the same seeds whatever the curves, so the steps of two
     configurations are paired and may be divided resample by resample.
 
     >>> import numpy as np
@@ -160,7 +160,7 @@ def steps_to_v_bootstrap(
 
 
 def half_width(values: ArrayLike, axis: int = 0) -> FloatArray:
-    """Half of the 95 % interval of the mean along an axis, 1.96 sd/√n; NaN for a single value.
+    """Half the 95 % interval of the mean along an axis, 1.96 sd/√n; NaN for a single value.
 
     >>> from monmdp import stats
     >>> round(float(stats.half_width([1.0, 2.0, 3.0])), 3)
@@ -189,7 +189,7 @@ def mean_interval(values: ArrayLike) -> Interval:
 def contrast(terms: Sequence[tuple[float, ArrayLike]]) -> Interval:
     """Σ weight · mean of independent groups (weight, values[run]), with its Welch interval.
 
-    Where no group varies, the interval is the estimate; a group of one value leaves it unknown.
+    If no group varies, the interval is the estimate; with a group of one value it is unknown.
 
     >>> from monmdp import stats
     >>> stats.contrast([(1.0, [3.0, 4.0, 5.0]), (-0.5, [2.0, 4.0])]).in_words(".2f")
@@ -200,7 +200,7 @@ def contrast(terms: Sequence[tuple[float, ArrayLike]]) -> Interval:
     estimate, squares, freedom = 0.0, [], []
     for weight, values in terms:
         group = _checked(values, 1)
-        # Seen from the first value equal values have exactly their mean, and no variance.
+        # Relative to the first value, equal values have exactly their mean and no variance.
         apart = group - group[0]
         estimate += weight * float(group[0] + apart.mean())
         freedom.append(len(group) - 1)
@@ -229,11 +229,11 @@ def welch(ours: ArrayLike, theirs: ArrayLike) -> Interval:
 
 
 def iqm_curve(curves: ArrayLike) -> tuple[FloatArray, FloatArray]:
-    """Interquartile mean over the seeds of curves[seed, checkpoint], and half of its interval.
+    """Interquartile mean over the seeds of curves[seed, checkpoint], and half its interval.
 
-    The interval is Yuen's for a trimmed mean: of n values h are left, s_w is the standard deviation
-    after those cut off were pulled in to the nearest of them (winsorised), and half the width is
-    t · s_w √((n-1) / (h(h-1))) with h - 1 degrees of freedom. NaN where fewer than two are left.
+    The interval is Yuen's for a trimmed mean: h of n values are kept, s_w is the standard deviation
+    after the others are moved to the nearest kept one (winsorised), and half the width is
+    t · s_w √((n-1) / (h(h-1))) with h - 1 degrees of freedom. NaN if fewer than two are kept.
 
     >>> from monmdp import stats
     >>> mean, half = stats.iqm_curve([[0.0], [1.0], [2.0], [100.0]])
@@ -255,7 +255,7 @@ def iqm_curve(curves: ArrayLike) -> tuple[FloatArray, FloatArray]:
 
 
 def iqm(scores: ArrayLike) -> float:
-    """Interquartile mean of all entries of scores[...]: without the lowest and highest quarter.
+    """Interquartile mean of all entries of scores[...], without the lowest and highest quarter.
 
     >>> from monmdp import stats
     >>> stats.iqm([0.0, 1.0, 2.0, 100.0])
@@ -272,9 +272,9 @@ def bootstrap(
     rng: np.random.Generator,
     resamples: int = RESAMPLES,
 ) -> Interval:
-    """Statistic of scores[run, task] or scores[run], runs drawn anew within every task.
+    """Statistic of scores[run, task] or scores[run], with runs resampled within every task.
 
-    The statistic is given scores[run, task] in any case.
+    The statistic is always given scores[run, task].
 
     >>> import numpy as np
     >>> from monmdp import stats
@@ -291,8 +291,7 @@ def bootstrap(
         float(statistic(np.take_along_axis(array, rng.integers(n, size=array.shape), axis=0)))
         for _ in range(resamples)
     ]
-    low, high = np.quantile(found, BOUNDS)
-    return Interval(estimate, float(low), float(high))
+    return _percentiles(estimate, found)
 
 
 def probability_of_improvement(
@@ -300,7 +299,7 @@ def probability_of_improvement(
 ) -> Interval:
     """P(X > Y) + P(X = Y)/2 for runs X of ours[run, task], Y of theirs[run, task]: mean over tasks.
 
-    Arrays [run] are of one task. All pairs of runs of a task count. Seeds are paired: within a
+    Arrays [run] hold one task. All pairs of runs of a task count. Seeds are paired: within a
     task the bootstrap draws the same seeds on both sides.
 
     >>> import numpy as np
@@ -313,7 +312,7 @@ def probability_of_improvement(
     mine, others = _by_task(ours), _by_task(theirs)
     if mine.shape != others.shape:
         raise MonMDPError(
-            f"seeds are paired: scores of one shape expected, got {mine.shape} and {others.shape}"
+            f"seeds are paired: scores must have one shape, got {mine.shape} and {others.shape}"
         )
     n, tasks = mine.shape
     ahead = (mine[:, None] > others) + 0.5 * (mine[:, None] == others)
@@ -324,8 +323,7 @@ def probability_of_improvement(
     for task in range(tasks):
         counts = _counts(n, rng, resamples)
         found += np.sum(counts @ ahead[..., task] * counts, axis=1) / n**2
-    low, high = np.quantile(found / tasks, BOUNDS)
-    return Interval(estimate, float(low), float(high))
+    return _percentiles(estimate, found / tasks)
 
 
 def performance_profile(
@@ -336,7 +334,7 @@ def performance_profile(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Fraction [threshold] of scores[run, task] above each threshold, and its band: low, high.
 
-    The band holds 95 % at every threshold by itself.
+    The band is a 95 % interval at each threshold separately.
 
     >>> import numpy as np
     >>> from monmdp import stats
@@ -367,7 +365,7 @@ def geometric_mean(values: ArrayLike) -> float:
     """
     array = np.asarray(values, dtype=np.float64)
     if array.size == 0 or not (np.isfinite(array) & (array > 0)).all():
-        raise MonMDPError("a geometric mean is of finite numbers above 0, of at least one")
+        raise MonMDPError("a geometric mean needs finite numbers above 0, at least one of them")
     return float(np.exp(np.log(array).mean()))
 
 
@@ -379,8 +377,8 @@ def ratio_of_means(
 ) -> Interval:
     """Mean of theirs[task][run] over mean of ours[task][run]: geometric mean over the tasks.
 
-    All values are above 0; tasks may have different numbers of runs. Seeds are paired: within a
-    task the bootstrap draws the same seeds on both sides. The interval is the percentiles'.
+    All values must be above 0; tasks may have different numbers of runs. Seeds are paired: within
+    a task the bootstrap draws the same seeds on both sides. The interval is a percentile interval.
 
     >>> import numpy as np
     >>> from monmdp import stats
@@ -389,7 +387,7 @@ def ratio_of_means(
     4.243
     """
     if len(theirs) != len(ours):
-        raise MonMDPError(f"as many tasks on both sides expected: {len(theirs)} and {len(ours)}")
+        raise MonMDPError(f"both sides need the same tasks, got {len(theirs)} and {len(ours)}")
     estimates, found, few = [], np.zeros(resamples), False
     for task, (above, below) in enumerate(zip(theirs, ours, strict=True)):
         top, bottom = _checked(above, 1), _checked(below, 1)
@@ -413,10 +411,10 @@ def ratio_of_means(
 
 
 def survival(times: ArrayLike, reached: ArrayLike) -> tuple[FloatArray, FloatArray]:
-    """Kaplan-Meier curve of times[run]: distinct times t[i] at which runs got there, and S(t[i]).
+    """Kaplan-Meier curve of times[run]: the distinct times t[i] of runs that arrived, and S(t[i]).
 
-    S is 1 before the first of them, and S(t[i]) holds from t[i] on until the next. A run that has
-    not reached it by its time was still under way then, also next to others that got there.
+    S is 1 before the first of them, and S(t[i]) holds from t[i] until the next. A censored run
+    counts as still under way at its time, even if others arrive at that time.
 
     >>> from monmdp import stats
     >>> t, S = stats.survival([100, 200, 300, 300], [True, True, True, False])
@@ -425,7 +423,7 @@ def survival(times: ArrayLike, reached: ArrayLike) -> tuple[FloatArray, FloatArr
     """
     ends, there = _checked(times, 1), np.asarray(reached, dtype=np.bool_)
     if ends.shape != there.shape:
-        raise MonMDPError(f"a flag for each time expected: {ends.shape} times, {there.shape} flags")
+        raise MonMDPError(f"each time needs a flag, got {ends.shape} times and {there.shape} flags")
     t = np.unique(ends[there])
     got_there = np.sum((ends == t[:, None]) & there, axis=1)
     under_way = np.sum(ends >= t[:, None], axis=1)
@@ -433,7 +431,7 @@ def survival(times: ArrayLike, reached: ArrayLike) -> tuple[FloatArray, FloatArr
 
 
 def median_time(times: ArrayLike, reached: ArrayLike) -> float | None:
-    """First of times[run] by which half have got there, S(t) ≤ 1/2; None where S stays above.
+    """First of times[run] by which half have arrived, S(t) ≤ 1/2; None if S stays above.
 
     >>> from monmdp import stats
     >>> stats.median_time([100, 200, 300, 300], [True, True, True, False])
@@ -448,7 +446,7 @@ def median_time(times: ArrayLike, reached: ArrayLike) -> float | None:
 
 
 def restricted_mean(times: ArrayLike, reached: ArrayLike, limit: float) -> float:
-    """Mean of min(times[run], limit) with censoring allowed for: area under S up to the limit.
+    """Mean of min(times[run], limit), allowing for censoring: the area under S up to the limit.
 
     >>> from monmdp import stats
     >>> stats.restricted_mean([100, 200, 300, 300], [True, True, True, False], limit=300)
@@ -457,10 +455,16 @@ def restricted_mean(times: ArrayLike, reached: ArrayLike, limit: float) -> float
     t, S = survival(times, reached)
     longest = float(np.max(np.asarray(times)))
     if limit > longest and (len(S) == 0 or S[-1] > 0):
-        raise MonMDPError(f"limit {limit:g}: runs were followed for {longest:g} only")
+        raise MonMDPError(f"limit {limit:g}: runs were followed only up to {longest:g}")
     inside = t < limit
     edges = np.concatenate([[0.0], t[inside], [limit]])
     return float(np.concatenate([[1.0], S[inside]]) @ np.diff(edges))
+
+
+def _percentiles(estimate: float, found: Sequence[float] | FloatArray) -> Interval:
+    """Return the interval that holds 95 % of what was found."""
+    low, high = np.quantile(found, BOUNDS)
+    return Interval(estimate, float(low), float(high))
 
 
 def _counts(n: int, rng: np.random.Generator, resamples: int) -> FloatArray:
@@ -477,10 +481,10 @@ def _by_task(scores: ArrayLike) -> FloatArray:
 
 
 def _checked(values: ArrayLike, axes: int) -> FloatArray:
-    """Refuse what no statistic exists of; NaN would quietly lose every comparison."""
+    """Refuse values without statistics; NaN would silently lose every comparison."""
     array = np.asarray(values, dtype=np.float64)
     if array.ndim != axes or array.size == 0:
-        raise MonMDPError(f"values along {axes} axes expected, got shape {array.shape}")
+        raise MonMDPError(f"values must have {axes} axes and not be empty, got shape {array.shape}")
     if not np.isfinite(array).all():
-        raise MonMDPError("values: finite numbers expected")
+        raise MonMDPError("values must be finite numbers")
     return array

@@ -178,7 +178,7 @@ class Snapshot:
         reasons.pop("", None)
         if not reasons:
             return None
-        start = "* with some monitor action not learnt yet, at its optimistic start"
+        start = "* not learnt yet for some monitor action, still at its optimistic initial value"
         return f"{start}: {', or '.join(reasons)}"
 
     def unseen(self):
@@ -223,9 +223,9 @@ class Snapshot:
         words = []
         start = self.mdp.start[se]
         if start == 1:
-            words.append("Episodes begin here.")
+            words.append("Episodes start here.")
         elif start > 0:
-            words.append(f"Episodes begin here, with chance {short(start)}.")
+            words.append(f"Episodes start here with probability {short(start)}.")
         ways = [way for way in self.into[se] if way[0] != se]
 
         def rate(way):
@@ -291,7 +291,7 @@ class Snapshot:
         several = self.n_sm > 1
         words = f"from {self.mdp.state_labels[se]} {self.mdp.action_labels[ae]}"
         if p < 0.9995:
-            words += f" (comes here with chance {short(p)})"
+            words += f" (leads here with probability {short(p)})"
         visits, shown = self.visits(se, sm, ae), int(self.shown[se, ae])
         words += f": tried {times(visits)}" if visits else ": never tried"
         if several:
@@ -301,13 +301,12 @@ class Snapshot:
         else:
             words += ", reward never shown"
             if visits and self.status(se, sm, ae) == "unseen":
-                words += f", taken for {self.unseen()}"
+                words += f", treated as {self.unseen()}"
         value, best = self.value(se, sm, ae), self.best_action(se, sm)
         words += f"; {self.title} {short(value)}"
         if self.pinned(se, sm, ae):
-            words += (
-                f" (with some monitor action at its optimistic start: {self.pinned(se, sm, ae)})"
-            )
+            start = "for some monitor action still at its optimistic initial value"
+            words += f" ({start}: {self.pinned(se, sm, ae)})"
         gap = self.value(se, sm, best) - value
         if gap < 1e-9:
             return f"{words}, the best there"
@@ -317,4 +316,4 @@ class Snapshot:
 
 def times_an_episode(rate):
     text = short(rate, 2)
-    return "once an episode" if text == "1" else f"{text} times an episode"
+    return "once per episode" if text == "1" else f"{text} times per episode"

@@ -234,8 +234,8 @@ def test_a_cell_says_what_the_snapshot_says_of_it(wide, known):
 
 
 KINDS = (
-    "Episodes begin here.", "Episodes begin here, with chance 0.5.", "comes here by",
-    "and others", " once an episode", "avoids this cell", "it is in none of the cells",
+    "Episodes start here.", "Episodes start here with probability 0.5.", "comes here by",
+    "and others", " once per episode", "avoids this cell", "it is in none of the cells",
     "there are ways in from where it goes", "by at least", "no reward was ever shown",
     "But never with monitor",
 )  # fmt: skip

@@ -70,7 +70,7 @@ def test_curves_download_as_the_stored_numbers(wide, html, runs):
 def test_the_table_of_agents_holds_what_statistics_say(wide, html, results):
     from monmdp.results import gather
     from monmdp.results.request import kept
-    from monmdp.results.tables import suite_table
+    from monmdp.results.scores import suite_table
 
     [asked], _ = kept(results)
     evidence = gather(results, asked.plans, {})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from browser.conftest import report
-from monmdp.report.tables import TONES
+from monmdp.results.verdicts import TONES
 
 CONTRAST = """
 const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });

@@ -17,11 +17,14 @@ import shlex
 import sys
 import types
 from functools import cache
+from glob import glob
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 import typer
+from hatchling.metadata.core import ProjectMetadata
+from hatchling.plugin.manager import PluginManager
 from markdown_it import MarkdownIt
 
 import monmdp
@@ -124,9 +127,15 @@ def commands(block):
     return {line: words for line, words in split.items() if words}
 
 
+def expanded(words):
+    """Words with their asterisks replaced by what is there, as a shell does it."""
+    for word in words:
+        yield from sorted(glob(word)) if "*" in word else [word]
+
+
 def run_command(words, place, monkeypatch, capsys):
     assert words[0] == "monmdp", f"{place}: a console block holds monmdp commands alone"
-    monkeypatch.setattr(sys, "argv", words)
+    monkeypatch.setattr(sys, "argv", list(expanded(words)))
     code = 0
     try:
         cli.main()
@@ -216,19 +225,42 @@ def test_notebooks_run(path, monkeypatch):
         exec(compile(text, f"{name(path)}, code cell {number}", "exec"), session.__dict__)
 
 
-def test_the_readme_shows_every_command():
+def test_the_pages_show_every_command():
     shown = {
         words[1]
-        for block in blocks(README)
+        for page in PAGES
+        for block in blocks(page)
         if block.language == "console"
         for words in commands(block).values()
     }
     assert shown == set(typer.main.get_command(cli.app).commands)
 
 
-def test_the_map_in_the_readme_is_the_example():
-    (block,) = [block for block in blocks(README) if block.mark == ("file", "my_map.txt")]
+def test_the_map_on_the_page_is_the_example():
+    page = DOCS / "howto" / "index.md"
+    (block,) = [block for block in blocks(page) if block.mark == ("file", "my_map.txt")]
     assert block.text == (ROOT / "examples" / "my_map.txt").read_text()
+
+
+def test_the_readme_is_short():
+    assert len(README.read_text(encoding="utf-8").splitlines()) <= 160
+
+
+def test_a_package_index_shows_no_link_into_the_repository(monkeypatch):
+    """Neither links nor pictures; with an address of the source the links are absolute."""
+    for url in ("", "https://example.org/monmdp/"):
+        monkeypatch.setenv("MONMDP_SOURCE_URL", url)
+        text = ProjectMetadata(str(ROOT), PluginManager()).core.readme
+        links = [
+            token.attrs.get("href") or token.attrs.get("src")
+            for block in MarkdownIt().parse(text)
+            for token in block.children or ()
+            if token.type in ("link_open", "image")
+        ]
+        assert bool(links) == bool(url)
+        assert all(link.startswith("https://example.org/monmdp/") for link in links)
+        assert "![" not in text
+        assert "docs/index.md" in text
 
 
 @pytest.mark.usefixtures("folder")
@@ -296,7 +328,7 @@ def test_every_page_is_in_the_table_of_contents():
 
 PACKAGES = [
     "", ".agents", ".drawing", ".envs", ".experiment", ".model", ".monitors", ".planning",
-    ".report", ".results", ".statistics", ".suites", ".testing", ".theory", ".worlds",
+    ".report", ".results", ".stats", ".suites", ".tables", ".testing", ".theory", ".worlds",
 ]  # fmt: skip
 DIRECTIVE = re.compile(r"^\.\. (auto\w+|py:data|py:currentmodule):: (\S+)\n((?: +:.*\n)*)", re.M)
 

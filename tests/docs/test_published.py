@@ -206,6 +206,6 @@ def test_the_readme_says_how_many_steps_it_takes(suites):
     words = [shares[round(ratio[of]["ratio"][0])] for of in ("Bottleneck", "48 benchmarks")]
     said = " ".join((ROOT / "README.md").read_text("utf-8").split())
     assert (
-        f"about {words[0]} of the steps of Monitored MBIE-EB on Bottleneck and {words[1]} on the "
-        "paper's 48 benchmarks"
+        "training steps of Factored MBIE-EB, against the paper's algorithm | "
+        f"about {words[0]} on Bottleneck, {words[1]} on the paper's 48 benchmarks |"
     ) in said

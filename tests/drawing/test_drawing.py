@@ -9,7 +9,7 @@ import pytest
 
 from monmdp import make, monitors, solve, worlds
 from monmdp.drawing import draw_world, frame, gallery, policy_text, save, world_text
-from monmdp.drawing.picture import _pixels
+from monmdp.drawing.canvas import pixels
 from monmdp.errors import MonMDPError
 from monmdp.model.monmdp import join
 
@@ -228,12 +228,12 @@ def test_legend_tells_staying_from_landing():
 @pytest.mark.parametrize("name", WORLDS)
 def test_every_world_is_drawn(name):
     mdp = worlds.make(name)
-    pixels = _pixels(draw_world(mdp))
-    colours = np.unique(pixels.reshape(-1, 4), axis=0)
+    drawn = pixels(draw_world(mdp))
+    colours = np.unique(drawn.reshape(-1, 4), axis=0)
     assert len(colours) > 50
-    moved = _pixels(draw_world(mdp, agent=mdp.n_states - 1))
-    assert moved.shape == pixels.shape
-    assert (moved != pixels).any()
+    moved = pixels(draw_world(mdp, agent=mdp.n_states - 1))
+    assert moved.shape == drawn.shape
+    assert (moved != drawn).any()
 
 
 def test_every_tile_looks_different():
@@ -243,9 +243,9 @@ def test_every_tile_looks_different():
 
 
 def test_wall_and_water_look_different_from_an_empty_cell():
-    river = _pixels(draw_world(worlds.make("river-swim"), title=""))
+    river = pixels(draw_world(worlds.make("river-swim"), title=""))
     empty = replace(worlds.make("river-swim"), picture=("g....$",))
-    assert (river != _pixels(draw_world(empty, title=""))).any()
+    assert (river != pixels(draw_world(empty, title=""))).any()
     assert (one_cell("#") != one_cell(".")).any()
 
 
@@ -272,14 +272,14 @@ def test_draw_world_into_given_axes_and_title():
     ax = figure.add_subplot()
     assert draw_world(worlds.make("hazard"), ax=ax, title="a $strange$ title") is figure
     assert ax.get_title() == "a $strange$ title"
-    _pixels(figure)
+    pixels(figure)
     part = figure.subfigures(1, 2)[0]
     assert draw_world(worlds.make("loop"), ax=part.add_subplot()) is figure
 
 
 def test_huge_and_long_worlds_are_drawn():
     for mdp in (huge(), worlds.make("river-swim", length=100)):
-        colours = np.unique(_pixels(draw_world(mdp)).reshape(-1, 4), axis=0)
+        colours = np.unique(pixels(draw_world(mdp)).reshape(-1, 4), axis=0)
         assert len(colours) > 5
     monmdp = join(huge(), monitors.make("full"))
     assert (frame(monmdp, 0, 0, caption="") != frame(monmdp, 99, 0, caption="")).any()
@@ -288,9 +288,9 @@ def test_huge_and_long_worlds_are_drawn():
 @pytest.mark.parametrize("make", [chain, many, lambda: worlds.from_gymnasium("FrozenLake-v1")])
 def test_worlds_without_picture_are_drawn(make):
     mdp = make()
-    pixels = _pixels(draw_world(mdp))
-    assert len(np.unique(pixels.reshape(-1, 4), axis=0)) > 20
-    assert (_pixels(draw_world(mdp, agent=mdp.n_states - 1)) != pixels).any()
+    drawn = pixels(draw_world(mdp))
+    assert len(np.unique(drawn.reshape(-1, 4), axis=0)) > 20
+    assert (pixels(draw_world(mdp, agent=mdp.n_states - 1)) != drawn).any()
 
 
 def test_graph_names_the_actions_and_matrix_its_axes():
@@ -302,10 +302,10 @@ def test_graph_names_the_actions_and_matrix_its_axes():
 
 def test_start_cells_beyond_a_few_and_ragged_pictures():
     everywhere = worlds.grid_world("@@@\n@@@")
-    assert _pixels(draw_world(everywhere)).any()
+    assert pixels(draw_world(everywhere)).any()
     ragged = replace(everywhere, picture=("..", "...."))
     assert "0  @ @ # #" in world_text(ragged).splitlines()
-    assert _pixels(draw_world(ragged)).any()
+    assert pixels(draw_world(ragged)).any()
 
 
 def test_gallery_has_a_title_for_every_world():

@@ -24,10 +24,10 @@ from monmdp.drawing import (
     save,
     styles,
 )
+from monmdp.drawing.canvas import pixels
 from monmdp.drawing.graph import RADIUS, _positions
 from monmdp.drawing.icons import letter
 from monmdp.drawing.palette import AGENTS, BLUES, DASH_DOTTED, ORANGES, OTHERS, Style
-from monmdp.drawing.picture import _pixels
 from monmdp.drawing.sheet import sheet_of
 from monmdp.errors import MonMDPError
 from monmdp.model.monmdp import join
@@ -65,7 +65,7 @@ def test_every_world_has_heat_maps(name):
         assert figure.axes[1].get_ylabel() == "what it is"
         assert figure.axes[0].get_title() == mdp.name
         if name in ("bottleneck", "lake", "chain"):
-            assert len(np.unique(_pixels(figure).reshape(-1, 4), axis=0)) > 50
+            assert len(np.unique(pixels(figure).reshape(-1, 4), axis=0)) > 50
 
 
 @pytest.mark.parametrize("monitor", ["full", "ask", "n-experts"])
@@ -130,7 +130,7 @@ def test_whatever_is_drawn_has_its_colour(data):
     values = np.reshape(flat, shape)
     figure = draw_heatmap(mdp, values, centre=data.draw(st.none() | st.floats(-10, 10)))
     assert polygons(figure).get_array().size == int((~np.isnan(values)).sum())
-    _pixels(figure)
+    pixels(figure)
 
 
 def test_wrong_arrays_are_refused():
@@ -170,7 +170,7 @@ def test_whoever_needs_a_world_says_so(draw):
     with pytest.raises(MonMDPError, match=r"^\w+ takes the world: pass problem\.mdp$"):
         draw(make("loop", "ask"))
     for thing in ("loop", None, ["a" * 100] * 9000):
-        with pytest.raises(MonMDPError, match=r"^\w+ takes the world, an MDP, got .{4,90}$"):
+        with pytest.raises(MonMDPError, match=r"^\w+ takes the world, an MDP; got .{4,90}$"):
             draw(thing)
 
 
@@ -188,7 +188,7 @@ def test_whoever_needs_a_problem_says_so(draw):
     with pytest.raises(MonMDPError, match=r"^\w+ takes the problem: pass make\(world, monitor\)"):
         draw(worlds.make("loop"))
     for thing in ("loop", None, ["a" * 100] * 9000):
-        with pytest.raises(MonMDPError, match=r"^\w+ takes the problem, a MonMDP, got .{4,90}$"):
+        with pytest.raises(MonMDPError, match=r"^\w+ takes the problem, a MonMDP; got .{4,90}$"):
             draw(thing)
 
 
@@ -213,10 +213,10 @@ def test_the_centre_parts_orange_and_blue():
 
 def test_no_number_has_a_look_of_its_own():
     mdp = worlds.grid_world("@..")
-    pixels = [
-        _pixels(draw_heatmap(mdp, [0, last, 1], limits=(0, 1), title="")) for last in (np.nan, 0)
-    ]
-    assert (pixels[0] != pixels[1]).any(axis=2).sum() > 1000
+    none, zero = (
+        pixels(draw_heatmap(mdp, [0, last, 1], limits=(0, 1), title="")) for last in (np.nan, 0)
+    )
+    assert (none != zero).any(axis=2).sum() > 1000
 
 
 def test_stripes_are_explained_and_states_divided():
@@ -306,7 +306,7 @@ def test_policies_of_many_states_are_colours():
     assert legend(figure) == [
         "DOWN",
         "several are tied",
-        "dot: the monitor's action is another",
+        "dot: another monitor action",
         "not marked: NO-OP",
     ]
 
@@ -336,7 +336,7 @@ def test_graphs_say_what_is_hidden_and_what_is_paid():
 
 def test_robots_in_a_row_of_states_are_whole():
     figure = draw_world(table())
-    _pixels(figure)
+    pixels(figure)
     ax = figure.axes[0]
     drawn = [artist for artist in ax.patches if artist.get_zorder() == 7]
     assert drawn
@@ -521,7 +521,7 @@ def test_long_names_stay_within_the_picture(name):
         draw_policy(monmdp, np.ones((9, 10))),
         draw_dynamics(table(name=name)),
     ):
-        _pixels(figure)
+        pixels(figure)
         titles = [figure._suptitle, *figure.texts, *(ax.title for ax in figure.axes)]
         (title,) = {text for text in titles if text is not None and text.get_text()[:6] == name[:6]}
         box = title.get_window_extent()
@@ -550,8 +550,8 @@ def test_characters_without_a_glyph_are_boxes(tmp_path):
 def test_a_tile_that_is_a_space_is_an_empty_cell(tile):
     assert letter(tile) == []
     mdp = replace(worlds.grid_world("@.."), picture=(f".{tile}.",))
-    assert _pixels(draw_world(mdp)).any()
-    assert _pixels(draw_heatmap(mdp, np.arange(3))).any()
+    assert pixels(draw_world(mdp)).any()
+    assert pixels(draw_heatmap(mdp, np.arange(3))).any()
 
 
 def test_a_matrix_says_that_it_is_one():

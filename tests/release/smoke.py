@@ -1,9 +1,8 @@
 """What an installed package must do: run by `make smoke` in an environment that has nothing else.
 
-python smoke.py [--report]
+python smoke.py
 
-Plain Python, no test runner: an environment that was made from the wheel alone has none. With
---report the extra of this name is there, and a report is written.
+Plain Python, no test runner: an environment that was made from the wheel alone has none.
 """
 
 from __future__ import annotations
@@ -27,7 +26,6 @@ def monmdp(*words: str, code: int = 0) -> str:
 
 def main() -> None:
     """Check the installation piece by piece."""
-    with_report = "--report" in sys.argv
     import gymnasium
     import numpy as np
 
@@ -40,7 +38,7 @@ def main() -> None:
     assert (files("monmdp") / "py.typed").is_file()
     extras = {line.split("extra ==")[-1].strip(" '\"") for line in requires("monmdp") or []
               if "extra ==" in line}  # fmt: skip
-    assert extras >= {"cluster", "report", "deep", "docs", "dev"}, extras
+    assert extras >= {"cluster", "deep", "docs", "dev"}, extras
 
     assert "bottleneck" in monmdp("list")
     solved = json.loads(monmdp("solve", "bottleneck", "button", "rho=0.05", "--json"))
@@ -50,11 +48,10 @@ def main() -> None:
     assert "seeds converged" in monmdp(*words, "--steps", "2000", "--out", "runs")
     assert Path("runs/curve.png").stat().st_size > 1000
     assert "figure-4" in monmdp("reproduce", "figure-4", "--quick", "--dry-run")
-    if with_report:
-        monmdp("report", "runs")
-        assert "monitored-mbie-eb" in Path("runs/report.html").read_text(encoding="utf-8")
-    else:
-        assert "pip install 'monmdp[report]'" in monmdp("report", "runs", code=2)
+    monmdp("report", "runs")
+    assert "monitored-mbie-eb" in Path("runs/report.html").read_text(encoding="utf-8")
+    words = ("reproduce", "figure-4", "--quick", "--scheduler", "tcp://127.0.0.1:1")
+    assert "pip install 'monmdp[cluster]'" in monmdp(*words, code=2)
 
     env = gymnasium.make("monmdp/Bottleneck-v0", monitor="ask")
     env.reset(seed=0)

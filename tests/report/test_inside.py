@@ -1,26 +1,23 @@
-"""The inside of a run: snapshots, layers against plain loops, drawings, the explorer's data."""
+"""The inside of a run: snapshots, layers against plain loops, the explorer's data."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
 import math
-import xml.etree.ElementTree as ET
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from monmdp.experiment.sessions import SESSIONS, read_sessions
 
 import monmdp
-from monmdp import MDP, MonMDP, agents, experiment, monitors, worlds
+from monmdp import MonMDP, agents, experiment, monitors, worlds
 from monmdp.agents.planner import GROWTH, growth_of
 from monmdp.drawing import palette
-from monmdp.drawing.icons import ICONS
-from monmdp.drawing.svg import button_svg, geometry, icon_svg, robot_svg
 from monmdp.errors import MonMDPError
 from monmdp.experiment import Run, prepare, train, train_seeds
-from monmdp.experiment.sessions import SESSIONS, read_sessions
 from monmdp.experiment.training import snapshots_from_start
 from monmdp.report import inside
 from monmdp.report.inside import config_of, explorer
@@ -292,71 +289,6 @@ def test_an_agent_of_somebody_else_has_no_layers():
     assert agents.AgentConfig.layers(agents.config("ucb"), {}, monmdp.make("loop", "ask")) == {}
 
 
-# ---- drawings -------------------------------------------------------------------------------
-
-
-def parsed(text):
-    return ET.fromstring(f"<g>{text}</g>")
-
-
-@pytest.mark.parametrize("tile", [*ICONS, "K", "<", "&", '"'])
-def test_icons_are_paths_within_the_cell(tile):
-    for path in parsed(icon_svg(tile)):
-        assert path.tag == "path"
-        assert set(path.attrib) <= {"d", "fill", "stroke", "stroke-width"}
-        numbers = path.attrib["d"]
-        for letter in "MLQCZ":
-            numbers = numbers.replace(letter, " ")
-        values = [float(x) for x in numbers.split()]
-        assert len(values) % 2 == 0
-        assert min(values) >= -0.1
-        assert max(values) <= 1.1
-
-
-def test_robot_and_button_are_drawn():
-    assert len(parsed(robot_svg())) > 5
-    left, down = button_svg("LEFT"), button_svg("DOWN")
-    assert left != down
-    assert len(parsed(left)) == 2
-    assert button_svg("PUSH") == down, "an action without a direction"
-
-
-def test_where_states_are_drawn():
-    found = geometry(worlds.make("bottleneck"))
-    assert (found["kind"], found["rows"], found["columns"]) == ("grid", 6, 6)
-    assert found["cells"][8] == [1, 2]
-    assert found["button"]["state"] == 31
-    (bottom,) = [tile for tile in found["tiles"] if tile["name"] == "⊥"]
-    assert [0, 2] in bottom["cells"]
-    assert geometry(worlds.make("bottleneck"), button=False)["button"] is None
-    assert sum(len(tile["cells"]) for tile in found["tiles"]) == 36
-    json.dumps(found)
-
-
-def sheet(n, successor):
-    outcomes = [(s, 0, successor(s), 1.0, 0.0, False, False) for s in range(n)]
-    labels = [f"<b>{s}</b>" for s in range(n)]
-    return MDP.from_outcomes(
-        outcomes, name="sheet", n_states=n, n_actions=1, start=np.eye(n)[0], state_labels=labels,
-        time_limit=5,
-    )  # fmt: skip
-
-
-def test_worlds_without_a_map_become_sheets():
-    chain = geometry(sheet(7, lambda s: min(s + 1, 6)))
-    assert (chain["kind"], chain["rows"], chain["columns"]) == ("sheet", 1, 7)
-    ring = geometry(sheet(7, lambda s: (s + 1) % 7))
-    assert (ring["rows"], ring["columns"]) == (3, 3)
-    assert ring["cells"][4] == [1, 1]
-    assert "<b>" not in json.dumps(ring)
-
-
-def test_states_are_drawn_where_heat_maps_have_them():
-    cliff = geometry(worlds.make("gymnasium:CliffWalking-v1"))
-    assert (cliff["rows"], cliff["columns"]) == (4, 12)
-    assert cliff["cells"][13] == [1, 1]
-
-
 # ---- the explorer's data --------------------------------------------------------------------
 
 
@@ -589,11 +521,13 @@ def test_a_run_of_an_unknown_agent_shows_its_episodes():
     data = explorer(foreign, problem)
     assert data["layers"] == {}
     assert list(data["rollouts"]) == ["test"]
-    assert "none of this package" in data["notes"][0]
+    assert "not part of this package" in data["notes"][0]
 
 
 def test_names_of_users_stay_data():
-    problem = monmdp.join(sheet(5, lambda s: (s + 2) % 5), monitors.make("ask"))
+    labels = tuple(f"<b>{s}</b>" for s in range(6))
+    world = replace(worlds.make("river-swim"), picture=None, state_labels=labels)
+    problem = monmdp.join(world, monitors.make("ask"))
     data = explorer(train(problem, "monitored-mbie-eb", 60, snapshots=2), problem)
     assert data["states"][3] == "<b>3</b>"
     assert "<b>" not in json.dumps(data["world"])

@@ -19,24 +19,15 @@ from monmdp import MonMDPError, files, load_results, report
 from monmdp.drawing import CurveData, PanelData, Style
 from monmdp.experiment.loop import LEDGER
 from monmdp.report import sources
-from monmdp.report.curves import packed_curves
-from monmdp.report.packing import finite, pack, script_json, unpack
-from monmdp.report.tables import (
-    PROBLEMS,
-    TONES,
-    agents_table,
-    interval_cell,
-    number_cell,
-    problem_row,
-    written,
-)
+from monmdp.report.packing import finite, pack, packed_curves, script_json, unpack
 from monmdp.report.thumbnails import thumbnail
 from monmdp.results import execute
 from monmdp.results.claims import Check, Claim, Part, Verdict
-from monmdp.results.evidence import aggregate
+from monmdp.results.evidence import Evidence, aggregate
 from monmdp.results.request import Asked, ask_paper, ask_suite, keep
+from monmdp.results.scores import PROBLEMS, AgentRow, SuiteTable, problem_row
 from monmdp.results.store import Shard, read_shard, write_shard
-from monmdp.results.tables import AgentRow, SuiteTable
+from monmdp.results.verdicts import TONES
 from monmdp.stats import (
     Interval,
     iqm_curve,
@@ -44,7 +35,7 @@ from monmdp.stats import (
     performance_profile,
     smooth,
 )
-from monmdp.suites import Figure, bundled_suite, paper_suite, parse
+from monmdp.suites import Curve, Figure, Panel, bundled_suite, paper_suite, parse
 
 SUITE = {
     "name": "small",
@@ -271,29 +262,6 @@ def test_small_pictures_of_long_curves_are_thinned_and_far_points_are_kept_near(
 # ---- numbers in tables ----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (15_800, "15,800"), (-0.5, "−0.5"), (8.8e-30, "0"), (-8.8e-30, "0"), (1000.4, "1,000"),
-        (-12_345.6, "−12,346"), (0.98765, "0.9877"), (999.4, "999.4"), (1e-5, "1e−05"), (0, "0"),
-    ],
-)  # fmt: skip
-def test_numbers_are_written_for_readers(value, text):
-    assert written(value) == text
-
-
-def test_an_interval_is_written_from_low_to_high():
-    cell = interval_cell(Interval(-1.5, -2.25, 1234.5))
-    assert (cell.text, cell.detail) == ("−1.5", "[−2.25, 1,234]")
-    assert cell.values == (-1.5, -2.25, 1234.5)
-    assert cell.interval is None
-    alone = interval_cell(Interval(2.0, float("nan"), float("nan")), bar=True)
-    assert (alone.text, alone.detail, alone.values) == ("2", "", (2.0, None, None))
-    assert interval_cell(None).values == (None, None, None)
-    assert number_cell(None, missing="never").text == "never"
-    assert number_cell(float("nan")).values == (None,)
-
-
 TESTS = np.arange(20)
 
 
@@ -310,15 +278,19 @@ def of_shards(minimax, reaches, goal, steps=200):
     return aggregate("a", settings, shards, minimax)
 
 
-MARKS = {"world": "w", "monitor": "m", "rho": 0.5, "agent": "a"}
-
-
 def row_of(of, asked):
-    """Title of a column -> what is seen, and the values behind it."""
-    row = problem_row("w / m", "a", MARKS, "here", of, asked)
+    """Heading of a column -> what is seen, and the values behind it."""
+    curve = Curve("a", "a", "a", tuple(range(asked)))
+    problem = {"monitor.rho": 0.5}
+    panel = Panel("w", "m", "w", "m", problem, "episode_return", None, None, (curve,))
+    known = Evidence((), {} if of is None else {"a": of}, {})
+    row = problem_row("w / m", "a", panel, curve, known, "here")
+    assert row.marks == {"world": "w", "monitor": "m", "rho": 0.5, "agent": "a"}
+    assert (row.cells[0].link, row.cells[0].values) == ("here", ("w / m", "w", "m", 0.5))
+    cells = [column.cell(value) for column, value in zip(PROBLEMS, row.cells, strict=True)]
     return {
-        column.title: (cell.text, cell.detail, cell.values)
-        for column, cell in zip(PROBLEMS, row.cells, strict=True)
+        column.heading: (cell.text, cell.detail, cell.values)
+        for column, cell in zip(PROBLEMS, cells, strict=True)
     }
 
 
@@ -344,12 +316,12 @@ def test_a_row_of_a_problem_by_hand():
 
 def test_a_row_of_a_problem_whose_minimax_return_is_unknown_claims_nothing():
     row = row_of(of_shards(float("nan"), [3, 5, 8, 4, 4], [1.0] * 5), 5)
-    for title in ("v", "optimal", "steps to 1 %", "steps-to-v"):
+    for title in ("v", "optimal", "steps to 1 %", "steps-to-v", "drawn"):
         assert row[title] == ("–", "", (None,)), title
     assert row["end"][0] == "0.9"
     not_run = row_of(None, 4)
     assert not_run["seeds"] == ("not run, 0 of 4", "", (0, 4))
-    assert all(set(not_run[column.title][2]) == {None} for column in PROBLEMS[3:])
+    assert all(set(not_run[column.heading][2]) == {None} for column in PROBLEMS[3:])
 
 
 def test_a_single_seed_has_a_mean_of_visits_and_no_interval():
@@ -366,7 +338,7 @@ def test_mean_steps_that_fill_the_budget_are_bounds():
             ("slow", Interval(0.75, 0.5, 1.0), 0, None, 2000.0),
         )
     )
-    made = agents_table("t", "", SuiteTable(Figure("f", "", "", ()), 3, rows, (), (), 2000))
+    made = SuiteTable(Figure("f", "", "", ()), 3, rows, (), (), 2000).table()
     quick, slow = ([cell.text for cell in row.cells] for row in made.rows)
     assert quick[3:] == ["–", "9 of 9", "1,200", "2,000"]
     assert slow[3:] == ["0.75", "0 of 9", "never", "≥ 2,000"]
@@ -374,7 +346,7 @@ def test_mean_steps_that_fill_the_budget_are_bounds():
     assert made.rows[1].cells[3].detail == "[0.50, 1.00]"
     assert made.rows[1].cells[3].interval == (0.75, 0.5, 1.0)
     assert made.rows[1].cells[-1].values == (2000.0,)
-    assert made.title == "agents over 3 settings"
+    assert made.title == "agents over 3 problems"
 
 
 # ---- what the page says ---------------------------------------------------------------------
@@ -464,9 +436,9 @@ def test_what_is_seen_in_tables_is_what_the_csv_holds(finished, name, columns):
             seen = [float(n.replace(",", "").replace("−", "-")) for n in NUMBER.findall(text)]
             if text == "never":
                 assert own == [None]
-            elif column.title == "optimal":
+            elif column.heading == "optimal":
                 assert seen == [own[0], 5]
-            elif column.title == "seeds":
+            elif column.heading == "seeds":
                 assert seen == [5]
             else:
                 assert seen == [as_seen(value) for value in own]
@@ -800,7 +772,7 @@ def test_the_problem_beside_the_runs_must_be_theirs(command):
     assert [s["minimax"] for s in page.data["settings"].values()] == [None]
     (row,) = [row for row in page.tables["c0-problems"] if row]
     assert "never" not in row
-    assert row.count("–") == 4  # v, optimal, steps to 1 %, steps-to-v
+    assert row.count("–") == 5  # v, optimal, steps to 1 %, steps-to-v by both measures
 
 
 def test_a_problem_made_anew_must_be_that_of_the_runs(command):

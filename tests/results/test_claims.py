@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from monmdp import catalogue, planning, suites
-from monmdp.results import check_claims, gather, load_results, write_report
+from monmdp.results import check_claims, gather, load_results, publish
 from monmdp.results import evidence as evidence_file
 from monmdp.results.claims import (
     Check,
@@ -32,9 +32,9 @@ from monmdp.results.claims import (
 )
 from monmdp.results.evidence import SCORES, Evidence, _aggregate
 from monmdp.results.figures import draw
-from monmdp.results.report import claims_text, statistics_text
+from monmdp.results.scores import suite_table
 from monmdp.results.store import COLUMNS, Shard, shard_path, write_shard
-from monmdp.results.tables import suite_table
+from monmdp.results.verdicts import claims_table
 from monmdp.stats import Interval
 from oracles import claims as oracle_claims
 
@@ -503,7 +503,7 @@ def test_quick_figure_6_cannot_show_43():
 
 def test_reports_of_nothing(tmp_path):
     evidence = gather(tmp_path, [plan_of(4)], {})
-    report = write_report(tmp_path / "report", evidence)
+    report = publish(tmp_path / "report", evidence)
     assert {claim.verdict for claim in report.claims} == {OPEN}
     assert "Checked from 0 runs, preset paper" in (tmp_path / "report/claims.md").read_text()
     assert not report.tables
@@ -814,11 +814,13 @@ def test_table_by_hand():
     assert (ours.median_steps, rival.median_steps) == (400, None)
     assert ours.mean_steps == pytest.approx((100 + 200 + 300 + 400 + 500 + 600 + 2 * 50000) / 8)
     assert rival.mean_steps == pytest.approx((100 + 7 * 50000) / 8)
-    text = statistics_text(Evidence((), {}, {}), [table])
-    assert "| 6/8 | 400 | 12,762 |" in text
-    assert "| 1/8 | never | 43,762 |" in text
+    text = table.table().to_markdown()
+    assert "| 6 of 8 | 400 | 12,762 |" in text
+    assert "| 1 of 8 | never | 43,762 |" in text
     data = json.loads(json.dumps(table.to_dict(), allow_nan=False))
     assert data["agents"][1]["median_steps_to_1pct"] is None
+    assert data["agents"][0]["iqm_area"] == pytest.approx(0.55)
+    assert (data["agents"][0]["optimal_runs"], data["agents"][0]["runs"]) == (6, 8)
 
 
 def test_table_of_scores_that_are_not_around_one():
@@ -859,12 +861,11 @@ def test_problems_with_other_seeds_are_left_out():
 
 def test_report_in_words(tmp_path):
     evidence, *_ = made([4, 9], seeds=3)
-    report = write_report(tmp_path, evidence)
+    report = publish(tmp_path, evidence)
     text = (tmp_path / "claims.md").read_text()
     assert "3 seeds each, preset paper" in text
-    assert "±1.96 sd/√n for ends and visits, resampled seeds for steps-to-v" in text
-    assert text.startswith(claims_text(report.claims, json.loads(
-        (tmp_path / "claims.json").read_text())["about"])[:200])  # fmt: skip
+    assert "±1.96 sd/√n for ends and visits, from resampled seeds for steps-to-v" in text
+    assert claims_table([claim.to_dict() for claim in report.claims]).to_markdown() in text
     kept = json.loads((tmp_path / "claims.json").read_text())["claims"]
     assert [claim["claim"] for claim in kept] == ["C1", "C2", "C3", "C6"]
     for claim in report.claims:

@@ -19,6 +19,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from monmdp.experiment.sessions import read_sessions
 
 import monmdp
 from conftest import ROOT
@@ -27,11 +28,11 @@ from monmdp.agents import greedy, monitored_mbie_eb
 from monmdp.drawing import PanelData, RowData, panel_grid, styles
 from monmdp.drawing.panels import CurveData
 from monmdp.experiment import Run, provenance
-from monmdp.results import claims, evidence, execute, gather, runner, write_report
+from monmdp.results import claims, evidence, execute, gather, publish, runner
 from monmdp.results.figures import draw
 from monmdp.results.request import ask_paper, ask_suite, read_sessions
+from monmdp.results.scores import cpu_seconds
 from monmdp.results.store import COLUMNS, read_run, run_path, write_run
-from monmdp.results.tables import cpu_seconds
 from monmdp.stats import steps_to_v_bootstrap
 from monmdp.suites import Resolved, load, parse
 
@@ -583,7 +584,7 @@ def test_runs_in_two_panels_of_a_figure_count_once(figure_4):
     # Each has a seed of one second and a seed of two.
     assert cpu_seconds([figure], figure_4) == {"figure-4": 7 * 3.0}
     assert cpu_seconds([figure, replace(figure, name="again")], figure_4)["again"] == 21
-    assert write_report(Path("here"), figure_4).cpu_total == 21
+    assert publish(Path("here"), figure_4).cpu_total == 21
 
 
 # ---- where data come from -------------------------------------------------------------------

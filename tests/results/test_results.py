@@ -28,7 +28,7 @@ from monmdp import MonMDPError, agents, files
 from monmdp.experiment import provenance, training
 from monmdp.experiment.provenance import kernel_hash
 from monmdp.experiment.streams import streams
-from monmdp.results import evidence, execute, gather, load_results, runner, store, write_report
+from monmdp.results import evidence, execute, gather, load_results, publish, runner, store
 from monmdp.results.request import ask_paper, ask_suite, keep, understood
 from monmdp.results.sealed import DamagedError
 from monmdp.results.store import read_footer, read_run, write_run
@@ -841,9 +841,9 @@ def gathered(folder):
 
 
 def test_a_summary_gives_the_same_figures_claims_and_tables_as_the_runs(copy, command):
-    first = write_report(Path("first"), gathered(copy))
+    first = publish(Path("first"), gathered(copy))
     evidence.save(gathered(copy), "summary.parquet")
-    write_report(Path("second"), evidence.load("summary.parquet"))
+    publish(Path("second"), evidence.load("summary.parquet"))
     names = sorted(p.name for p in Path("first").iterdir())
     assert names == sorted(p.name for p in Path("second").iterdir())
     assert {"small.png", "small.pdf", "statistics.md", "statistics.json"} <= set(names)
@@ -862,7 +862,7 @@ def test_claims_are_the_same_from_a_summary(command):
     asked = ask_paper(["figure-5"], seeds=2)
     short = replace(asked, suites=tuple(s.model_copy(update={"steps": 400}) for s in asked.suites))
     execute(Path("here"), short.runs(), jobs=1)
-    write_report(Path("first"), gather(short.plans, evidence.reader(Path("here")), {"commit": "c"}))
+    publish(Path("first"), gather(short.plans, evidence.reader(Path("here")), {"commit": "c"}))
     assert command("redraw", "first/summary.parquet", "--out", "second")[0] == 0
     for name in ("claims.json", "claims.md", "figure-5.png", "summary.parquet"):
         assert Path("first", name).read_bytes() == Path("second", name).read_bytes(), name

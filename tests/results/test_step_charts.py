@@ -10,7 +10,7 @@ from test_steps import BOTH, TWO, by_world, evidence_of, planned
 
 from monmdp import drawing
 from monmdp.drawing import Dot, Style
-from monmdp.results import write_report
+from monmdp.results import publish
 from monmdp.results.charts import draw_ratios, draw_steps
 from monmdp.results.steps import counted, steps_tables
 from monmdp.stats import Interval
@@ -75,11 +75,11 @@ def test_one_seed_has_no_interval():
 
 def test_a_report_has_charts_where_there_is_a_reference():
     plan = planned({**TWO, "title": "Two worlds"}, reference="mbie-eb")
-    report = write_report(Path("here"), evidence_of(plan, by_world))
+    report = publish(Path("here"), evidence_of(plan, by_world))
     charts = {f"mine-two-worlds-{what}.png" for what in ("steps", "ratios")}
     assert charts <= {path.name for path in report.pictures}
     for name in charts:
         assert Path("here", name).stat().st_size > 5000
         assert Path("here", name).with_suffix(".pdf").exists()
-    without = write_report(Path("there"), evidence_of(planned(TWO), by_world))
+    without = publish(Path("there"), evidence_of(planned(TWO), by_world))
     assert not [path for path in without.pictures if "ratios" in path.name]

@@ -14,7 +14,7 @@ from scipy import stats
 from conftest import ROOT
 from monmdp import MonMDPError, planning
 from monmdp.results import evidence as evidence_file
-from monmdp.results import write_report
+from monmdp.results import publish
 from monmdp.results.claims import Verdict
 from monmdp.results.evidence import Evidence, aggregate
 from monmdp.results.steps import (
@@ -23,12 +23,12 @@ from monmdp.results.steps import (
     paired,
     ranking,
     steps_tables,
-    steps_text,
 )
 from monmdp.results.store import COLUMNS, Shard
 from monmdp.results.targets import Names, asked_for, check_targets
 from monmdp.stats import geometric_mean, ratio_of_means
 from monmdp.suites import bundled_suite, expand, parse, resolve
+from monmdp.tables import render
 
 EVERY, BUDGET = 100, 1000
 
@@ -77,6 +77,10 @@ STEPS = {
 
 def by_world(label, panel):
     return STEPS[label, panel.world]
+
+
+def steps_text(tables):
+    return render("steps.md.j2", groups=tables)
 
 
 # ---- statistics -----------------------------------------------------------------------------
@@ -210,7 +214,7 @@ def test_blocks_of_one_title_are_one_group_and_agents_may_be_missing():
         ("MBIE-EB", 3),
     ]
     assert first.best().agent == "MBIE-EB"
-    assert "| empty / semi-random | - | 300 [300, 300] |" in steps_text([first])
+    assert "| empty / semi-random | – | 300 [300, 300] |" in steps_text([first])
     missing = evidence_of(plan, lambda *_: [300] * 6, skip=["mbie-eb"])
     assert [of.reference for of in steps_tables(plan.figure, missing)] == ["Monitored MBIE-EB"] * 2
     with pytest.raises(MonMDPError, match="no agent is called 'MBIE'"):
@@ -245,14 +249,14 @@ def test_the_best_of_a_grid_comes_first():
     assert lines[first + 1].startswith(f"| {shown} | 2 | 200 |")
     head = next(line for line in lines if line.startswith("| setting |"))
     assert head.count("|") == SIDE_BY_SIDE + 2
-    written = write_report(Path("here"), known)
+    written = publish(Path("here"), known)
     assert written.pictures == ()
     assert written.steps[0].best().agent == shown
 
 
 def test_the_files_of_a_report():
     known = evidence_of(planned(TWO), by_world)
-    write_report(Path("here"), known)
+    publish(Path("here"), known)
     text = Path("here/steps.md").read_text()
     cells = []
     for agent in ("monitored-mbie-eb", "mbie-eb"):
@@ -268,7 +272,7 @@ def test_the_files_of_a_report():
     hazard = data["settings"][1]["agents"]["MBIE-EB"]
     assert hazard["steps_to_1pct"] == STEPS["mbie-eb", "hazard"]
     again = evidence_file.load("here/summary.parquet")
-    write_report(Path("again"), again)
+    publish(Path("again"), again)
     assert Path("again/steps.md").read_text() == text
     assert Path("again/steps.json").read_bytes() == Path("here/steps.json").read_bytes()
     assert not Path("here/targets.md").exists()
@@ -280,7 +284,7 @@ def test_unknown_times_are_no_numbers():
     for of in known.aggregates.values():
         of.cpu_of_seed[:] = np.nan
     (table,) = steps_tables(plan.figure, known)
-    assert "| - | - |" in steps_text([table])
+    assert "| – | – |" in steps_text([table])
     assert table.to_dict()["agents"][0]["cpu_seconds_until_converged"] is None
 
 

@@ -109,15 +109,14 @@ def writable(path: Path, option: str, *suffixes: str) -> Path:
     return path
 
 
-def print_table(lines: Sequence[Sequence[str]], right: Sequence[int] = ()) -> None:
-    """Print lines of cells in columns as wide as they need; those in `right` end together."""
-    widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
-    for line in lines:
-        cells = [
-            cell.rjust(width) if i in right else cell.ljust(width)
-            for i, (cell, width) in enumerate(zip(line, widths, strict=True))
-        ]
-        print("  ".join(cells).rstrip())
+def print_table(
+    words: Sequence[str], numbers: Sequence[str], rows: Sequence[Sequence[object]]
+) -> None:
+    """Print rows below headings, first those of words, then those of whole numbers."""
+    from monmdp.tables import Column, Table
+
+    columns = [Column(name) for name in words] + [Column(name, form=",.0f") for name in numbers]
+    print(Table.of(columns, rows))
 
 
 def short(value: float) -> str:

@@ -14,7 +14,6 @@ from monmdp.cli.app import (
     World,
     app,
     make_problem,
-    print_table,
     short,
     writable,
 )
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from monmdp.model import MonMDP
 
 MOST_STEPS = 200
-"""steps that are printed before the rest is only counted"""
+"""steps that are printed; the rest are only counted"""
 
 
 @app.command()
@@ -41,19 +40,17 @@ def rollout(
     ] = None,
     observe: Annotated[
         bool,
-        typer.Option("--observe", help="With --policy: act as the run's agent does to observe."),
+        typer.Option("--observe", help="With --policy: act as the run's agent to observe."),
     ] = False,
-    seed: Annotated[int, typer.Option(help="Of all chance.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the episode.")] = 0,
     gamma: Annotated[
         float | None,
-        typer.Option(
-            help="Discount, in [0, 1).", show_default="the one it was trained with, or 0.99"
-        ),
+        typer.Option(help="Discount, in [0, 1).", show_default="that of its training, or 0.99"),
     ] = None,
     gif: Annotated[Path | None, typer.Option(help="Write a film to this .gif file.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Follow a policy for one episode, step by step; hidden rewards are told to you alone."""
+    """Follow a policy for one episode and print every step, hidden rewards included."""
     import numpy as np
 
     from monmdp import drawing, experiment
@@ -63,7 +60,7 @@ def rollout(
     if gif is not None:
         writable(gif, "--gif", ".gif")
     if observe and policy is None:
-        raise MonMDPError("--observe goes with --policy, the file of a run")
+        raise MonMDPError("--observe needs --policy, the file of a run")
     rng = np.random.default_rng(whole_number(seed, "--seed", at_least=0, at_most=None))
     problem, params = make_problem(world, words)
     followed, what = _policy(problem, policy, observe, gamma)
@@ -149,7 +146,7 @@ def evaluate(
 def _policy(
     problem: MonMDP, path: Path | None, observe: bool, gamma: float | None
 ) -> tuple[Policy, str]:
-    """The policy to follow, and what it is in words."""
+    """The policy to follow, and its name."""
     from monmdp import experiment, planning
     from monmdp.results import load_policy, load_run
 
@@ -182,25 +179,18 @@ def _steps(problem: MonMDP, episode: Rollout) -> list[dict[str, Any]]:
 
 
 def _print_steps(problem: MonMDP, episode: Rollout) -> None:
+    from monmdp.tables import Column, Table
+
     where = "state" if problem.mdp.cells is None else "cell"
-    lines = [
-        ("step", where, "monitor state", "action", "monitor action", "reward", "monitor reward")
-    ]
+    words = (where, "monitor state", "action", "monitor action", "reward", "monitor reward")
     steps = _steps(problem, episode)
+    rows = []
     for step in steps[:MOST_STEPS]:
-        reward = f"{step['reward']:g}"
-        lines.append(
-            (
-                str(step["step"]),
-                step["state"],
-                step["monitor_state"],
-                step["action"],
-                step["monitor_action"],
-                reward if step["shown"] else f"hidden ({reward})",
-                f"{step['monitor_reward']:g}",
-            )
-        )
-    print_table(lines, right=(0,))
+        reward, paid = f"{step['reward']:g}", f"{step['monitor_reward']:g}"
+        here = [step[key] for key in ("state", "monitor_state", "action", "monitor_action")]
+        shown = reward if step["shown"] else f"hidden ({reward})"
+        rows.append((step["step"], *here, shown, paid))
+    print(Table.of((Column("step", form=".0f"), *words), rows))
     if len(steps) > MOST_STEPS:
         print(f"… and {len(steps) - MOST_STEPS} more steps (all of them with --json)")
     last = steps[-1]

@@ -53,14 +53,12 @@ def status(folder: Results, as_json: AsJson = False) -> None:
         }
         print(json.dumps(result, indent=2))
         return
-    lines: list[tuple[str, ...]] = [
-        ("report", "runs", "there", "missing", "stale", "damaged", "CPU seconds")
+    counted = ("runs", "there", "missing", "stale")
+    lines = [
+        (one["report"], *(one[key] for key in counted), len(one["damaged"]), one["cpu_seconds"])
+        for one in reports
     ]
-    for one in reports:
-        counts = [f"{one[key]:,}" for key in ("runs", "there", "missing", "stale")]
-        counts += [str(len(one["damaged"])), f"{one['cpu_seconds']:,.0f}"]
-        lines.append((one["report"], *counts))
-    print_table(lines, right=range(1, 7))
+    print_table(["report"], [*counted, "damaged", "CPU seconds"], lines)
     for line in damaged:
         print(f"damaged: {line}")
     for path in foreign:
@@ -116,13 +114,13 @@ def redraw(
 ) -> None:
     """Draw figures and check claims again, from runs or from their summary; trains nothing."""
     from monmdp.experiment.provenance import provenance
-    from monmdp.results import write_report
+    from monmdp.results import publish
     from monmdp.results.evidence import gather, load, reader
     from monmdp.results.request import kept
     from monmdp.results.store import run_path
 
     if not path.is_dir():
-        print_report(write_report(path.with_suffix("") if out is None else out, load(path)))
+        print_report(publish(path.with_suffix("") if out is None else out, load(path)))
         return
     _demand_results(path)
     drawn = 0
@@ -143,7 +141,7 @@ def redraw(
             evidence = gather(asked.plans, reader(path), made)
         for warning in caught:
             print(f"left out: {warning.message}", file=sys.stderr)
-        print_report(write_report(request.folder if out is None else out / asked.name, evidence))
+        print_report(publish(request.folder if out is None else out / asked.name, evidence))
     if not drawn:
         raise MonMDPError(f"{path}: nothing to draw, no report was asked for here")
 

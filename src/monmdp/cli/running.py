@@ -22,7 +22,7 @@ from monmdp.errors import MonMDPError
 
 if TYPE_CHECKING:
     from monmdp.api import Results
-    from monmdp.results import Comparison, Outcome, Progress, Report
+    from monmdp.results import Comparison, Outcome, Progress, Publication
     from monmdp.results.request import Request
     from monmdp.stats import Interval
 
@@ -160,61 +160,72 @@ def compare(
     _end(results)
 
 
-@app.command()
-def reproduce(
-    figures: Annotated[
-        list[str],
-        typer.Argument(metavar="FIGURE...|all", help="figure-3 to figure-13 (or 3 to 13), or all."),
-    ],
-    seeds: SeedCount = None,
-    quick: Quick = False,
-    preset: Preset = "paper",
-    out: Out = Path("results"),
-    jobs: Jobs = None,
-    shard: ShardOf = None,
-    scheduler: Scheduler = None,
-    dry_run: DryRun = False,
-    stale: Stale = False,
-) -> None:
+def _suite_command(name: str, doc: str, names: Any, ask: Callable[..., Request]) -> None:
+    """Add a command that runs suites; `ask` turns their names and options into a request."""
+
+    def command(
+        names: list[str],
+        seeds: SeedCount = None,
+        quick: Quick = False,
+        preset: Preset = "paper",
+        out: Out = Path("results"),
+        jobs: Jobs = None,
+        shard: ShardOf = None,
+        scheduler: Scheduler = None,
+        dry_run: DryRun = False,
+        stale: Stale = False,
+        unchecked: Unchecked = False,
+    ) -> None:
+        request = ask(names, seeds=_count(seeds, "--seeds"), quick=quick, preset=preset)
+        part = _shard(shard)
+        if dry_run:
+            _print_plan(request, out, _count(jobs, "--jobs"), part, stale)
+        else:
+            _do_suite(request, out, jobs, part, scheduler, stale=stale, unchecked=unchecked)
+
+    command.__doc__ = doc
+    command.__annotations__["names"] = names
+    app.command(name)(command)
+
+
+def _ask_paper(names: list[str], **options: Any) -> Request:
+    from monmdp.results.request import ask_paper
+
+    return ask_paper(names, **options)
+
+
+def _ask_suite(names: str, **options: Any) -> Request:
+    from monmdp.results.request import ask_suite
+    from monmdp.suites import find
+
+    return ask_suite(find(names), **options)
+
+
+_suite_command(
+    "reproduce",
     """Reproduce figures of the paper, or all of it, and check its claims.
 
     What is done is kept: killed and started again, the same command does only what is missing.
-    """
-    from monmdp.results.request import ask_paper
-
-    request = ask_paper(figures, seeds=_count(seeds, "--seeds"), quick=quick, preset=preset)
-    _do_suite(request, out, jobs, shard, scheduler, dry_run=dry_run, stale=stale, unchecked=True)
-
-
-@app.command()
-def run(
-    suite: Annotated[
+    """,
+    Annotated[
+        list[str],
+        typer.Argument(metavar="FIGURE...|all", help="figure-3 to figure-13 (or 3 to 13), or all."),
+    ],
+    _ask_paper,
+)
+_suite_command(
+    "run",
+    """Run a suite, bundled or your own: worlds x monitors x ρ x agents x seeds, from TOML.""",
+    Annotated[
         str,
         typer.Argument(
+            metavar="SUITE",
             help="A TOML file, or a suite that comes with the package: see monmdp list.",
             show_default=False,
         ),
     ],
-    seeds: SeedCount = None,
-    quick: Quick = False,
-    preset: Preset = "paper",
-    out: Out = Path("results"),
-    jobs: Jobs = None,
-    shard: ShardOf = None,
-    scheduler: Scheduler = None,
-    dry_run: DryRun = False,
-    stale: Stale = False,
-    unchecked: Unchecked = False,
-) -> None:
-    """Run a suite, bundled or your own: worlds x monitors x ρ x agents x seeds, from TOML."""
-    from monmdp import suites
-    from monmdp.results.request import ask_suite
-
-    found, n_seeds = suites.find(suite), _count(seeds, "--seeds")
-    request = ask_suite(found, seeds=n_seeds, quick=quick, preset=preset)
-    _do_suite(
-        request, out, jobs, shard, scheduler, dry_run=dry_run, stale=stale, unchecked=unchecked
-    )
+    _ask_suite,
+)
 
 
 @app.command()
@@ -375,26 +386,22 @@ def _do_suite(
     request: Request,
     out: Path,
     jobs: int | None,
-    shard_text: str | None,
+    shard: tuple[int, int] | None,
     scheduler: str | None,
     *,
-    dry_run: bool,
     stale: bool,
     unchecked: bool,
 ) -> None:
-    """Run a suite, or print what would be run."""
+    """Run a suite and print what came out."""
     from monmdp.results.runner import belongs
 
-    shard = _shard(shard_text)
-    if dry_run:
-        _print_plan(request, out, _count(jobs, "--jobs"), shard, stale)
-        return
     results = _carried_out(request, out, jobs, shard, scheduler, stale=stale, unchecked=unchecked)
     _print_outcome(results.outcome)
     if shard is not None:
         left = sum(not belongs(key, shard) for key in request.runs())
-        whole = _again().replace(f" --shard {shard_text}", "").replace(f" --shard={shard_text}", "")
-        print(f"shard {shard_text} is done; {left:,} runs belong to other shards.")
+        part = f"{shard[0]}/{shard[1]}"
+        whole = _again().replace(f" --shard {part}", "").replace(f" --shard={part}", "")
+        print(f"shard {part} is done; {left:,} runs belong to other shards.")
         print(f"When all are done (copied together, if need be): {whole}")
     elif results.report is not None:
         print_report(results.report)
@@ -455,9 +462,7 @@ def _print_plan(
     from monmdp.results.runner import belongs, cores, estimate
     from monmdp.results.store import take_inventory
 
-    lines: list[tuple[str, ...]] = [
-        ("figure", "configurations", "runs", "there", "to do", "CPU seconds, about")
-    ]
+    lines = []
     all_runs = {key: of for key, of in request.runs().items() if belongs(key, shard)}
     found = take_inventory(out, all_runs)
     there, all_to_do = set(found.there), {*found.missing, *(found.stale if stale else ())}
@@ -466,9 +471,11 @@ def _print_plan(
         runs = [key for key in plan.runs() if key in all_runs]
         to_do = [key for key in runs if key in all_to_do]
         cost = sum(costs[key] for key in to_do)
-        counts = (len({name for name, _ in runs}), len(runs), len(there & set(runs)), len(to_do))
-        lines.append((plan.figure.name, *(f"{n:,}" for n in counts), f"{cost:,.0f}"))
-    print_table(lines, right=range(1, 6))
+        n_configurations = len({name for name, _ in runs})
+        counts = (n_configurations, len(runs), len(there & set(runs)), len(to_do), cost)
+        lines.append((plan.figure.name, *counts))
+    numbers = ("configurations", "runs", "there", "to do", "CPU seconds, about")
+    print_table(["figure"], numbers, lines)
     n, total = cores() if jobs is None else jobs, sum(costs.values())
     print(
         f"runs that several figures share are done once: {len(all_to_do):,} to do, about "
@@ -499,14 +506,13 @@ def _print_outcome(outcome: Outcome) -> None:
         print(f"They are used as they are. To do them again: {_again()} --stale")
 
 
-def print_report(report: Report) -> None:
+def print_report(report: Publication) -> None:
     """Print what a report says, and where it is."""
     if report.cpu_total:
         print()
-        lines = [("figure", "CPU seconds")]
-        lines += [(name, f"{seconds:,.1f}") for name, seconds in report.cpu.items() if seconds]
-        lines.append(("all, shared runs once", f"{report.cpu_total:,.1f}"))
-        print_table(lines, right=(1,))
+        lines = [(name, seconds) for name, seconds in report.cpu.items() if seconds]
+        lines.append(("all, shared runs once", report.cpu_total))
+        print_table(["figure"], ["CPU seconds"], lines)
     for claim in (*report.claims, *report.targets):
         print(f"\n{claim.name}  {claim.verdict.value.upper()}  {claim.text}")
         for part in claim.parts:
@@ -590,8 +596,6 @@ def _print_training(results: Results) -> None:
 
 
 def _print_comparison(table: Comparison) -> None:
-    from monmdp.stats import END
-
     of, n = table.rows[0].of, len(table.seeds)
     settings = of.settings
     print(_problem_of(settings))
@@ -601,34 +605,7 @@ def _print_comparison(table: Comparison) -> None:
         f"return {short(of.minimax)}"
     )
     print()
-    heads = ("agent", "end return", "area", "optimal", "steps to 1 %", "behind", "P(improvement)")
-    lines = [heads]
-    for row in table.rows:
-        reached = [step for step in row.steps_to_1pct if step is not None]
-        lines.append(
-            (
-                row.agent,
-                _plus_minus(row.end),
-                _plus_minus(row.area),
-                f"{len(reached)}/{n}",
-                f"{median(reached):,.0f}" if reached else "-",
-                "reference" if row.behind is None else _plus_minus(row.behind),
-                "" if row.improvement is None else row.improvement.in_words(".2f"),
-            )
-        )
-    print_table(lines, right=(3, 4))
-    print()
-    tests = min(END, -(-settings["steps"] // settings["every"]))
-    print(textwrap.fill(f"end return: mean of the last {tests} tests. {LEGEND}", 100))
-
-
-LEGEND = (
-    "area: mean of all tests. ±: 95 % interval over seeds. "
-    "optimal: seeds whose test policy becomes minimax-optimal, within 1 %, and stays so. steps to "
-    "1 %: their median. behind: area of the reference minus the agent's, seed by seed (negative: "
-    "ahead). "
-    "P(improvement): chance that a run of the reference has a larger area than one of the agent."
-)
+    print(table.table().to_text())
 
 
 def _plus_minus(interval: Interval) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from monmdp.cli.app import AsJson, Words, World, app, make_problem, print_table, writable
+from monmdp.cli.app import AsJson, Words, World, app, make_problem, writable
 from monmdp.errors import MonMDPError
 
 if TYPE_CHECKING:
@@ -87,6 +87,8 @@ def _lower_bound(
 
 def _print_bounds(problem: MonMDP, found: Bounds, params: Mapping[str, str]) -> None:
     """The constants, each with what it means."""
+    from monmdp.tables import Column, Table
+
     mdp, paid = problem.mdp, problem.monitor.reward
     given = "".join(f"  {key}={value}" for key, value in params.items())
     rho = "none, nothing is ever shown" if found.rho is None else f"{found.rho:g}"
@@ -114,8 +116,7 @@ def _print_bounds(problem: MonMDP, found: Bounds, params: Mapping[str, str]) -> 
         ("Q_obs-init", found.q_obs_init, "1/(1-γ)"),
         ("bad steps", found.bad_steps, "H [m₃ + |S||A| m₂/(ε₂(1-γ))], up to logarithms"),
     )
-    for symbol, value, meaning in rows:
-        print(f"{symbol:<11} {value:>10.4g}   {meaning}")
+    print(Table.of(("constant", Column("value", form=".4g"), "what it is"), rows))
     if found.rho is not None and not found.observes_enough:
         print()
         print(
@@ -152,6 +153,7 @@ def bandit(
     """Show the 1/ρ law: pulls that it takes to find a good arm when rewards are often hidden."""
     from monmdp import drawing
     from monmdp.stats import half_width
+    from monmdp.tables import Column, Table
     from monmdp.theory import bandit_law
 
     if png is not None:
@@ -167,18 +169,14 @@ def bandit(
             f"{law.k} arms, one better by ε = {law.epsilon:g}; δ = {law.delta:g}; {runs} runs each"
         )
         print()
-        lines = [("rho", "pulls until sure", "±", "shown", "right arm")]
-        for i, rho in enumerate(law.rho):
-            lines.append(
-                (
-                    f"{rho:g}",
-                    f"{law.pulls[i].mean():,.0f}",
-                    f"{half_width(law.pulls[i]):,.0f}",
-                    f"{law.shown[i].mean():,.0f}",
-                    f"{100 * law.correct[i]:.4g} %",
-                )
+        counts = [Column(of, form=",.0f") for of in ("pulls until sure", "±", "shown")]
+        rows = [
+            (f"{rho:g}", pulls.mean(), half_width(pulls), shown.mean(), f"{100 * right:.4g} %")
+            for rho, pulls, shown, right in zip(
+                law.rho, law.pulls, law.shown, law.correct, strict=True
             )
-        print_table(lines, right=(1, 2, 3, 4))
+        ]
+        print(Table.of(("rho", *counts, Column("right arm", form="")), rows))
         print()
         print("means over runs; ±: 95 % interval of the mean; shown: pulls whose reward was shown")
         low, high = law.interval

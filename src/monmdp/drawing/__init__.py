@@ -5,15 +5,23 @@ Matplotlib is loaded only when a picture is asked for, no window is opened and n
 Matplotlib is touched.
 """
 
-from monmdp.drawing.curves import learning_curves, power_law
-from monmdp.drawing.dots import Dot, dot_chart
-from monmdp.drawing.dynamics import draw_dynamics
-from monmdp.drawing.film import save_film
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from monmdp.drawing.dots import Dot, dot_chart, power_law
 from monmdp.drawing.palette import Style, styles
 from monmdp.drawing.panels import CurveData, PanelData, RowData, panel_grid, profiles
-from monmdp.drawing.picture import draw_world, frame, gallery, save
-from monmdp.drawing.plots import draw_heatmap, draw_policy, draw_values
 from monmdp.drawing.text import grid_text, policy_text, sparkline, world_text
+
+if TYPE_CHECKING:
+    from monmdp.drawing.arrows import draw_policy
+    from monmdp.drawing.canvas import save
+    from monmdp.drawing.film import frame, save_film
+    from monmdp.drawing.graph import draw_dynamics
+    from monmdp.drawing.heatmaps import draw_heatmap, draw_values
+    from monmdp.drawing.picture import draw_world, gallery
 
 __all__ = [
     "CurveData",
@@ -30,7 +38,6 @@ __all__ = [
     "frame",
     "gallery",
     "grid_text",
-    "learning_curves",
     "panel_grid",
     "policy_text",
     "power_law",
@@ -41,3 +48,16 @@ __all__ = [
     "styles",
     "world_text",
 ]
+
+# These load when they are first asked for, and Matplotlib with them.
+_MODULE_OF = {
+    "draw_dynamics": "graph", "draw_heatmap": "heatmaps", "draw_policy": "arrows",
+    "draw_values": "heatmaps", "draw_world": "picture", "frame": "film", "gallery": "picture",
+    "save": "canvas", "save_film": "film",
+}  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module 'monmdp.drawing' has no attribute {name!r}")
+    return getattr(importlib.import_module(f"monmdp.drawing.{_MODULE_OF[name]}"), name)

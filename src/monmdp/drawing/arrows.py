@@ -11,16 +11,27 @@ from matplotlib.collections import PolyCollection
 from matplotlib.colors import to_rgba_array
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
+from numpy.typing import ArrayLike
 
 from monmdp.drawing.icons import ACTION_COLOURS, DARK, PAPER
-from monmdp.drawing.maps import DIRECTIONS, action_names, shortened
-from monmdp.drawing.sheet import MAX_NAMED, Sheet
-from monmdp.drawing.text import either
+from monmdp.drawing.labels import DIRECTIONS, action_names, demand_problem, shortened
+from monmdp.drawing.sheet import (
+    MAX_NAMED,
+    MAX_PANELS,
+    Sheet,
+    draw_ground,
+    world_panels,
+    write_title,
+)
+from monmdp.drawing.text import either, likeliest
 from monmdp.model.arrays import BoolArray, FloatArray
 from monmdp.model.mdp import MDP
+from monmdp.model.monmdp import MonMDP
 
 IDLE = "NO-OP"
 """the monitor's action that is not marked"""
+LONGEST_NAME = 36
+"""letters of the names of monitor states above a panel"""
 SHORT = 4
 """letters of a monitor's action that are written out in a cell"""
 COLOURS = ("#bfe3d6", "#f7dca6", "#bcd8ee", "#f5c6a8", "#e8cbdc", "#d9d4f0", "#e3e3c0", "#d0d0d0")
@@ -43,15 +54,65 @@ class Mark(NamedTuple):
         return f"monitor {sign}{self.meaning}"
 
 
-def usual_action(actions: Sequence[str], mon: BoolArray) -> int:
-    """Return the action that needs no mark; `mon` [se, sm, am] are the chosen ones."""
-    if IDLE in actions:
-        return actions.index(IDLE)
-    return int(np.argmax(mon.sum(axis=(0, 1))))
+Marks = Mapping[bytes, Mark]
+"""by the choice [am] as bytes"""
 
 
-def marks_of(actions: Sequence[str], mon: BoolArray, usual: int) -> dict[bytes, Mark]:
-    """Return a mark for each choice that occurs, but the usual action alone."""
+def draw_policy(monmdp: MonMDP, policy: ArrayLike, *, title: str | None = None) -> Figure:
+    """Draw a policy: in each cell the likeliest actions of the environment and of the monitor.
+
+    Arrows are the environment's actions, including all ties; STAY is a dot, and actions without a
+    direction are written out. The monitor's action is shown by a background colour and a short
+    text, except for NO-OP or, without NO-OP, the most common one. Monitor states with the same
+    choices share a panel.
+
+    Args:
+        monmdp: the problem.
+        policy: [s, a] probabilities.
+        title: above all panels; world and monitor by default.
+
+    >>> import monmdp
+    >>> problem = monmdp.make("loop", "button")
+    >>> figure = monmdp.drawing.draw_policy(problem, monmdp.solve(problem).minimax.policy)
+    >>> monmdp.drawing.save(figure, "policy.png")
+    """
+    demand_problem(monmdp, "draw_policy")
+    mdp, monitor = monmdp.mdp, monmdp.monitor
+    env, mon = likeliest(monmdp, policy)
+    alike: dict[bytes, list[int]] = {}
+    for sm in range(monitor.n_states):
+        alike.setdefault(env[:, sm].tobytes() + mon[:, sm].tobytes(), []).append(sm)
+    groups = list(alike.values())
+    shown = groups[:MAX_PANELS]
+    figure, sheet, axes = world_panels(mdp, len(shown), 1.7)
+    usual = int(np.argmax(mon.sum(axis=(0, 1))))
+    if IDLE in monitor.actions:
+        usual = monitor.actions.index(IDLE)
+    marks = _marks_of(monitor.actions, mon, usual)
+    # Cells may be too small, or too many without a map, for arrows and letters.
+    crowded = not sheet.detailed or (mdp.picture is None and mdp.n_states > MAX_NAMED)
+    draw = _draw_colours if crowded else _draw_letters
+    key: dict[str, Patch] = {}
+    for group, ax in zip(shown, axes, strict=True):
+        draw_ground(ax, mdp, sheet)
+        key |= draw(ax, mdp, sheet, env[:, group[0]], mon[:, group[0]], marks)
+        names = ", ".join(monitor.states[sm] for sm in group)
+        if len(names) > LONGEST_NAME and len(group) == monitor.n_states:
+            names = f"in any of its {len(group)} states"
+        name = f"monitor {shortened(names, LONGEST_NAME)}"
+        ax.set_title(name, fontsize=9, parse_math=False)
+    order = [*(mark.label for mark in marks.values()), *action_names(mdp)]
+    key = {text: key[text] for text in (*order, *key) if text in key}
+    if monitor.n_actions > 1:
+        key[f"not marked: {monitor.actions[usual]}"] = Patch(alpha=0)
+    _draw_legend(figure, key)
+    left_out = sum(len(group) for group in groups[MAX_PANELS:])
+    write_title(figure, f"{mdp.name} / {monitor.name}" if title is None else title, left_out)
+    return figure
+
+
+def _marks_of(actions: Sequence[str], mon: BoolArray, usual: int) -> dict[bytes, Mark]:
+    """A mark for each choice in `mon` [se, sm, am] but the usual action alone."""
     plain = np.arange(len(actions)) == usual
     letters = iter("abcdefghijklmnopqrstuvwxyz")
     marks: dict[bytes, Mark] = {}
@@ -59,30 +120,18 @@ def marks_of(actions: Sequence[str], mon: BoolArray, usual: int) -> dict[bytes, 
     for chosen in sorted(choices, key=np.sum):  # those that are tied come last
         if (chosen == plain).all():
             continue
-        meaning = either(actions, chosen)
-        if chosen.sum() == 1:
-            text = meaning if len(meaning) <= SHORT else str(np.argmax(chosen))
-        else:
-            text = meaning if len(meaning) <= SHORT else next(letters, "+")
+        text = meaning = either(actions, chosen)
+        if len(meaning) > SHORT:
+            text = str(np.argmax(chosen)) if chosen.sum() == 1 else next(letters, "+")
         colour = PAPER if chosen.all() else COLOURS[len(marks) % len(COLOURS)]
         marks[chosen.tobytes()] = Mark(text, colour, meaning)
     return marks
 
 
-def crowded(mdp: MDP, sheet: Sheet) -> bool:
-    """Return whether cells are too small, or too many without a map, for arrows and letters."""
-    return not sheet.detailed or (mdp.picture is None and mdp.n_states > MAX_NAMED)
-
-
-def draw_letters(
-    ax: Axes,
-    mdp: MDP,
-    sheet: Sheet,
-    env: BoolArray,
-    mon: BoolArray,
-    marks: Mapping[bytes, Mark],
+def _draw_letters(
+    ax: Axes, mdp: MDP, sheet: Sheet, env: BoolArray, mon: BoolArray, marks: Marks
 ) -> dict[str, Patch]:
-    """Draw the choices env [se, ae] and mon [se, am] of one panel; return its legend."""
+    """Draw the choices env [se, ae] and mon [se, am] in one panel; return its legend."""
     size = 11.0 if sheet.width <= 12 else 130 / sheet.width
     key: dict[str, Patch] = {}
     shapes: list[FloatArray] = []
@@ -121,24 +170,16 @@ def draw_letters(
     return key
 
 
-def draw_colours(
-    ax: Axes,
-    mdp: MDP,
-    sheet: Sheet,
-    env: BoolArray,
-    mon: BoolArray,
-    marks: Mapping[bytes, Mark],
+def _draw_colours(
+    ax: Axes, mdp: MDP, sheet: Sheet, env: BoolArray, mon: BoolArray, marks: Marks
 ) -> dict[str, Patch]:
-    """Do the same without room: a colour for each action, a dot where the monitor acts."""
+    """Do the same where cells are small: a colour for each action, a dot where the monitor acts."""
     palette = [ACTION_COLOURS[a % len(ACTION_COLOURS)] for a in range(mdp.n_actions)]
     alone = env.sum(axis=1) == 1
     choice = np.where(alone, env.argmax(axis=1), mdp.n_actions)
     names, colours = [*action_names(mdp), "several are tied"], [*palette, FAINT]
     key = {names[c]: Patch(facecolor=colours[c]) for c in np.unique(choice)}
-    image = np.zeros((sheet.height, sheet.width, 4))
-    image[sheet.cells[:, 0], sheet.cells[:, 1]] = to_rgba_array(colours)[choice]
-    extent = (0, sheet.width, sheet.height, 0)
-    ax.imshow(image, extent=extent, interpolation="nearest", aspect=ax.get_aspect(), zorder=1)
+    sheet.show(ax, sheet.in_cells(to_rgba_array(colours)[choice]), zorder=1)
     acting = np.array([looks.tobytes() in marks and not looks.all() for looks in mon])
     if acting.any():
         rows, columns = sheet.cells[acting].T
@@ -147,7 +188,7 @@ def draw_colours(
             columns + 0.5, rows + 0.5, "o", color="white", markeredgecolor="black",
             markeredgewidth=0.3 * size**0.5, markersize=size, zorder=3,
         )  # fmt: skip
-        key["dot: the monitor's action is another"] = Patch(alpha=0)
+        key["dot: another monitor action"] = Patch(alpha=0)
     return key
 
 
@@ -169,7 +210,7 @@ def _arrow(name: str, alone: bool) -> FloatArray | None:
     return np.array([along * ahead + across * aside for along, across in outline])
 
 
-def draw_legend(figure: Figure, key: Mapping[str, Patch]) -> None:
+def _draw_legend(figure: Figure, key: Mapping[str, Patch]) -> None:
     """Explain marks and colours beside the panels."""
     if not key:
         return

@@ -1,32 +1,67 @@
-"""The figure that all pictures are drawn on."""
+"""What all pictures are drawn on: figures that notebooks show, their pixels and files, colour maps.
+
+Figures are made with Matplotlib's Agg canvas and never with pyplot: no global state is touched and
+no window opens.
+"""
 
 from __future__ import annotations
 
 import io
+import os
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
+import numpy as np
+from matplotlib import rc_context
 from matplotlib.backend_bases import RendererBase
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from monmdp.drawing.labels import brief
+from monmdp.drawing.palette import BLUES, ORANGES
+from monmdp.errors import MonMDPError
+from monmdp.files import write_whole
+
+Image = NDArray[np.uint8]
+"""[height, width, 3], or 4 with transparency"""
+
+DPI = 100
+LINE = 0.17
+"""inches between the lines of a title"""
+SUFFIXES = (".png", ".svg", ".pdf")
+
+SEQUENTIAL = LinearSegmentedColormap.from_list("blues", BLUES)
+"""light is little, dark is much"""
+DIVERGING = LinearSegmentedColormap.from_list(
+    "oranges-blues",
+    [
+        *zip(np.linspace(0, 0.5, len(ORANGES)), ORANGES[::-1], strict=True),
+        *zip(np.linspace(0.5, 1, len(BLUES)), BLUES, strict=True),
+    ],
+)
+"""orange below the centre, blue above"""
+NOTHING = "#dedbd1"
+"""where there is no number: neither colour map has it"""
 
 
 @contextmanager
 def boxes_for_missing_glyphs() -> Iterator[None]:
-    """Let a character that the font lacks, such as an emoji in a name, be a box without a word."""
+    """Draw a box, without a warning, for a character that the font lacks, such as an emoji."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", r"Glyph .* missing from", UserWarning)
         yield
 
 
 class Picture(Figure):
-    """A figure that notebooks show, although no part of pyplot knows about it."""
+    """A figure of so many inches that notebooks show, although pyplot does not know of it."""
 
-    def __init__(self, figsize: tuple[float, float], dpi: float) -> None:
-        """Make it so many inches wide and high."""
-        super().__init__(figsize=figsize, dpi=dpi)
+    def __init__(self, width: float, height: float) -> None:
+        super().__init__(figsize=(width, height), dpi=DPI)
         FigureCanvasAgg(self)
 
     def draw(self, renderer: RendererBase) -> None:
@@ -35,7 +70,7 @@ class Picture(Figure):
             super().draw(renderer)
 
     def savefig(self, fname: Any, **options: Any) -> None:
-        """Write it; some formats look for glyphs once more after all is drawn."""
+        """Write it; some formats look for glyphs again after everything is drawn."""
         with boxes_for_missing_glyphs():
             super().savefig(fname, **options)
 
@@ -44,3 +79,26 @@ class Picture(Figure):
         buffer = io.BytesIO()
         self.savefig(buffer, format="png")
         return buffer.getvalue()
+
+
+def pixels(figure: Figure) -> Image:
+    """Return the pixels of a figure, [height, width, 4]."""
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()  # type: ignore[no-untyped-call]
+    return np.array(canvas.buffer_rgba(), dtype=np.uint8)  # type: ignore[no-untyped-call]
+
+
+def save(figure: Figure, path: str | os.PathLike[str]) -> None:
+    """Write a figure as PNG, SVG or PDF, depending on the suffix; all of it or nothing."""
+    if not isinstance(figure, Figure):
+        raise MonMDPError(f"save takes a figure, such as draw_world returns; got {brief(figure)}")
+    suffix = Path(path).suffix.lower()
+    if suffix not in SUFFIXES:
+        raise MonMDPError(f"{path}: a picture's name must end in {', '.join(SUFFIXES)}")
+    # Without dates and random ids the same figure gives the same bytes.
+    undated = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(suffix)
+    with rc_context({"svg.hashsalt": "monmdp"}), boxes_for_missing_glyphs():
+        write_whole(
+            path,
+            lambda file: figure.savefig(file, format=suffix[1:], dpi=150, metadata=undated),
+        )

@@ -1,4 +1,4 @@
-"""Dots with intervals on a logarithmic axis: one row for each setting, or for each agent."""
+"""Points with intervals on logarithmic axes: in rows, or along a line y ∝ x^exponent."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from monmdp.drawing.palette import Style
-from monmdp.drawing.picture import new_figure
+from monmdp.drawing.palette import BLUE, Style
+from monmdp.model.arrays import FloatArray
 from monmdp.stats import Interval
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 ROW, SIDE, HEAD, FOOT = 0.26, 2.5, 0.5, 0.95
 """inches: height of a row, width of the names, height above the rows and below"""
 MARKERS = {"-": "o", ":": "s", "-.": "^"}
-"""of the lines that tell the variants of an agent apart"""
+"""by the lines that distinguish the variants of an agent"""
 
 
 @dataclass(frozen=True)
@@ -45,24 +45,26 @@ def dot_chart(
     """Draw a row of dots for each name, label by label, on one logarithmic axis.
 
     Args:
-        rows: name -> label -> what is drawn; from above.
+        rows: name -> label -> what is drawn; from top to bottom.
         styles: label -> colour and, by its line, the marker.
         title: above the picture.
-        x_label: what the axis is of.
+        x_label: below the axis.
         note: below the picture.
         line: a value to mark, if any.
-        legend: whether to say which label is which.
+        legend: whether to add one.
     """
+    from monmdp.drawing.canvas import Picture
+
     drawn = [label for label in styles if any(label in dots for _, dots in rows)]
     labels = drawn if legend else []
     columns = 3
     below = FOOT + 0.2 * -(-len(labels) // columns)
     width, height = 8.6, HEAD + below + ROW * len(rows)
-    figure = new_figure(width, height)
+    figure = Picture(width, height)
     ax = figure.add_axes(
         (SIDE / width, below / height, 1 - (SIDE + 0.25) / width, ROW * len(rows) / height)
     )
-    # On a logarithmic axis there is no place for an interval's end that is not positive.
+    # A logarithmic axis has no place for the end of an interval that is not positive.
     left = min(dot.of.estimate for _, dots in rows for dot in dots.values()) / 3
     if line is not None:
         ax.axvline(line, color="0.4", linewidth=0.9, linestyle="--", zorder=1)
@@ -107,3 +109,53 @@ def _draw(ax: Axes, row: float, dot: Dot, style: Style, left: float) -> None:
         [of.estimate], [row], MARKERS[style.line], color=style.colour, markersize=5,
         markerfacecolor="white" if dot.hollow else style.colour, zorder=3,
     )  # fmt: skip
+
+
+def power_law(
+    x: FloatArray,
+    y: FloatArray,
+    half: FloatArray,
+    *,
+    exponent: float,
+    label: str,
+    x_label: str,
+    y_label: str,
+    title: str,
+    note: str,
+) -> Figure:
+    """Draw points with intervals on logarithmic axes, and the line y ∝ x^exponent through them.
+
+    Args:
+        x: [i] where the points are.
+        y: [i] means.
+        half: [i] half widths of their intervals.
+        exponent: slope of the line.
+        label: what the line is.
+        x_label: below the axis.
+        y_label: beside it.
+        title: above the picture.
+        note: below it: what is averaged and what the bars mean.
+    """
+    from monmdp.drawing.canvas import Picture
+
+    figure = Picture(5.6, 4.2)
+    axes = figure.add_axes((0.19, 0.22, 0.77, 0.68))
+    height = np.exp(np.mean(np.log(y) - exponent * np.log(x)))
+    ends = np.array([x.min(), x.max()])
+    axes.plot(ends, height * ends**exponent, color="black", linestyle="--", label=label)
+    axes.errorbar(x, y, yerr=half, fmt="o", color=BLUE, capsize=3, label="measured")
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_xticks(x, [f"{value:g}" for value in x])
+    axes.minorticks_off()
+    scale = 10.0 ** np.arange(np.floor(np.log10(y.min())), np.ceil(np.log10(y.max())) + 1)
+    ticks = np.outer(scale, [1, 2, 5]).ravel()
+    ticks = ticks[(ticks >= 0.9 * y.min()) & (ticks <= 1.1 * y.max())]
+    axes.set_yticks(ticks, [f"{value:,g}" for value in ticks])
+    axes.set_title(title, fontsize=11, loc="left")
+    axes.set_xlabel(x_label)
+    axes.set_ylabel(y_label)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(loc="best", frameon=False, fontsize=9)
+    figure.text(0.1, 0.02, textwrap.fill(note, 88), fontsize=7.5, color="0.35")
+    return figure

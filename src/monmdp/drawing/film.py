@@ -1,105 +1,74 @@
-"""An episode as a film."""
+"""An episode as a film, and its single frames."""
 
 from __future__ import annotations
 
 import os
+import textwrap
 from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
-from typing import Protocol
+from typing import Any
 
 import numpy as np
 
-from monmdp.drawing.maps import brief, demand_problem
-from monmdp.drawing.picture import Image, frame
+from monmdp.drawing.canvas import DPI, Image, Picture, pixels
+from monmdp.drawing.graph import draw_graph
+from monmdp.drawing.icons import eye, place, robot
+from monmdp.drawing.labels import brief, demand_problem, shortened
+from monmdp.drawing.palette import GREEN, VERMILION
+from monmdp.drawing.picture import draw_grid, inches, margins
+from monmdp.drawing.sheet import sheet_of
 from monmdp.errors import MonMDPError
 from monmdp.files import write_whole
-from monmdp.model.arrays import BoolArray, FloatArray, IntArray
-from monmdp.model.mdp import number
+from monmdp.model.arrays import IntArray
+from monmdp.model.mdp import MDP, number, whole_number
 from monmdp.model.monmdp import MonMDP
 
-LAST = 2.0
+LAST_SECONDS = 2.0
 """seconds that the last picture stays"""
-FASTEST = 50.0
+MAX_FPS = 50.0
 """a GIF counts in hundredths of a second, and many programs slow down those of one hundredth"""
+PARTS = ("state", "monitor_state", "action", "monitor_action", "reward", "shown", "monitor_reward")
+"""of an episode"""
 
-
-class Episode(Protocol):
-    """What is filmed: the states an episode went through and what happened on the way."""
-
-    @property
-    def state(self) -> IntArray:
-        """[step + 1] sᵉ."""
-
-    @property
-    def monitor_state(self) -> IntArray:
-        """[step + 1] sᵐ."""
-
-    @property
-    def action(self) -> IntArray:
-        """[step] aᵉ."""
-
-    @property
-    def monitor_action(self) -> IntArray:
-        """[step] aᵐ."""
-
-    @property
-    def reward(self) -> FloatArray:
-        """[step] rᵉ."""
-
-    @property
-    def shown(self) -> BoolArray:
-        """[step] whether rᵉ was shown."""
-
-    @property
-    def monitor_reward(self) -> FloatArray:
-        """[step] rᵐ."""
-
-
-def frames(monmdp: MonMDP, episode: Episode) -> Iterator[Image]:
-    """Draw where an episode starts, then every step; hidden rewards are told to the viewer."""
-    mdp, monitor = monmdp.mdp, monmdp.monitor
-    n = len(episode.action)
-    start = int(episode.state[0]), int(episode.monitor_state[0])
-    yield frame(monmdp, *start, caption=f"step 0 of {n}")
-    for t in range(n):
-        ae, am = int(episode.action[t]), int(episode.monitor_action[t])
-        shown, paid = bool(episode.shown[t]), float(episode.monitor_reward[t])
-        reward = f"reward {episode.reward[t]:g} {'shown' if shown else 'hidden'}"
-        yield frame(
-            monmdp,
-            int(episode.state[t + 1]),
-            int(episode.monitor_state[t + 1]),
-            caption=f"step {t + 1} of {n}\n{mdp.action_labels[ae]} + {monitor.actions[am]}\n"
-            f"{reward}, monitor reward {paid:g}",
-            shown=shown,
-            monitor_reward=paid,
-        )
+CELL_PIXELS = 64
+MAX_WIDTH, MAX_HEIGHT = 960, 720
+MIN_WIDTH = 380
+"""a frame is at least so wide that its caption can be read"""
+MARGIN = 6
+BORDER = (59, 59, 59)
+CAPTION_LINES = 4
+LINE_PIXELS, CHARACTER_PIXELS = 19, 8.1
+MIN_BADGE = 18
+BAR_PIXELS = 12
+SHOWN_COLOUR, HIDDEN_COLOUR = (tuple(bytes.fromhex(of[1:])) for of in (GREEN, VERMILION))
+"""red, green and blue"""
 
 
 def save_film(
-    monmdp: MonMDP, episode: Episode, path: str | os.PathLike[str], *, fps: float = 4.0
+    monmdp: MonMDP, episode: Any, path: str | os.PathLike[str], *, fps: float = 4.0
 ) -> None:
     """Write an episode as an animated GIF, all of it or nothing.
 
     Args:
         monmdp: the problem.
-        episode: what happened, for example what `experiment.rollout` returns.
+        episode: what `experiment.rollout` returns, or anything with the same arrays.
         path: ends in .gif.
         fps: pictures a second; the last one stays for two seconds.
     """
     from PIL import Image as Pillow
 
     demand_problem(monmdp, "save_film")
-    parts = [name for name in vars(Episode) if isinstance(vars(Episode)[name], property)]
-    if not all(hasattr(episode, name) for name in parts):
+    if not all(hasattr(episode, name) for name in PARTS):
         raise MonMDPError(
-            f"save_film takes an episode, such as experiment.rollout returns, got {brief(episode)}"
+            f"save_film takes an episode, such as experiment.rollout returns; got {brief(episode)}"
         )
     rate = number(fps, "fps")
     if Path(path).suffix.lower() != ".gif":
         raise MonMDPError(f"{path}: a film's name must end in .gif")
-    if not 0.1 <= rate <= FASTEST:
-        raise MonMDPError(f"fps must be from 0.1 to {FASTEST:g}, got {fps!r}")
+    if not 0.1 <= rate <= MAX_FPS:
+        raise MonMDPError(f"fps must be from 0.1 to {MAX_FPS:g}, got {fps!r}")
     pictures = [Pillow.fromarray(picture) for picture in frames(monmdp, episode)]
     # One palette for all, taken from pictures that have all colours: the start, a reward that was
     # shown, one that was not, the end.
@@ -110,7 +79,7 @@ def save_film(
     first, *rest = (
         picture.quantize(palette=palette, dither=Pillow.Dither.NONE) for picture in pictures
     )
-    hundredths = [round(100 / rate)] * len(rest) + [round(100 * LAST)]
+    hundredths = [round(100 / rate)] * len(rest) + [round(100 * LAST_SECONDS)]
     write_whole(
         path,
         lambda file: first.save(
@@ -118,3 +87,191 @@ def save_film(
             duration=[10 * n for n in hundredths],
         ),
     )  # fmt: skip
+
+
+def frames(monmdp: MonMDP, episode: Any) -> Iterator[Image]:
+    """Draw the start of an episode, then every step; captions reveal hidden rewards."""
+    mdp, monitor = monmdp.mdp, monmdp.monitor
+    n = len(episode.action)
+    states = list(zip(episode.state.tolist(), episode.monitor_state.tolist(), strict=True))
+    yield frame(monmdp, *states[0], caption=f"step 0 of {n}")
+    for t in range(n):
+        ae, am = int(episode.action[t]), int(episode.monitor_action[t])
+        shown, paid = bool(episode.shown[t]), float(episode.monitor_reward[t])
+        caption = (
+            f"step {t + 1} of {n}\n{mdp.action_labels[ae]} + {monitor.actions[am]}\n"
+            f"reward {episode.reward[t]:g} {'shown' if shown else 'hidden'}, "
+            f"monitor reward {paid:g}"
+        )
+        yield frame(monmdp, *states[t + 1], caption=caption, shown=shown, monitor_reward=paid)
+
+
+def frame(
+    monmdp: MonMDP,
+    se: int,
+    sm: int,
+    *,
+    caption: str,
+    shown: bool | None = None,
+    monitor_reward: float = 0.0,
+) -> Image:
+    """Return a picture of the agent in environment state `se` and monitor state `sm`.
+
+    Below the world are the names of both states and up to four lines of `caption`. All frames of
+    one Mon-MDP have the same size.
+
+    Args:
+        monmdp: the problem.
+        se: sᵉ.
+        sm: sᵐ.
+        caption: lines of text.
+        shown: whether the last reward was shown: an open eye beside the agent and a plain strip
+            beside the caption, or an eye struck out and a hatched strip. None: there was none yet.
+        monitor_reward: rᵐ of the last step; on a plate beside the agent unless it is zero.
+    """
+    demand_problem(monmdp, "frame")
+    mdp, monitor = monmdp.mdp, monmdp.monitor
+    se = mdp.find_state(se)
+    if whole_number(sm, "a monitor state", at_least=0) >= monitor.n_states:
+        last = monitor.n_states - 1
+        raise MonMDPError(f"monitor state {sm} does not exist; states are 0 to {last}")
+    stage = _stage(mdp)
+    image = stage.background.copy()
+    centre, reach = stage.centres[se], stage.robot.shape[0] // 3
+    _paste(image, stage.robot, centre)
+    if shown is not None:
+        badge = _sprite(f"eye {shown}", max(MIN_BADGE, stage.robot.shape[0] * 2 // 5))
+        _paste(image, badge, _inside(image, badge, centre + np.array([-reach, reach])))
+    if monitor_reward:
+        plate = _plate(f"{monitor_reward:+.3g}".replace("-", "−"))
+        _paste(image, plate, _inside(image, plate, centre + np.array([reach + 4, 0])))
+    name = mdp.state_labels[se]
+    first = f"state {shortened(name, 20)}   monitor {shortened(monitor.states[sm], 20)}"
+    strip = _caption([first, *caption.splitlines()], image.shape[1], shown)
+    return np.concatenate([image, strip])
+
+
+@dataclass(frozen=True)
+class _Stage:
+    """What stays the same in all frames of a world."""
+
+    background: Image
+    robot: Image
+    """[height, width, 4], with transparency"""
+    centres: IntArray
+    """[state, 2] pixel row and column where the agent is drawn"""
+
+
+def _stage(mdp: MDP) -> _Stage:
+    """Draw the world without the agent, once for each MDP, which keeps it like its other views."""
+    key = "_drawing_stage"
+    if key not in mdp.__dict__:
+        mdp.__dict__[key] = _graph_stage(mdp) if mdp.picture is None else _grid_stage(mdp)
+    stage: _Stage = mdp.__dict__[key]
+    return stage
+
+
+def _grid_stage(mdp: MDP) -> _Stage:
+    sheet = sheet_of(mdp)
+    cell = max(1, min(CELL_PIXELS, MAX_WIDTH // sheet.width, MAX_HEIGHT // sheet.height))
+    figure = Picture(sheet.width * cell / DPI, sheet.height * cell / DPI)
+    draw_grid(figure.add_axes((0, 0, 1, 1)), mdp, sheet)
+    image = pixels(figure)[..., :3]
+    # The axes' own border lies half outside the image.
+    image[[0, -1]] = image[:, [0, -1]] = BORDER
+    return _framed(image, sheet.cells * cell + cell // 2, max(cell, 16))
+
+
+def _graph_stage(mdp: MDP) -> _Stage:
+    width, height = inches(mdp, 1.0, MAX_WIDTH / DPI - 1.6, MAX_HEIGHT / DPI)
+    figure = Picture(width + sum(margins(mdp)), height)
+    ax = figure.add_subplot()
+    figure.set_layout_engine("tight")
+    centres = draw_graph(ax, mdp)
+    image = pixels(figure)[..., :3]
+    x, y = ax.transData.transform(centres).T
+    at = np.column_stack([image.shape[0] - y, x]).astype(np.int64)
+    return _framed(image, at, 40)
+
+
+def _framed(image: Image, centres: IntArray, robot_size: int) -> _Stage:
+    """Centre the drawing in a frame wide enough for captions, with even sides for films."""
+    height, width = image.shape[:2]
+    full_height = height + 2 * MARGIN
+    full_width = max(width + 2 * MARGIN, MIN_WIDTH)
+    full = np.full(
+        (full_height + full_height % 2, full_width + full_width % 2, 3), 255, dtype=np.uint8
+    )
+    left = (full_width - width) // 2
+    full[MARGIN : MARGIN + height, left : left + width] = image
+    return _Stage(full, _sprite("robot", robot_size), centres + np.array([MARGIN, left]))
+
+
+@lru_cache(maxsize=64)
+def _sprite(name: str, size: int) -> Image:
+    """[size, size, 4] a drawing with transparency."""
+    figure = Picture(size / DPI, size / DPI)
+    figure.patch.set_alpha(0)
+    ax = figure.add_axes((0, 0, 1, 1))
+    ax.set(xlim=(0, 1), ylim=(1, 0))
+    ax.axis("off")
+    place(ax, robot() if name == "robot" else eye(name == "eye True"), 0, 0, 0.9)
+    return pixels(figure)
+
+
+@lru_cache(maxsize=64)
+def _plate(text: str) -> Image:
+    """[height, width, 4] a few characters on a white plate."""
+    height, width = 17, int(len(text) * CHARACTER_PIXELS) + 8
+    figure = Picture(width / DPI, height / DPI)
+    figure.patch.set(facecolor="white", edgecolor=VERMILION, linewidth=2)
+    figure.text(
+        0.5, 0.46, text, family="DejaVu Sans Mono", fontsize=9, weight="bold", ha="center",
+        va="center", parse_math=False,
+    )  # fmt: skip
+    return pixels(figure)
+
+
+def _inside(image: Image, sprite: Image, centre: IntArray) -> IntArray:
+    """Move a sprite's centre so that all of it lies within the image."""
+    half = np.array(sprite.shape[:2]) // 2
+    ends = np.array(image.shape[:2]) - np.array(sprite.shape[:2]) + half
+    inside: IntArray = np.clip(centre, half, np.maximum(ends, half))
+    return inside
+
+
+def _paste(image: Image, sprite: Image, centre: IntArray) -> None:
+    """Lay a sprite over the image in place, cut off at its borders."""
+    height, width = sprite.shape[:2]
+    top, left = int(centre[0]) - height // 2, int(centre[1]) - width // 2
+    low, high = max(top, 0), min(top + height, image.shape[0])
+    begin, end = max(left, 0), min(left + width, image.shape[1])
+    part = sprite[low - top : high - top, begin - left : end - left].astype(np.float64)
+    alpha = part[..., 3:] / 255
+    under = image[low:high, begin:end]
+    under[:] = np.rint(alpha * part[..., :3] + (1 - alpha) * under).astype(np.uint8)
+
+
+def _caption(lines: list[str], width: int, shown: bool | None) -> Image:
+    """Write lines on a strip of fixed height; long ones are folded, and too many are cut."""
+    letters = int((width - 30) / CHARACTER_PIXELS)
+    folded = [part for line in lines for part in textwrap.wrap(line, letters) or [""]]
+    most = CAPTION_LINES + 1
+    if len(folded) > most:
+        folded = [*folded[: most - 1], shortened(folded[most - 1] + " …", letters)]
+    height = most * LINE_PIXELS + 13
+    figure = Picture(width / DPI, height / DPI)
+    figure.patch.set_facecolor("#f1efe8")
+    for i, line in enumerate(folded):
+        y = 1 - (6 + (i + 0.5) * LINE_PIXELS) / height
+        figure.text(
+            20 / width, y, line, family="DejaVu Sans Mono", fontsize=9, va="center",
+            color="#222222", weight="bold" if i == 0 else "normal", parse_math=False,
+        )  # fmt: skip
+    strip: Image = pixels(figure)[..., :3]
+    if shown is not None:
+        # Not by colour alone: the strip of a hidden reward is hatched.
+        rows, columns = np.indices((height, BAR_PIXELS))
+        painted = (rows + columns) // 5 % 2 == 0 if not shown else np.ones_like(rows, dtype=bool)
+        strip[:, :BAR_PIXELS][painted] = SHOWN_COLOUR if shown else HIDDEN_COLOUR
+    return strip

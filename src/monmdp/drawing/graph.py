@@ -1,4 +1,4 @@
-"""Pictures of worlds without a map: states and arcs, or a matrix where the states are many."""
+"""Worlds as graphs: states and arcs, a matrix of many states, a chain with its moves."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Circle, FancyArrowPatch
 
-from monmdp.drawing.colours import SEQUENTIAL
+from monmdp.drawing.canvas import LINE, SEQUENTIAL, Picture
 from monmdp.drawing.icons import ACTION_COLOURS, DARK, PAPER
-from monmdp.drawing.maps import action_names, shortened
+from monmdp.drawing.labels import action_names, demand_world, folded, shortened
 from monmdp.model.arrays import FloatArray
 from monmdp.model.mdp import MDP
 
@@ -19,12 +20,16 @@ MAX_NODES = 40
 """with more states the transition matrix is drawn instead"""
 RADIUS = 0.3
 APART = 1.7
-"""distance of neighbours, as far as the plane allows"""
+"""distance between neighbours, as far as the plane allows"""
 CLOSEST = 0.4
-"""if two states come closer than this part of it, they are laid out in a circle"""
+"""if two states come closer than this fraction of it, all are laid out in a circle"""
 ROUNDS = 200
 MAX_REWARDS = 16
 """with more arcs the rewards are not written beside them"""
+MAX_LEGEND = 12
+"""actions that the legend names"""
+CHAIN_APART, CHAIN_RADIUS = 2.3, 0.34
+"""distance and radius of the states of a chain with its moves"""
 
 
 def draw_graph(ax: Axes, mdp: MDP) -> FloatArray:
@@ -32,8 +37,8 @@ def draw_graph(ax: Axes, mdp: MDP) -> FloatArray:
     return _nodes(ax, mdp) if mdp.n_states <= MAX_NODES else _matrix(ax, mdp)
 
 
-def size(mdp: MDP) -> tuple[float, float]:
-    """Width and height in inches that suit the drawing, its legend apart."""
+def graph_inches(mdp: MDP) -> tuple[float, float]:
+    """Return the width and height in inches that suit the drawing, without its legend."""
     if mdp.n_states > MAX_NODES:
         return 5.0, 4.0
     if is_chain(mdp):
@@ -43,13 +48,8 @@ def size(mdp: MDP) -> tuple[float, float]:
 
 
 def is_chain(mdp: MDP) -> bool:
-    """Return whether every move leads to a neighbour, so that the states form a row."""
+    """Return whether every move leads to a neighbour, so the states form a row."""
     return bool((np.abs(mdp.successor - mdp.outcomes.state) <= 1).all())
-
-
-def _circle_radius(n: int) -> float:
-    """Wide enough that the arcs between neighbours can be seen."""
-    return max(1.0, n * 1.25 / (2 * np.pi))
 
 
 def _positions(mdp: MDP) -> FloatArray:
@@ -60,11 +60,12 @@ def _positions(mdp: MDP) -> FloatArray:
     if spread is not None:
         return spread
     angle = 2 * np.pi * np.arange(n) / n
-    return _circle_radius(n) * np.column_stack([np.sin(angle), -np.cos(angle)])
+    radius = max(1.0, n * 1.25 / (2 * np.pi))  # the arcs between neighbours can be seen
+    return radius * np.column_stack([np.sin(angle), -np.cos(angle)])
 
 
 def _hops(mdp: MDP) -> FloatArray:
-    """[state, state] moves from one state to the other, in the direction that takes fewer."""
+    """[state, state] number of moves between two states, in the shorter direction."""
     n = mdp.n_states
     hops = np.full((n, n), np.inf)
     hops[mdp.outcomes.state, mdp.successor] = hops[mdp.successor, mdp.outcomes.state] = 1.0
@@ -72,15 +73,15 @@ def _hops(mdp: MDP) -> FloatArray:
     for between in range(n):
         hops = np.minimum(hops, hops[:, between, None] + hops[between])
     far = hops[np.isfinite(hops)].max() + 1
-    return np.where(np.isfinite(hops), hops, far)  # parts that do not meet lie far apart
+    return np.where(np.isfinite(hops), hops, far)  # unconnected parts lie far apart
 
 
 def _spread(hops: FloatArray) -> FloatArray | None:
-    """Lay states out as far apart as they are in moves; None where that would be no clearer.
+    """Place states as far apart as they are in moves; None where that would be no clearer.
 
-    Classical multidimensional scaling gives the first guess, majorization of the stress
-    Σ (distance / hops - 1)² improves it. Of all rotations the one is taken in which the states come
-    in reading order, as far as they can.
+    Classical multidimensional scaling gives the first guess, and majorization of the stress
+    Σ (distance / hops - 1)² improves it. The result is turned so that the states come in reading
+    order, as far as they can.
     """
     n = len(hops)
     if hops.max() <= 1:
@@ -88,7 +89,7 @@ def _spread(hops: FloatArray) -> FloatArray | None:
     centring = np.eye(n) - 1 / n
     strength, axes = np.linalg.eigh(-0.5 * centring @ hops**2 @ centring)
     at = axes[:, -2:] * np.sqrt(np.maximum(strength[-2:], 0.0))
-    # States with the same neighbours would lie on one point, and never leave it.
+    # States with the same neighbours would start, and stay, at one point.
     angle = 2 * np.pi * np.arange(n) / n
     at = at + 0.05 * np.column_stack([np.sin(angle), np.cos(angle)])
     weight = 1 / (hops + np.eye(n)) ** 2 * (1 - np.eye(n))
@@ -138,14 +139,14 @@ def _nodes(ax: Axes, mdp: MDP) -> FloatArray:
         }
         if state == successor:
             # Loops of several actions are nested, on the side away from the other states.
-            outward = pull[state] if np.hypot(*pull[state]) > 0.01 else np.array([0.0, -1.0])
-            if flat:
-                outward = np.array([0.0, -1.0])
+            to_the_side = not flat and np.hypot(*pull[state]) > 0.01
+            outward = pull[state] if to_the_side else np.array([0.0, -1.0])
+            turn = outward / np.hypot(*outward)
             reach = 0.16 + 0.07 * action
-            centre = at[state] + outward / np.hypot(*outward) * (RADIUS + reach * 0.6)
+            centre = at[state] + turn * (RADIUS + reach * 0.6)
             ax.add_artist(Circle(tuple(centre), reach, fill=False, zorder=1, **style))
-            # What is written on nested loops is turned away from each other, and from the robot.
-            turn, angle = outward / np.hypot(*outward), 0.7 * (action % 2)
+            # The texts of nested loops are turned away from each other, and from the robot.
+            angle = 0.7 * (action % 2)
             aside = np.array([-turn[1], turn[0]])
             middle = centre + reach * (np.cos(angle) * turn + np.sin(angle) * aside)
         else:
@@ -170,15 +171,9 @@ def _nodes(ax: Axes, mdp: MDP) -> FloatArray:
                 bbox={"boxstyle": "square,pad=0.05", "facecolor": "white", "linewidth": 0},
             )  # fmt: skip
     for state in range(mdp.n_states):
-        node = _node(at[state])
-        node.set(facecolor=PAPER, edgecolor=DARK, zorder=3)
-        node.set_linewidth(2.2 if mdp.start[state] > 0 else 0.9)
-        ax.add_artist(node)
         label = shortened(mdp.state_labels[state], 7)
-        ax.text(
-            at[state, 0], at[state, 1], label, ha="center", va="center", zorder=4, parse_math=False,
-            fontsize=8 if len(label) <= 3 else 5.5,
-        )  # fmt: skip
+        ring = 2.2 if mdp.start[state] > 0 else 0.9
+        _draw_node(ax, _node(at[state]), label, 8 if len(label) <= 3 else 5.5, ring)
     reach = RADIUS + 0.2 + 0.2 * mdp.n_actions
     (left, top), (right, bottom) = at.min(axis=0) - reach, at.max(axis=0) + reach
     if flat:
@@ -204,18 +199,23 @@ def _node(centre: FloatArray) -> Circle:
     return Circle((float(centre[0]), float(centre[1])), RADIUS)
 
 
+def _draw_node(ax: Axes, node: Circle, label: str, fontsize: float, linewidth: float) -> None:
+    node.set(facecolor=PAPER, edgecolor=DARK, zorder=3, linewidth=linewidth)
+    ax.add_artist(node)
+    x, y = node.center
+    centred: dict[str, Any] = {"ha": "center", "va": "center", "zorder": 4, "parse_math": False}
+    ax.text(x, y, label, fontsize=fontsize, **centred)
+
+
 def _legend(ax: Axes, mdp: MDP, any_ends: bool, notes: list[str]) -> None:
     handles = [
         Line2D([], [], color=ACTION_COLOURS[a % len(ACTION_COLOURS)], label=shortened(label, 16))
-        for a, label in enumerate(action_names(mdp)[:12])
+        for a, label in enumerate(action_names(mdp)[:MAX_LEGEND])
     ]
-    if mdp.n_actions > 12:
-        handles.append(Line2D([], [], alpha=0, label=f"… {mdp.n_actions - 12} more"))
-    handles.append(
-        Line2D(
-            [], [], marker="o", color=PAPER, markeredgecolor=DARK, markeredgewidth=2, label="start"
-        )
-    )
+    if mdp.n_actions > MAX_LEGEND:
+        handles.append(Line2D([], [], alpha=0, label=f"… {mdp.n_actions - MAX_LEGEND} more"))
+    ring: dict[str, Any] = {"marker": "o", "markeredgecolor": DARK, "markeredgewidth": 2}
+    handles.append(Line2D([], [], color=PAPER, label="start", **ring))
     if any_ends:
         handles.append(Line2D([], [], color=DARK, linestyle=(0, (3, 1.5)), label="ends"))
     handles += [Line2D([], [], alpha=0, label=note) for note in notes]
@@ -246,3 +246,60 @@ def _matrix(ax: Axes, mdp: MDP) -> FloatArray:
     bar = ax.figure.colorbar(shown, ax=ax, shrink=0.8)
     bar.set_label("largest probability over the actions", fontsize=8)
     return np.repeat(np.arange(n, dtype=np.float64)[:, None], 2, axis=1)
+
+
+def draw_dynamics(mdp: MDP) -> Figure:
+    """Draw a world's states and moves, each with (action, probability, reward).
+
+    This is for worlds whose states form a row; any other is drawn as a plain graph.
+    """
+    demand_world(mdp, "draw_dynamics")
+    if mdp.n_states <= MAX_NODES and is_chain(mdp):
+        return _draw_chain(mdp)
+    width, height = graph_inches(mdp)
+    figure = Picture(width + 2.0, height + 0.6)
+    draw_graph(figure.add_axes((0.02, 0.02, 0.78, 0.9)), mdp)
+    figure.text(0.02, 0.95, mdp.name, fontsize=10, parse_math=False)
+    return figure
+
+
+def _draw_chain(mdp: MDP) -> Figure:
+    moves: dict[tuple[int, int], list[str]] = {}
+    for o, pair in enumerate(mdp.pair_of_outcome):
+        state, action = divmod(int(pair), mdp.n_actions)
+        sign = " ⊥" if mdp.hidden[o] else ""
+        numbers = f"{mdp.probability[o]:.4g}, {mdp.reward[o]:.4g}{sign}"
+        ends = " ends" if mdp.terminates[o] else ""
+        words = f"({mdp.action_labels[action]}, {numbers}){ends}"
+        moves.setdefault((state, int(mdp.successor[o])), []).append(words)
+    width = 0.85 * CHAIN_APART * mdp.n_states + 0.4
+    sign = ", ⊥ if never shown" if mdp.hidden.any() else ""
+    what = f"(action, probability, reward{sign})"
+    title = folded(f"{mdp.name}: {what}; a thick ring marks the start", width, 5)
+    height = 3.1 + LINE * title.count("\n")
+    figure = Picture(width, height)
+    ax = figure.add_axes((0.01, 0.06 / height, 0.98, 2.67 / height))
+    for (state, successor), lines in moves.items():
+        x, text = CHAIN_APART * state, "\n".join(lines)
+        style: dict[str, Any] = {"ha": "center", "fontsize": 7, "parse_math": False}
+        if state == successor:
+            ax.add_artist(Circle((x, 0.62), 0.3, fill=False, edgecolor=DARK, linewidth=1.1))
+            ax.text(x, 1.0, text, va="bottom", **style)
+            continue
+        right = successor > state
+        side = 1 if right else -1
+        arrow = FancyArrowPatch(
+            (x + 0.3 * side, 0.16 * side), (CHAIN_APART * successor - 0.3 * side, 0.16 * side),
+            connectionstyle="arc3,rad=-0.3", arrowstyle="-|>", mutation_scale=11, color=DARK,
+            linewidth=1.1,
+        )  # fmt: skip
+        ax.add_artist(arrow)
+        middle, y = CHAIN_APART * (state + successor) / 2, 0.47 if right else -0.5
+        ax.text(middle, y, text, va="bottom" if right else "top", linespacing=1.4, **style)
+    for state, label in enumerate(mdp.state_labels):
+        ring = 2.4 if mdp.start[state] > 0 else 1.0
+        _draw_node(ax, Circle((CHAIN_APART * state, 0.0), CHAIN_RADIUS), label, 10, ring)
+    ax.set(xlim=(-1.1, CHAIN_APART * (mdp.n_states - 1) + 1.1), ylim=(-1.1, 1.5), aspect="equal")
+    ax.axis("off")
+    figure.text(0.01, 2.85 / height, title, fontsize=9, va="bottom", parse_math=False)
+    return figure

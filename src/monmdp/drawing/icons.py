@@ -1,13 +1,14 @@
-"""The things that stand in cells, from simple shapes.
+"""What stands in the cells of a map, drawn from simple shapes.
 
 An icon is a list of patches in the unit square of a cell: x to the right, y *downwards*, as in the
-maps. All shapes are filled areas, so an icon looks the same at every size. Colours are those of
+maps. All shapes are filled areas, so an icon looks the same at every size. The colours are those of
 Okabe and Ito, which colour-blind people can tell apart.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from matplotlib.transforms import Affine2D
 from numpy.typing import ArrayLike
 
 from monmdp.drawing.canvas import boxes_for_missing_glyphs
-from monmdp.drawing.maps import DIRECTIONS, WATER
+from monmdp.drawing.labels import DIRECTIONS, WATER
 from monmdp.drawing.palette import BLACK, BLUE, GREEN, ORANGE, PINK, SKY, VERMILION, YELLOW
 from monmdp.model.arrays import FloatArray
 from monmdp.worlds.gridmap import WALL
@@ -30,14 +31,12 @@ DARK, BROWN = "#3b3b3b", "#8a5a2b"
 
 PAPER = "#fbfaf5"
 BACKGROUND = {WALL: "#55585c", WATER: "#d9eefa", "?": "#dcdcdc"}
-"""of a cell that has an icon in front of it; PAPER for all others"""
+"""colour of a cell behind its icon; PAPER for all others"""
 SOLID = {
     ".": PAPER, "$": ORANGE, "g": YELLOW, "S": GREEN, "W": PINK, "?": "#b0b0b0", "o": "#5b4636",
     WATER: "#a9d8f2", WALL: "#55585c", "<": SKY, "v": SKY, ">": SKY, "^": SKY,
 }  # fmt: skip
-"""of a cell too small for an icon"""
-
-Icon = Callable[[], list[Patch]]
+"""colour of a cell too small for an icon"""
 
 
 def place(
@@ -54,25 +53,17 @@ def place(
 def robot() -> list[Patch]:
     """Return the agent: head, two eyes, mouth, ears and antenna."""
     line: dict[str, Any] = {"edgecolor": DARK, "linewidth": 0.8}
+    rounded = "round,pad=0.06,rounding_size=0.1"
     patches: list[Patch] = [
         Rectangle((0.485, 0.18), 0.03, 0.14, facecolor=DARK),
         Circle((0.5, 0.17), 0.05, facecolor=VERMILION, **line),
         Rectangle((0.18, 0.47), 0.64, 0.15, facecolor="#7f8c96", **line),
-        FancyBboxPatch(
-            (0.30, 0.36),
-            0.40,
-            0.40,
-            boxstyle="round,pad=0.06,rounding_size=0.1",
-            facecolor=SKY,
-            **line,
-        ),
+        FancyBboxPatch((0.30, 0.36), 0.40, 0.40, boxstyle=rounded, facecolor=SKY, **line),
         Rectangle((0.37, 0.68), 0.26, 0.05, facecolor=DARK),
     ]
     for x in (0.39, 0.61):
-        patches += [
-            Circle((x, 0.50), 0.085, facecolor="white", **line),
-            Circle((x, 0.51), 0.04, facecolor=BLACK),
-        ]
+        patches.append(Circle((x, 0.50), 0.085, facecolor="white", **line))
+        patches.append(Circle((x, 0.51), 0.04, facecolor=BLACK))
     return patches
 
 
@@ -110,8 +101,13 @@ def eye(is_open: bool) -> list[Patch]:
     return patches
 
 
+def icon(tile: str) -> list[Patch]:
+    """Return the picture of a tile, or its letter where it has none."""
+    return ICONS[tile]() if tile in ICONS else letter(tile)
+
+
 def letter(tile: str) -> list[Patch]:
-    """Return the character of a tile that has no picture."""
+    """Return a character as an icon, as tiles without a picture are drawn."""
     bold = FontProperties(family="DejaVu Sans", weight="bold")
     with boxes_for_missing_glyphs():
         vertices, codes = text_to_path.get_text_path(bold, tile)
@@ -150,10 +146,8 @@ def _gold() -> list[Patch]:
             (x - high + 0.02, y - height + 0.03), (x + high - 0.02, y - height + 0.03),
             (x + high, y - height + 0.08), (x - high, y - height + 0.08),
         ]  # fmt: skip
-        patches += [
-            Polygon(front, facecolor=ORANGE, edgecolor="#7a5500", linewidth=0.8),
-            Polygon(shine, facecolor=YELLOW, linewidth=0),
-        ]
+        patches.append(Polygon(front, facecolor=ORANGE, edgecolor="#7a5500", linewidth=0.8))
+        patches.append(Polygon(shine, facecolor=YELLOW, linewidth=0))
     return patches
 
 
@@ -171,27 +165,21 @@ def _snake() -> list[Patch]:
         Ellipse((x, y), 0.22, 0.20, facecolor=GREEN, edgecolor="#00543d", linewidth=0.8),
     ]
     for side in (-0.05, 0.05):
-        patches += [
-            Circle((x + side, y - 0.02), 0.033, facecolor="white"),
-            Circle((x + side, y - 0.025), 0.016, facecolor=BLACK),
-        ]
+        patches.append(Circle((x + side, y - 0.02), 0.033, facecolor="white"))
+        patches.append(Circle((x + side, y - 0.025), 0.016, facecolor=BLACK))
     return patches
 
 
 def _wasp() -> list[Patch]:
     centre_x, centre_y, a, b = 0.52, 0.58, 0.27, 0.17
+    wing: dict[str, Any] = {"facecolor": "#cfe8f7", "edgecolor": BLUE, "linewidth": 0.8}
+    body: dict[str, Any] = {"facecolor": YELLOW, "edgecolor": BLACK, "linewidth": 0.8}
     patches: list[Patch] = [
-        Ellipse(
-            (x, 0.34), 0.17, 0.38, angle=angle, facecolor="#cfe8f7", edgecolor=BLUE, linewidth=0.8
-        )
-        for x, angle in ((0.42, -20), (0.60, 20))
+        Ellipse((0.42, 0.34), 0.17, 0.38, angle=-20, **wing),
+        Ellipse((0.60, 0.34), 0.17, 0.38, angle=20, **wing),
+        Polygon([(0.76, 0.54), (0.76, 0.62), (0.88, 0.58)], facecolor=BLACK),
+        Ellipse((centre_x, centre_y), 2 * a, 2 * b, **body),
     ]
-    patches.append(Polygon([(0.76, 0.54), (0.76, 0.62), (0.88, 0.58)], facecolor=BLACK))
-    patches.append(
-        Ellipse(
-            (centre_x, centre_y), 2 * a, 2 * b, facecolor=YELLOW, edgecolor=BLACK, linewidth=0.8
-        )
-    )
     for left in (-0.13, 0.0, 0.13):
         x = np.linspace(left, left + 0.065, 8)
         y = b * np.sqrt(1 - (x / a) ** 2)
@@ -224,19 +212,16 @@ def _hole() -> list[Patch]:
     ]
 
 
-def _arrow(action: str) -> Icon:
-    def icon() -> list[Patch]:
-        row, column = DIRECTIONS[action]
-        ahead, aside = np.array([column, row]), np.array([row, column])
-        patches: list[Patch] = []
-        for shift, colour in ((-0.15, SKY), (0.15, BLUE)):
-            middle = np.array([0.5, 0.5]) + shift * ahead
-            tip, back = middle + 0.15 * ahead, middle - 0.13 * ahead
-            corners = [tip, back + 0.3 * aside, back - 0.3 * aside]
-            patches.append(Polygon(corners, facecolor=colour, edgecolor="white", linewidth=0.8))
-        return patches
-
-    return icon
+def _arrow(action: str) -> list[Patch]:
+    row, column = DIRECTIONS[action]
+    ahead, aside = np.array([column, row]), np.array([row, column])
+    patches: list[Patch] = []
+    for shift, colour in ((-0.15, SKY), (0.15, BLUE)):
+        middle = np.array([0.5, 0.5]) + shift * ahead
+        tip, back = middle + 0.15 * ahead, middle - 0.13 * ahead
+        corners = [tip, back + 0.3 * aside, back - 0.3 * aside]
+        patches.append(Polygon(corners, facecolor=colour, edgecolor="white", linewidth=0.8))
+    return patches
 
 
 def _water() -> list[Patch]:
@@ -255,19 +240,19 @@ def _ribbon(line: ArrayLike, width: FloatArray, **style: Any) -> Polygon:
     return Polygon(edge, closed=True, **style)
 
 
-ICONS: dict[str, Icon] = {
+ICONS: dict[str, Callable[[], list[Patch]]] = {
     "$": _chest,
     "g": _gold,
     "S": _snake,
     "W": _wasp,
     "?": _bottom,
     "o": _hole,
-    "<": _arrow("LEFT"),
-    "v": _arrow("DOWN"),
-    ">": _arrow("RIGHT"),
-    "^": _arrow("UP"),
+    "<": partial(_arrow, "LEFT"),
+    "v": partial(_arrow, "DOWN"),
+    ">": partial(_arrow, "RIGHT"),
+    "^": partial(_arrow, "UP"),
     WATER: _water,
     ".": list,
     WALL: list,
 }
-"""picture of each tile; a tile that is not here is drawn as its letter"""
+"""picture of each tile"""

@@ -1,4 +1,4 @@
-"""Grids of learning curves, as the paper's figures have them: functions from arrays to a figure."""
+"""Grids of learning curves, as in the paper's figures, and performance profiles."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from monmdp.drawing.palette import Style
-from monmdp.drawing.picture import new_figure
 from monmdp.model.arrays import FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -22,6 +21,8 @@ PANEL = 2.05, 1.55
 """width and height of a small panel, in inches"""
 LARGE = 3.1, 2.4
 """of panels that stand in a single row of up to four"""
+ALONE = 5.6, 3.0
+"""of a single panel"""
 
 
 @dataclass(frozen=True)
@@ -48,8 +49,10 @@ class PanelData:
     """above it"""
     x_range: tuple[float, float] | None = None
     y_range: tuple[float, float] | None = None
+    linear_within: float | None = None
+    """beyond ± this, the y axis is logarithmic: for curves that fail by far"""
     missing: Sequence[str] = field(default=())
-    """curves of which there are no runs yet"""
+    """curves that have no runs yet"""
 
 
 @dataclass(frozen=True)
@@ -75,14 +78,16 @@ def panel_grid(
 
     Args:
         rows: the panels.
-        styles: label -> colour and line, in the order of the legend; see `palette.styles`.
+        styles: label -> colour and line, in the order of the legend; see `styles`.
         title: above everything.
         y_label: what all panels show.
-        note: what is averaged, over how many seeds, and what the bands are.
+        note: what is averaged, over how many seeds, and what the bands mean.
     """
+    from monmdp.drawing.canvas import Picture
+
     columns = max(len(row.panels) for row in rows)
     large = len(rows) == 1 and columns <= 4
-    width, height = LARGE if large else PANEL
+    width, height = ALONE if large and columns == 1 else LARGE if large else PANEL
     left, right, gap = 0.95, 0.15, 0.42 if large else 0.36
     between = 0.3
     headings = [0.34 if row.heading else 0.0 for row in rows]
@@ -94,7 +99,7 @@ def panel_grid(
     top, below = 0.95 + more, 0.7 + 0.125 * (folded.count("\n") + 1)
     heights = len(rows) * height + (len(rows) - 1) * between + sum(headings)
     total_height = top + heights + below
-    figure = new_figure(total_width, total_height)
+    figure = Picture(total_width, total_height)
     y = total_height - top
     for i, row in enumerate(rows):
         if row.heading:
@@ -152,13 +157,13 @@ def _handles(styles: Mapping[str, Style], rows: Sequence[RowData]) -> list[Line2
 
 
 def _across(labels: Sequence[str], width: float) -> int:
-    """How many entries of a legend stand beside each other in so many inches."""
+    """How many entries of a legend fit beside each other into so many inches."""
     longest = max((len(label) for label in labels), default=0)
     return max(1, min(len(labels), int(width / (0.65 + 0.078 * longest))))
 
 
 def _draw(ax: Axes, panel: PanelData, styles: Mapping[str, Style], last: bool) -> None:
-    """Draw curves, each thinner than the one before: where they meet all can be seen."""
+    """Draw curves, each thinner than the one before, so that all are seen where they meet."""
     from matplotlib.ticker import MaxNLocator
 
     for i, curve in enumerate(panel.curves):
@@ -182,15 +187,19 @@ def _draw(ax: Axes, panel: PanelData, styles: Mapping[str, Style], last: bool) -
     ax.set_title(panel.title, fontsize=9)
     ax.tick_params(labelsize=7, pad=2, labelbottom=True)
     ax.xaxis.set_major_locator(MaxNLocator(5))
-    ax.yaxis.set_major_locator(MaxNLocator(5))
-    ax.ticklabel_format(axis="y", useOffset=False)
+    if panel.linear_within is None:
+        ax.yaxis.set_major_locator(MaxNLocator(5))
+        ax.ticklabel_format(axis="y", useOffset=False)
+    else:
+        ax.set_yscale("symlog", linthresh=panel.linear_within)
+        ax.yaxis.set_major_formatter(lambda y, _: f"{y:,g}")
     if not last:
         ax.tick_params(labelbottom=panel.x_range is not None)
     ax.spines[["top", "right"]].set_visible(False)
 
 
 def y_range(panel: PanelData) -> tuple[float, float]:
-    """A range that shows curves and bands; in the first tenth they may come from far below."""
+    """Return a range that shows curves and bands, but not the depths of the first tenth."""
     low, high = np.inf, -np.inf
     for curve in panel.curves:
         half, late = np.nan_to_num(curve.half), len(curve.mean) // 10
@@ -198,7 +207,7 @@ def y_range(panel: PanelData) -> tuple[float, float]:
         high = max(high, float(curve.mean.max()), float((curve.mean + half)[late:].max()))
     if panel.dashed is not None:
         low, high = min(low, panel.dashed), max(high, panel.dashed)
-    # A range of its own for what does not change would show nothing but rounding.
+    # A range fitted to a constant would show nothing but rounding errors.
     least = 0.1 * max(1.0, abs(low), abs(high))
     spare = max(0.0, least - (high - low)) / 2
     margin = 0.08 * max(high - low, least) + spare
@@ -222,7 +231,9 @@ def profiles(
         title: above the picture.
         note: below it.
     """
-    figure = new_figure(6.4, 4.2)
+    from monmdp.drawing.canvas import Picture
+
+    figure = Picture(6.4, 4.2)
     ax = figure.add_axes((0.11, 0.24, 0.85, 0.66))
     for label, (fraction, low, high) in curves.items():
         colour, line = styles[label].colour, styles[label].line

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from monmdp.drawing.maps import demand_problem, demand_world, noun, rows_of, shortened, standing
+from monmdp.drawing.labels import (
+    demand_problem,
+    demand_world,
+    marked_states,
+    rows_of,
+    shortened,
+    tile_name,
+)
 from monmdp.model.arrays import BoolArray, FloatArray, IntArray, frozen
 from monmdp.model.mdp import MDP
 from monmdp.model.monmdp import MonMDP
 from monmdp.worlds.gridmap import MOVES, START, TILES, WALL, Tile
 
 MAX_LINES = 40
-"""longest list of pairs or states before the rest is only counted"""
+"""pairs or states that are listed; the rest are only counted"""
 MAX_SPACED = 40
-"""widest map whose columns are set apart by a space"""
+"""widest map with spaces between its columns"""
 TIE = 1e-6
 """two actions count as tied when their probabilities differ by less"""
 
@@ -39,25 +46,29 @@ SEVERAL = "+"
 def world_text(mdp: MDP, *, agent: int | None = None) -> str:
     """Return the world as text: its map with a legend, or its table, and a line of numbers.
 
-    `@` marks the cells an episode may start in, or the agent where it is given.
+    `@` marks the cells where an episode may start, or the agent if it is given.
 
     >>> from monmdp import drawing, worlds
     >>> print(drawing.world_text(worlds.make("loop")).splitlines()[-1])
     9 states, 5 actions (LEFT, DOWN, RIGHT, UP, STAY), time limit 50 steps, r_min 0, r_max 1
     """
     demand_world(mdp, "world_text")
-    marked = standing(mdp, agent)
+    marked = marked_states(mdp, agent)
+    who = "start" if agent is None else "agent"
     lines = [mdp.name, ""]
     if mdp.picture is None:
         lines += [*_table(mdp), ""]
-        who = "start" if agent is None else "agent"
         names = [mdp.state_labels[s] for s in marked]
         lines.append(shortened(f"{who}: {'; '.join(names)}", 100))
     else:
-        lines += [*_map(mdp, marked), "", *_legend(mdp, agent)]
+        tiles = sorted(set("".join(rows_of(mdp))))
+        legend = [f"{tile}  {_meaning(mdp, tile)}" for tile in tiles]
+        lines += [*_map(mdp, marked), "", f"{START}  {who}", *legend]
     if mdp.button is not None:
         state, action = mdp.button
-        lines.append(f"button: {_place(mdp, state)} {mdp.action_labels[action]}")
+        name = f"state {mdp.state_labels[state]}"
+        where = name if mdp.cells is None else "{},{}".format(*mdp.cells[state])
+        lines.append(f"button: {where} {mdp.action_labels[action]}")
     actions = ", ".join(mdp.action_labels)
     limit = "none" if mdp.time_limit is None else f"{mdp.time_limit} steps"
     lines.append(
@@ -78,7 +89,7 @@ def grid_text(mdp: MDP, *, agent: int | None = None) -> str:
     2  . . $
     """
     demand_world(mdp, "grid_text")
-    marked = standing(mdp, agent)
+    marked = marked_states(mdp, agent)
     if mdp.picture is None:
         return "state " + "; ".join(mdp.state_labels[s] for s in marked)
     return "\n".join(_map(mdp, marked))
@@ -88,8 +99,8 @@ def policy_text(monmdp: MonMDP, policy: ArrayLike, *, max_states: int = 2000) ->
     """Return a policy [s, a] as text, one block for each monitor state.
 
     In worlds with a map every cell shows the likeliest environment action, or a glyph for several
-    that are tied; in other worlds there is a line for each state. `max_states` bounds the joint
-    states that are shown; the rest is only counted.
+    tied ones; in other worlds there is a line for each state. At most `max_states` joint states
+    are shown; the rest are only counted.
 
     >>> import monmdp
     >>> problem = monmdp.make("loop", "ask")
@@ -110,7 +121,11 @@ def policy_text(monmdp: MonMDP, policy: ArrayLike, *, max_states: int = 2000) ->
     shown = min(monitor.n_states, max(1, max_states // mdp.n_states))
     alike: dict[str, list[str]] = {}  # monitor states with the same block share it
     for sm in range(shown):
-        lines = block(mdp, monitor.actions, env[:, sm], mon[:, sm], max_states)
+        same = bool((mon[:, sm] == mon[0, sm]).all())
+        actions = () if same else monitor.actions
+        lines = block(mdp, actions, env[:, sm], mon[:, sm], max_states)
+        if same:
+            lines.append(f"monitor action {either(monitor.actions, mon[0, sm])} everywhere")
         alike.setdefault("\n".join(lines), []).append(monitor.states[sm])
     blocks = [
         f"monitor state{'s' if len(states) > 1 else ''} {', '.join(states)}:\n{lines}"
@@ -122,7 +137,7 @@ def policy_text(monmdp: MonMDP, policy: ArrayLike, *, max_states: int = 2000) ->
 
 
 def likeliest(monmdp: MonMDP, policy: ArrayLike) -> tuple[BoolArray, BoolArray]:
-    """[sᵉ, sᵐ, aᵉ] and [sᵉ, sᵐ, aᵐ] the likeliest actions of a policy [s, a], all that are tied."""
+    """Return which actions of a policy [s, a] are likeliest, [sᵉ, sᵐ, aᵉ] and [sᵉ, sᵐ, aᵐ]."""
     mdp, monitor = monmdp.mdp, monmdp.monitor
     shape = (monmdp.n_states, monmdp.n_actions)
     chance = frozen(policy, np.float64, shape, "policy [s, a]")
@@ -167,14 +182,8 @@ def _map(mdp: MDP, marked: Sequence[int]) -> list[str]:
     return _grid(tiles)
 
 
-def _legend(mdp: MDP, agent: int | None) -> list[str]:
-    tiles = sorted({tile for row in rows_of(mdp) for tile in row})
-    lines = [f"{START}  {'start' if agent is None else 'agent'}"]
-    return lines + [f"{tile}  {_meaning(mdp, tile)}" for tile in tiles]
-
-
 def _meaning(mdp: MDP, tile: str) -> str:
-    """Say what a tile does in this world, which may have given a built-in tile other rules."""
+    """Say what a tile does in this world, which may give a built-in tile its own rules."""
     if tile == WALL:
         return "wall"
     known = TILES.get(tile)
@@ -183,7 +192,7 @@ def _meaning(mdp: MDP, tile: str) -> str:
         return known.meaning
     arrives = at_tile[mdp.successor] & ~_is_over(mdp)[mdp.outcomes.state]
     if not arrives.any():
-        return noun(tile)
+        return tile_name(tile)
     facts = []
     stays = arrives & _by_staying(mdp)
     if stays.any() and not (arrives & ~stays & mdp.terminates).any():
@@ -194,7 +203,7 @@ def _meaning(mdp: MDP, tile: str) -> str:
     if arrives.any():
         facts += ["ends the episode"] if mdp.terminates[arrives].all() else []
     facts += ["is never seen"] if mdp.hidden[arrives | stays].all() else []
-    return f"{noun(tile)}: {', '.join(facts)}" if facts else noun(tile)
+    return f"{tile_name(tile)}: {', '.join(facts)}" if facts else tile_name(tile)
 
 
 def _by_staying(mdp: MDP) -> BoolArray:
@@ -209,7 +218,7 @@ def _range(rewards: FloatArray) -> str:
 
 
 def _is_over(mdp: MDP) -> BoolArray:
-    """[state] states in which nothing happens any more; worlds list them only to be complete."""
+    """[state] whether nothing happens there any more; some worlds list such states."""
     state = mdp.outcomes.state
     idle = mdp.terminates & (mdp.successor == state) & (mdp.reward == 0)
     over: BoolArray = np.bincount(state[~idle], minlength=mdp.n_states) == 0
@@ -217,18 +226,15 @@ def _is_over(mdp: MDP) -> BoolArray:
 
 
 def _keeps_rules(mdp: MDP, at_tile: BoolArray, tile: Tile) -> bool:
-    """Whether the world's outcomes are those that the built-in rules of the tile would give."""
+    """Whether the world's outcomes follow the built-in rules of the tile."""
     state = mdp.outcomes.state
     arrives = at_tile[mdp.successor]
     paid = arrives & mdp.terminates
     landed = arrives & ~mdp.terminates
     if (mdp.reward[landed] != tile.land).any() or (mdp.hidden[arrives] != tile.hidden).any():
         return False
-    if (
-        paid.any()
-        if tile.stay is None
-        else not (paid.any() and (mdp.reward[paid] == tile.stay).all())
-    ):
+    pays = paid.any() and (tile.stay is None or (mdp.reward[paid] == tile.stay).all())
+    if pays != (tile.stay is not None):
         return False
     here = at_tile[state]
     own = mdp.successor == state
@@ -247,14 +253,6 @@ def _keeps_rules(mdp: MDP, at_tile: BoolArray, tile: Tile) -> bool:
 def _cells(mdp: MDP) -> IntArray:
     assert mdp.cells is not None
     return mdp.cells
-
-
-def _place(mdp: MDP, state: int) -> str:
-    """Name a state by its cell where there is a map, else by its label."""
-    if mdp.cells is None:
-        return f"state {mdp.state_labels[state]}"
-    row, column = mdp.cells[state]
-    return f"{row},{column}"
 
 
 def _table(mdp: MDP) -> list[str]:
@@ -291,34 +289,27 @@ def _outcomes(mdp: MDP, pair: int, most: int = 4) -> str:
 def _map_block(
     mdp: MDP, monitor_actions: Sequence[str], env: BoolArray, mon: BoolArray, max_states: int
 ) -> list[str]:
-    """The maps of one monitor state; `env` [se, ae] and `mon` [se, am] are the chosen actions."""
-    all_rows = rows_of(mdp)
-    width = len(all_rows[0])
-    n_rows = len(all_rows)
-    if mdp.n_states > max_states:
-        n_rows = min(n_rows, max(1, max_states // width))
+    """The maps of one monitor state; `env` [se, ae] and `mon` [se, am] are the chosen actions.
 
-    def lay_out(symbol: Callable[[int], str]) -> list[str]:
-        state, rows = 0, []
-        for row in all_rows[:n_rows]:
-            cells = []
-            for tile in row:
-                cells.append(WALL if tile == WALL else symbol(state))
-                state += tile != WALL
-            rows.append(cells)
-        return _grid(rows)
+    Without names of monitor actions there is only the map of the environment's actions.
+    """
+    n_rows, width = len(rows_of(mdp)), len(rows_of(mdp)[0])
+    shown = min(n_rows, max(1, max_states // width)) if mdp.n_states > max_states else n_rows
+
+    def lay_out(signs: Sequence[str]) -> list[str]:
+        rows = [[WALL] * width for _ in range(n_rows)]
+        for (row, column), sign in zip(_cells(mdp), signs, strict=True):
+            rows[row][column] = sign
+        return _grid(rows[:shown])
 
     glyphs = [_glyph(mdp, chosen) for chosen in env]
-    lines = lay_out(lambda s: glyphs[s])
-    if n_rows < len(all_rows):
-        lines.append(_more(len(all_rows) - n_rows, "row"))
+    lines = lay_out(glyphs)
+    if shown < n_rows:
+        lines.append(_more(n_rows - shown, "row"))
     lines += _glyph_key(mdp, env, glyphs)
-    if (mon == mon[0]).all():
-        lines.append(f"monitor action {either(monitor_actions, mon[0])} everywhere")
-    else:
+    if monitor_actions:
         signs = _signs(mon)
-        lines += ["monitor actions:"]
-        lines += lay_out(lambda s: signs[mon[s].tobytes()])
+        lines += ["monitor actions:", *lay_out([signs[chosen.tobytes()] for chosen in mon])]
         key = {signs[chosen.tobytes()]: either(monitor_actions, chosen) for chosen in mon}
         lines += [f"{sign}  {key[sign] if sign != SEVERAL else 'any'}" for sign in sorted(key)]
     return lines
@@ -362,17 +353,15 @@ def _glyph_key(mdp: MDP, env: BoolArray, glyphs: Sequence[str]) -> list[str]:
 def _list_block(
     mdp: MDP, monitor_actions: Sequence[str], env: BoolArray, mon: BoolArray, max_states: int
 ) -> list[str]:
-    """The lines of one monitor state in a world without a map."""
-    same = bool((mon == mon[0]).all())
+    """The same in a world without a map: a line for each state."""
     shown = min(mdp.n_states, MAX_LINES, max(1, max_states))
     lines = []
     for s in range(shown):
         line = f"{shortened(mdp.state_labels[s], 24)}: {either(mdp.action_labels, env[s])}"
-        lines.append(line if same else f"{line}; monitor {either(monitor_actions, mon[s])}")
+        also = f"; monitor {either(monitor_actions, mon[s])}" if monitor_actions else ""
+        lines.append(line + also)
     if shown < mdp.n_states:
         lines.append(_more(mdp.n_states - shown, "state"))
-    if same:
-        lines.append(f"monitor action {either(monitor_actions, mon[0])} everywhere")
     return lines
 
 

@@ -1,9 +1,9 @@
 """Evaluation of a policy over episodes that are cut at the time limit.
 
-*Exact*: the distribution over joint states is carried forward step by step, which gives the
-expected discounted return, the return in M_↓ and the expected visits at once, and costs next to
-nothing once the policy is deterministic. *Monte Carlo*: episodes are drawn, as in the paper.
-Returns are with the true rewards, hidden or not; evaluators see them, agents never do.
+*Exact*: the distribution over joint states is propagated step by step. This gives the expected
+discounted return, the return in M_↓ and the expected visits at once, and costs almost nothing once
+the policy is deterministic. *Monte Carlo*: episodes are drawn, as in the paper. Returns count the
+true rewards, hidden or not: evaluators see them, agents never do.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from monmdp.planning.observability import Observability, worst_case
 SCORES = (
     "episode_return", "worst_case_return", "goal_visits", "bottom_visits", "episode_length",
 )  # fmt: skip
-"""what an evaluation finds, in the order in which it is written"""
+"""what an evaluation measures, in the order of its columns"""
 
 
 class Chances(NamedTuple):
-    """What the exact evaluation reads besides the simulator's tables."""
+    """What evaluation reads besides the simulator's tables."""
 
     probability: FloatArray
     """[outcome]"""
@@ -44,14 +44,14 @@ class Chances(NamedTuple):
     """[s]"""
 
 
-def own_tables(monmdp: MonMDP) -> Tables:
-    """Return the simulator's tables, writable: read-only arrays are another type to compile."""
+def writable_tables(monmdp: MonMDP) -> Tables:
+    """Return writable copies of the simulator's tables: read-only arrays would compile again."""
     copies: list[Any] = [x if isinstance(x, int) else x.copy() for x in monmdp.tables]
     return Tables(*copies)
 
 
 def chances(monmdp: MonMDP, seen: Observability | None = None) -> Chances:
-    """Return what the exact evaluation of policies in this Mon-MDP reads."""
+    """Return what the evaluation of policies in this Mon-MDP reads."""
     mdp = monmdp.mdp
     worst = worst_case(monmdp, seen).mdp
     return Chances(
@@ -66,7 +66,7 @@ def chances(monmdp: MonMDP, seen: Observability | None = None) -> Chances:
 
 
 def checked_limit(monmdp: MonMDP) -> int:
-    """Return the time limit, without which an episode need not end."""
+    """Return the time limit; without one an episode need not end."""
     if monmdp.mdp.time_limit is None:
         raise MonMDPError(
             f"world {monmdp.mdp.name!r} has no time limit, so its episodes may never end; "
@@ -106,7 +106,7 @@ def _exact(
     scores: FloatArray,
     pulse: IntArray,
 ) -> None:
-    """Carry the distribution over joint states forward."""
+    """Propagate the distribution over joint states."""
     n_sm, n_am = tables.monitor_reward.shape
     n_states, n_actions = policies.shape[1], policies.shape[2]
     # mass[s] is the chance to be in s now; `here` lists the n_here states where it is positive.
@@ -170,17 +170,10 @@ def _exact(
 
 
 def _monte_carlo(
-    tables: Tables,
-    chances: Chances,
-    policies: FloatArray,
-    gamma: float,
-    limit: int,
-    episodes: int,
-    rng: np.random.Generator,
-    scores: FloatArray,
-    pulse: IntArray,
-) -> None:
-    """Draw episodes; a draw is saved where the policy leaves no choice."""
+    tables: Tables, chances: Chances, policies: FloatArray, gamma: float, limit: int,
+    episodes: int, rng: np.random.Generator, scores: FloatArray, pulse: IntArray,
+) -> None:  # fmt: skip
+    """Draw episodes; where the policy leaves no choice, no number is drawn for it."""
     n_sm, n_am = tables.monitor_reward.shape
     n_states, n_actions = policies.shape[1], policies.shape[2]
     # In s the policy takes the actions action[s, :n_taken[s]].

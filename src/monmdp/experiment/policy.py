@@ -1,4 +1,4 @@
-"""Policies as things: to save, load, follow and evaluate, also where they were not learnt."""
+"""Policies: to save, load, follow and evaluate, also on problems other than their own."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from monmdp.errors import MonMDPError, nearest
-from monmdp.experiment.evaluation import SCORES, chances, checked_limit, evaluate, own_tables
+from monmdp.experiment.evaluation import SCORES, chances, checked_limit, evaluate, writable_tables
 from monmdp.experiment.loop import PULSE
 from monmdp.files import read_archive, write_archive
 from monmdp.model import MonMDP
@@ -46,7 +46,7 @@ class Policy(FrozenArrays):
     """where it was learnt: world, monitor, agent, seed, …"""
 
     def __post_init__(self) -> None:
-        """Demand probabilities."""
+        """Check the probabilities."""
         shape = Shape(*(whole_number(n, "shape", at_least=1) for n in self.shape))
         n_se, n_sm, n_ae, n_am = shape
         pi = frozen(self.probability, np.float64, (n_se * n_sm, n_ae * n_am), "policy [s, a]")
@@ -69,7 +69,7 @@ class Policy(FrozenArrays):
             )
 
     def visits(self, monmdp: MonMDP) -> FloatArray:
-        """[s, a] how often an episode takes each pair on average, exactly."""
+        """Return [s, a] how often an episode takes each pair on average, computed exactly."""
         from scipy.sparse import csr_array
 
         self.check_fits(checked_problem(monmdp))
@@ -99,38 +99,38 @@ class Policy(FrozenArrays):
         episodes: int = 100,
         seed: int = 0,
     ) -> dict[str, float]:
-        """Return what the policy scores in a Mon-MDP of its shape, by the names in SCORES.
+        """Return the scores of the policy in a Mon-MDP of its shape, by the names in SCORES.
 
         Args:
             monmdp: the problem; episodes are cut at its time limit.
             gamma: discount, in [0, 1).
             evaluation: ``exact`` or ``monte-carlo``.
             episodes: how many episodes Monte Carlo draws.
-            seed: of their random stream.
+            seed: of its random stream.
         """
         self.check_fits(checked_problem(monmdp))
         gamma, limit = checked_gamma(gamma), checked_limit(monmdp)
         drawn = checked_evaluation(evaluation, episodes)
         rng = np.random.default_rng(whole_number(seed, "seed", at_least=0, at_most=None))
         scores, policies = np.zeros((1, len(SCORES))), self.probability[None].copy()
-        tables = own_tables(monmdp)
+        tables = writable_tables(monmdp)
         never = np.zeros(PULSE, dtype=np.int64)
         evaluate(tables, chances(monmdp), policies, gamma, limit, drawn, rng, scores, never)
         return dict(zip(SCORES, map(float, scores[0]), strict=True))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write it into one ``.npz`` file, whole or not at all."""
+        """Write it to one ``.npz`` file, all of it or nothing."""
         meta = {"shape": list(self.shape), "origin": dict(self.origin)}
         write_archive(path, meta, {"policy": self.probability})
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Policy:
-        """Read what `save` wrote, or the policy of a run's file."""
+        """Read a file that `save` wrote, or the policy in a run's file."""
         meta, arrays = read_archive(path, "a policy")
         try:
             return cls(Shape(*meta["shape"]), arrays["policy"], meta["origin"])
         except (KeyError, TypeError, MonMDPError) as error:
-            raise MonMDPError(f"{path}: no policy in it, {error}") from None
+            raise MonMDPError(f"{path} holds no policy: {error}") from None
 
 
 def checked_evaluation(evaluation: str, episodes: int) -> int:

@@ -1,4 +1,4 @@
-"""One episode, step by step, as an experimenter sees it: hidden rewards are on record, too."""
+"""One episode, step by step, as the experimenter sees it, hidden rewards included."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from monmdp.agents.greedy import greedy_policy
 from monmdp.errors import MonMDPError
-from monmdp.experiment.evaluation import checked_limit, own_tables
+from monmdp.experiment.evaluation import checked_limit, writable_tables
 from monmdp.experiment.policy import Policy
 from monmdp.experiment.training import Run
 from monmdp.model import MonMDP
@@ -22,7 +22,7 @@ class Rollout:
     """What happened in an episode."""
 
     state: IntArray
-    """[step + 1] sᵉ; the last one is where it ended"""
+    """[step + 1] sᵉ; the episode ended in the last one"""
     monitor_state: IntArray
     """[step + 1] sᵐ"""
     action: IntArray
@@ -36,7 +36,7 @@ class Rollout:
     monitor_reward: FloatArray
     """[step] rᵐ"""
     terminated: bool
-    """it came to an end of its own; else it was cut at the time limit"""
+    """whether it ended by itself; otherwise it was cut at the limit"""
 
     def __len__(self) -> int:
         return len(self.action)
@@ -53,9 +53,9 @@ def rollout(
 
     Args:
         monmdp: the problem.
-        policy: what to follow.
-        rng: draws the actions and, as in training, two numbers for the start and three a step.
-        limit: cut after so many steps; by default at the problem's time limit.
+        policy: the policy.
+        rng: draws the actions and, as in training, two numbers for the start and three per step.
+        limit: most steps; by default the problem's time limit.
 
     >>> import numpy as np
     >>> from monmdp import Policy, experiment, make, solve
@@ -69,14 +69,14 @@ def rollout(
     """
     policy.check_fits(monmdp)
     limit = checked_limit(monmdp) if limit is None else whole_number(limit, "limit", at_least=1)
-    tables, n_am = own_tables(monmdp), monmdp.monitor.n_actions
+    tables, n_am = writable_tables(monmdp), monmdp.monitor.n_actions
     cumulated = np.cumsum(policy.probability, axis=1)
     se, sm = reset(tables, rng.random(), rng.random())
     states, ended = [(se, sm)], False
     steps: list[tuple[int, int, float, bool, float]] = []
     while not ended and len(steps) < limit:
         row = cumulated[se * monmdp.monitor.n_states + sm]
-        # Rounding may leave the last sum below 1, and the draw above it.
+        # Rounding may leave the last sum below 1 and the draw above it.
         a = min(int(np.searchsorted(row, rng.random() * row[-1], side="right")), len(row) - 1)
         ae, am = divmod(a, n_am)
         u = rng.random(3)
@@ -84,21 +84,12 @@ def rollout(
         steps.append((ae, am, re, shown, rm))
         states.append((se, sm))
     env, mon = np.array(states, dtype=np.int64).T
-    columns = list(zip(*steps, strict=True))
-    return Rollout(
-        state=env,
-        monitor_state=mon,
-        action=np.array(columns[0], dtype=np.int64),
-        monitor_action=np.array(columns[1], dtype=np.int64),
-        reward=np.array(columns[2], dtype=np.float64),
-        shown=np.array(columns[3], dtype=np.bool_),
-        monitor_reward=np.array(columns[4], dtype=np.float64),
-        terminated=bool(ended),
-    )
+    ae_t, am_t, re_t, shown_t, rm_t = (np.array(column) for column in zip(*steps, strict=True))
+    return Rollout(env, mon, ae_t, am_t, re_t, shown_t, rm_t, terminated=bool(ended))
 
 
 def observing_policy(run: Run, name: str = "the run", *, snapshot: int = -1) -> Policy:
-    """Return how the agent of a run acts to observe: greedily on the Q_obs of a snapshot.
+    """Return the policy with which a run's agent observes: greedy on the Q_obs of a snapshot.
 
     Args:
         run: the run.
@@ -108,7 +99,7 @@ def observing_policy(run: Run, name: str = "the run", *, snapshot: int = -1) -> 
     values = run.snapshots.get("q_obs", ())
     if not len(values):
         raise MonMDPError(
-            f"{name}: no snapshot of Q_obs in it; train an agent that has one (factored-mbie-eb, "
+            f"{name} has no snapshot of Q_obs; train an agent that keeps one (factored-mbie-eb, "
             "monitored-mbie-eb, known-monitor) with snapshots=1 or more (--snapshots)"
         )
     assert run.policy is not None  # it is kept with snapshots

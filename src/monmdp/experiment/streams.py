@@ -1,7 +1,7 @@
 """Random streams: which seed the environment, the agent and the evaluation get.
 
-They come from the seed of the run, the problem (world and monitor with their parameters) and the
-role. The agent's settings do not enter: agents with the same seed meet the same environment stream.
+They depend on the run's seed, the problem (world and monitor with their parameters) and the role,
+not on the agent's settings: agents with the same seed meet the same environment stream.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Streams(NamedTuple):
 
 
 def fingerprint(monmdp: MonMDP) -> str:
-    """Return a hash of everything that makes a difference to a run; made once for a Mon-MDP.
+    """Return a hash of all that matters to a run; a Mon-MDP keeps it.
 
     >>> from monmdp import experiment, make
     >>> one, other = make("loop", "ask"), make("loop", "ask", cost=-0.2)

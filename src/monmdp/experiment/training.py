@@ -26,7 +26,7 @@ from monmdp.experiment.evaluation import (
     chances,
     checked_limit,
     evaluate,
-    own_tables,
+    writable_tables,
 )
 from monmdp.experiment.loop import CLOCK, COUNTERS, LEDGER, PULSE, open_ledger, run
 from monmdp.experiment.policy import EvaluationKind, Policy, checked_evaluation
@@ -240,7 +240,7 @@ def _known(monmdp: MonMDP) -> _Known:
     seen = observability(monmdp)
     reached = int(np.any(seen.reachable, axis=1).sum()) * monmdp.mdp.n_actions
     n_observable = reached - int(seen.never_observable.sum())
-    return _Known(fingerprint(monmdp), own_tables(monmdp), chances(monmdp, seen), n_observable)
+    return _Known(fingerprint(monmdp), writable_tables(monmdp), chances(monmdp, seen), n_observable)
 
 
 class _Identity(NamedTuple):

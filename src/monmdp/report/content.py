@@ -11,123 +11,38 @@ import io
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import isnan
 from pathlib import Path
 from typing import Any
 
 from monmdp.drawing.palette import Style, styles
 from monmdp.errors import MonMDPError
 from monmdp.experiment.provenance import provenance
+from monmdp.files import file_name
 from monmdp.report.inside import explorer
-from monmdp.report.packing import finite, pack
+from monmdp.report.packing import PackedCurves, finite, pack
 from monmdp.report.sources import DECIDING, UNASKED, Chapter, Inside, Sources
-from monmdp.report.tables import (
-    PROBLEMS,
-    TONES,
-    Row,
-    Table,
-    Value,
-    agents_table,
-    claims_table,
-    problem_row,
-    sessions_table,
-    steps_table,
-    verdicts_table,
-)
 from monmdp.report.thumbnails import Thumbnail, thumbnail
-from monmdp.results.claims import Claim
-from monmdp.results.evidence import Aggregate, Evidence
-from monmdp.results.figures import AXES, draw, label, panel_data
-from monmdp.results.tables import THRESHOLDS, SuiteTable
+from monmdp.results.evidence import Evidence
+from monmdp.results.figures import AXES, draw, label, panel_data, panel_title
+from monmdp.results.publish import about
+from monmdp.results.scores import (
+    PROBLEMS,
+    THRESHOLDS,
+    SuiteTable,
+    panel_marks,
+    problem_row,
+)
+from monmdp.results.verdicts import checks_table, claims_table
 from monmdp.suites import Curve, Figure, Panel
+from monmdp.tables import Column, Table, TableRow, Value
 
-
-@dataclass(frozen=True)
-class FigureView:
-    """The grid of a figure: rows of small pictures."""
-
-    name: str
-    title: str
-    score: str
-    """what its panels show, in words; empty if they differ"""
-    grids: Sequence[tuple[str, Sequence[Sequence[Thumbnail]]]]
-    """title, rows"""
-    legend: Mapping[str, Style]
-    image: str = ""
-    """a figure that draws worlds and no runs, as a data URI"""
-
-
-@dataclass(frozen=True)
-class SettingView:
-    """One setting: what its section says."""
-
-    id: str
-    title: str
-    figures: Sequence[str]
-    marks: Mapping[str, Value]
-    """world, monitor, rho"""
-    agents: Sequence[str]
-    minimax: float | None
-    facts: Sequence[tuple[str, str]]
-    """budget, way of testing, parameters of the problem"""
-    configurations: Sequence[tuple[str, Mapping[str, Any]]]
-    """curve, settings of its runs"""
-    table: Table
-
-
-@dataclass(frozen=True)
-class ClaimView:
-    """A claim and its badge."""
-
-    claim: Claim
-    tone: str
-    parts: Sequence[tuple[Any, str]]
-
-
-@dataclass(frozen=True)
-class AgentsView:
-    """The agents of a figure over all its problems."""
-
-    table: Table
-    title: str
-    """of the performance profiles"""
-    profile: str | None
-    """id of their chart"""
-
-
-@dataclass(frozen=True)
-class ChapterView:
-    """One chapter of the page."""
-
-    id: str
-    title: str
-    folder: str
-    there: int
-    asked: int
-    remarks: Sequence[str]
-    claims: Sequence[ClaimView]
-    verdicts: Table
-    """the same as a table, row by row"""
-    checks: Table
-    figures: Sequence[FigureView]
-    agents: Sequence[AgentsView]
-    steps: Sequence[Table]
-    problems: Table
-    settings: Sequence[SettingView]
-    facts: Sequence[tuple[str, str]]
-    """where the runs come from"""
-    sessions: Table
-
-
-@dataclass(frozen=True)
-class ExplorerView:
-    """A run to look into."""
-
-    id: str
-    title: str
-    path: str
-    marks: Mapping[str, Value]
-    """world, monitor, rho"""
+SESSIONS = (
+    Column("session ended", ("ended",)),
+    Column("runs done", ("runs",), form=",.0f", missing="?"),
+    Column("wall seconds", ("wall_seconds",), form=",.1f", missing="?"),
+    Column("jobs"),
+    Column("commit"),
+)
 
 
 @dataclass(frozen=True)
@@ -139,7 +54,8 @@ class Content:
     when: str
     remarks: Sequence[str]
     chapters: Sequence[ChapterView]
-    explorers: Sequence[ExplorerView]
+    explorers: Sequence[Mapping[str, Any]]
+    """runs to look into: id, title, path, marks"""
     filters: Mapping[str, Sequence[Value]]
     """world, monitor, rho, agent: what there is to choose from"""
     data: Mapping[str, Any]
@@ -151,13 +67,11 @@ def content(sources: Sources, folders: Sequence[Path]) -> Content:
     data: dict[str, Any] = {
         key: {} for key in ("settings", "curves", "profiles", "tables", "explorers")
     }
-    chapters = [
-        _Chapter(chapter, f"c{i}", data).view() for i, chapter in enumerate(sources.chapters)
-    ]
+    chapters = [ChapterView(of, f"c{i}", data) for i, of in enumerate(sources.chapters)]
     explorers, remarks = [], list(sources.remarks)
     for i, inside in enumerate(sources.insides):
         try:
-            explorers.append(_explorer(inside, i, data))
+            explorers.append(_explorer(inside, f"explorer-{i}", data))
         except MonMDPError as error:
             remarks.append(f"{inside.path} cannot be looked into: {error}")
     return Content(
@@ -184,17 +98,13 @@ def _filters(chapters: Iterable[ChapterView]) -> dict[str, list[Value]]:
     return result
 
 
-def _explorer(inside: Inside, i: int, data: dict[str, Any]) -> ExplorerView:
-    name = f"explorer-{i}"
+def _explorer(inside: Inside, name: str, data: dict[str, Any]) -> dict[str, Any]:
     data["explorers"][name] = explorer(inside.run, inside.problem, solution=inside.solution)
     settings = inside.run.settings
-    given = settings["problem_parameters"]
-    marks = {
-        "world": settings["world"],
-        "monitor": settings["monitor"],
-        "rho": float(given.get("monitor.rho", 1.0)),
-    }
-    return ExplorerView(name, data["explorers"][name]["title"], str(inside.path), marks)
+    rho = float(settings["problem_parameters"].get("monitor.rho", 1.0))
+    marks = {"world": settings["world"], "monitor": settings["monitor"], "rho": rho}
+    title = data["explorers"][name]["title"]
+    return {"id": name, "title": title, "path": str(inside.path), "marks": marks}
 
 
 @dataclass(frozen=True)
@@ -206,15 +116,17 @@ class _Shown:
     figures: list[str]
 
 
-class _Chapter:
-    """A chapter that is being put together; `data` collects what the script reads."""
+class ChapterView:
+    """One chapter of the page, as the template reads it; `data` collects what the script reads."""
 
     def __init__(self, chapter: Chapter, name: str, data: dict[str, Any]) -> None:
-        self.chapter, self.name, self.data = chapter, name, data
-        self.evidence = chapter.evidence
-        self.sections: dict[tuple[Any, ...], str] = {}
+        self.id, self.title, self.folder = name, chapter.title, chapter.folder
+        self.there, self.asked, self.remarks = chapter.there, chapter.asked, chapter.remarks
+        self.evidence, self.data = chapter.evidence, data
+        self.about = about(chapter.evidence)
+        self._sections: dict[tuple[Any, ...], str] = {}
         """what decides a setting -> id of its section"""
-        self.shown: dict[str, dict[str, _Shown]] = {}
+        self._shown: dict[str, dict[str, _Shown]] = {}
         """section -> configuration -> where it was met"""
         curves = []
         for figure in self.evidence.figures:
@@ -222,35 +134,47 @@ class _Chapter:
                 for curve in panel.curves:
                     self._place(figure, panel, curve)
                     curves.append((label(curve), curve.agent))
-        self.styles = styles(curves)
-        self.names = {section: self._names(shown) for section, shown in self.shown.items()}
-        self.titles = self._titles()
+        self._styles = styles(curves)
+        self._names = {section: self._names_in(shown) for section, shown in self._shown.items()}
+        self._titles = self._titles_of_sections()
+        claims = [claim.to_dict() for claim in chapter.claims]
+        self.claims = self._keep("verdicts", claims_table(claims), self.title)
+        self.checks = self._keep("claims", checks_table(claims), self.title)
+        self.figures = [self._figure(figure) for figure in self.evidence.figures]
+        self.agents = [self._agents(table) for table in chapter.tables]
+        self.steps = [
+            self._keep(f"steps-{i}", of.table(), of.figure) for i, of in enumerate(chapter.steps)
+        ]
+        every = Table.of(PROBLEMS, self._rows(), title="Every setting")
+        self.problems = self._keep("problems", every, self.title)
+        self.settings = [self._setting(section, chapter.curves) for section in self._shown]
+        self.sessions = self._keep("sessions", _sessions(chapter.sessions), self.title)
 
     def _place(self, figure: Figure, panel: Panel, curve: Curve) -> None:
         """Give a curve its place in a setting's section."""
-        section = self.section_of(curve)
+        section = self._section_of(curve)
         if section is None:
             return
-        met = self.shown.setdefault(section, {}).setdefault(
+        met = self._shown.setdefault(section, {}).setdefault(
             curve.configuration, _Shown(panel, curve, [])
         )
         if figure.name not in met.figures:
             met.figures.append(figure.name)
 
-    def section_of(self, curve: Curve) -> str | None:
+    def _section_of(self, curve: Curve) -> str | None:
         """Return the id of the section that shows a curve; None if it was not run."""
         of = self.evidence.of(curve)
         if of is None:
             return None
         key = tuple(of.settings[key] for key in DECIDING)
-        return self.sections.setdefault(key, f"{self.name}-s{len(self.sections)}")
+        return self._sections.setdefault(key, f"{self.id}-s{len(self._sections)}")
 
-    def link_of(self, panel: Panel) -> str:
+    def _link_of(self, panel: Panel) -> str:
         """Return the id of the section that shows a panel; empty if nothing of it was run."""
-        sections = [self.section_of(curve) for curve in panel.curves]
+        sections = [self._section_of(curve) for curve in panel.curves]
         return next((section for section in sections if section is not None), "")
 
-    def _names(self, shown: Mapping[str, _Shown]) -> dict[str, str]:
+    def _names_in(self, shown: Mapping[str, _Shown]) -> dict[str, str]:
         """Configuration -> its name in a section, with what tells it from others of its label."""
         names: dict[str, str] = {}
         for key, one in shown.items():
@@ -269,12 +193,12 @@ class _Chapter:
             names[key] = name
         return names
 
-    def _titles(self) -> dict[str, str]:
+    def _titles_of_sections(self) -> dict[str, str]:
         """Section -> its title: the problem, and how it was tested where that tells two apart."""
         titles = {}
-        for section, shown in self.shown.items():
+        for section, shown in self._shown.items():
             panels = [one.panel for one in shown.values()]
-            found = dict.fromkeys(_title(panel) for panel in panels)
+            found = dict.fromkeys(panel_title(panel) for panel in panels)
             # Rows of a suite may also say what the agent was given; the curves say that here.
             titles[section] = next(iter(found)) if len(found) == 1 else _problem(panels[0])
         told_apart = {}
@@ -287,7 +211,7 @@ class _Chapter:
     def _telling(self, section: str, alike: Sequence[str]) -> str:
         """What of the deciding settings tells a section from others of its title."""
         settings = {
-            other: self.evidence.aggregates[next(iter(self.shown[other]))].settings
+            other: self.evidence.aggregates[next(iter(self._shown[other]))].settings
             for other in alike
         }
         words = {"steps": "{:,} steps", "every": "a test every {:,} steps", "gamma": "γ = {:g}"}
@@ -297,48 +221,15 @@ class _Chapter:
             if len({str(of[key]) for of in settings.values()}) > 1
         )
 
-    def view(self) -> ChapterView:
-        """Return the chapter."""
-        chapter, name = self.chapter, self.name
-        claims = [
-            ClaimView(
-                claim,
-                TONES[claim.verdict.value],
-                [(part, TONES[part.verdict.value]) for part in claim.parts],
-            )
-            for claim in chapter.claims
-        ]
-        tables = [self._agents(table) for table in chapter.tables]
-        return ChapterView(
-            id=name,
-            title=chapter.title,
-            folder=str(chapter.folder),
-            there=chapter.there,
-            asked=chapter.asked,
-            remarks=chapter.remarks,
-            claims=claims,
-            verdicts=self._keep(verdicts_table(f"{name}-verdicts", chapter.claims, chapter.title)),
-            checks=self._keep(claims_table(f"{name}-claims", chapter.claims)),
-            figures=[self._figure(figure) for figure in self.evidence.figures],
-            agents=tables,
-            steps=[
-                self._keep(steps_table(f"{name}-steps-{i}", table))
-                for i, table in enumerate(chapter.steps)
-            ],
-            problems=self._keep(self._problems()),
-            settings=[self._setting(section) for section in self.shown],
-            facts=_provenance(self.evidence.aggregates.values()),
-            sessions=self._keep(
-                sessions_table(f"{name}-sessions", chapter.sessions, chapter.title)
-            ),
-        )
+    def _keep(self, name: str, table: Table, of: str) -> Table:
+        """Give a table its name on the page, and let the script know of it."""
+        kept = replace(table, name=f"{self.id}-{name}", about=of)
+        file = file_name(f"{of} {table.title}".strip())
+        self.data["tables"][kept.name] = {"file": f"{file}.csv", **table.to_dict()}
+        return kept
 
-    def _keep(self, table: Table) -> Table:
-        """Let the script know of a table."""
-        self.data["tables"][table.name] = table.to_dict()
-        return table
-
-    def _figure(self, figure: Figure) -> FigureView:
+    def _figure(self, figure: Figure) -> dict[str, Any]:
+        """Return the grid of a figure: rows of small pictures, or one picture of worlds."""
         scores = {AXES[panel.score] for panel in figure.panels()}
         grids = [
             (grid.title or "", [[self._thumbnail(panel, figure) for panel in r] for r in grid.rows])
@@ -348,123 +239,98 @@ class _Chapter:
             # Blocks of one panel stand side by side, with their titles in place of the problem's.
             panels = [replace(rows[0][0], title=title or rows[0][0].title) for title, rows in grids]
             grids = [("", [panels])]
-        legend = {label(curve): self.styles[label(curve)] for curve in figure.curves()}
-        name = "" if figure.name == UNASKED else figure.name
-        score = scores.pop() if len(scores) == 1 else ""
-        image = _image(figure, self.evidence) if figure.maps or figure.graphs else ""
-        return FigureView(name, figure.title, score, grids, legend, image)
+        return {
+            "name": "" if figure.name == UNASKED else figure.name,
+            "title": figure.title,
+            "score": scores.pop() if len(scores) == 1 else "",
+            "grids": grids,
+            "legend": {label(curve): self._styles[label(curve)] for curve in figure.curves()},
+            "image": _image(figure, self.evidence) if figure.maps or figure.graphs else "",
+        }
 
     def _thumbnail(self, panel: Panel, figure: Figure) -> Thumbnail:
         several = len({one.score for one in figure.panels()}) > 1
-        link = self.link_of(panel)
-        alike = [of for of in figure.panels() if _title(of) == _title(panel)]
-        title = self.titles[link] if link and len(alike) > 1 and not several else _title(panel)
+        link = self._link_of(panel)
+        alike = [of for of in figure.panels() if panel_title(of) == panel_title(panel)]
+        title = (
+            self._titles[link] if link and len(alike) > 1 and not several else panel_title(panel)
+        )
         return thumbnail(
             panel_data(panel, self.evidence, title + (f": {AXES[panel.score]}" if several else "")),
-            self.styles,
+            self._styles,
             link=link,
-            marks=_marks(panel),
+            marks=panel_marks(panel),
         )
 
-    def _problems(self) -> Table:
-        """Return the table of every problem and agent; figures may share them."""
-        rows: dict[tuple[str, str], Row] = {}
+    def _rows(self) -> Iterable[TableRow]:
+        """Return the rows of every problem and agent; figures may share them."""
+        rows: dict[tuple[str, str], TableRow] = {}
         for figure in self.evidence.figures:
             for panel in figure.panels():
                 for curve in panel.curves:
-                    section = self.section_of(curve)
-                    key = (section or _title(panel), curve.configuration)
+                    section = self._section_of(curve)
+                    key = (section or panel_title(panel), curve.configuration)
                     if key not in rows:
                         rows[key] = self._row(panel, curve)
-        return Table(
-            f"{self.name}-problems",
-            "Every setting",
-            PROBLEMS,
-            tuple(rows.values()),
-            about=self.chapter.title,
-        )
+        return rows.values()
 
-    def _row(self, panel: Panel, curve: Curve) -> Row:
-        section = self.section_of(curve) or ""
-        title, name = _title(panel), label(curve)
-        if section:
-            title, name = self.titles[section], self.names[section][curve.configuration]
-        marks = _marks(panel) | {"agent": label(curve)}
-        of = self.evidence.of(curve)
-        return problem_row(title, name, marks, section, of, len(curve.seeds))
+    def _row(self, panel: Panel, curve: Curve) -> TableRow:
+        section = self._section_of(curve)
+        if section is None:
+            return problem_row(panel_title(panel), label(curve), panel, curve, self.evidence)
+        title, name = self._titles[section], self._names[section][curve.configuration]
+        return problem_row(title, name, panel, curve, self.evidence, section)
 
-    def _setting(self, section: str) -> SettingView:
-        shown, names, title = self.shown[section], self.names[section], self.titles[section]
+    def _setting(self, section: str, packed: Mapping[str, PackedCurves]) -> dict[str, Any]:
+        """Return what the section of a setting says."""
+        shown, names, title = self._shown[section], self._names[section], self._titles[section]
         first = next(iter(shown.values()))
         any_of = self.evidence.aggregates[first.curve.configuration]
-        minimax = finite(any_of.minimax)
         distinct = all(name == label(shown[key].curve) for key, name in names.items())
         own = styles((names[key], one.curve.agent) for key, one in shown.items())
         curves = []
         for key, one in shown.items():
-            place = f"{self.name}/{key}"
-            self.data["curves"][place] = self.chapter.curves[key]
-            style = (self.styles if distinct else own)[names[key]]
-            curves.append(
-                {
-                    "label": names[key],
-                    "agent": label(one.curve),
-                    "colour": style.colour,
-                    "dash": style.dasharray,
-                    "curves": place,
-                    "asked": len(one.curve.seeds),
-                }
-            )
-        self.data["settings"][section] = {
-            "title": title,
-            "minimax": minimax,
-            "steps": any_of.settings["steps"],
-            "curves": curves,
-        }
-        figures = dict.fromkeys(name for one in shown.values() for name in one.figures)
+            place = f"{self.id}/{key}"
+            self.data["curves"][place] = packed[key]
+            looks = _looks(names[key], (self._styles if distinct else own)[names[key]])
+            more = {"agent": label(one.curve), "curves": place, "asked": len(one.curve.seeds)}
+            curves.append(looks | more)
+        minimax, settings = finite(any_of.minimax), any_of.settings
+        said = {"title": title, "minimax": minimax}
+        self.data["settings"][section] = said | {"steps": settings["steps"], "curves": curves}
         rows = [self._row(one.panel, one.curve) for one in shown.values()]
-        of_setting = Table(
-            f"{section}-table",
-            "",
-            PROBLEMS[1:],
-            tuple(replace(row, cells=row.cells[1:]) for row in rows),
-            about=title,
-        )
-        return SettingView(
-            id=section,
-            title=title,
-            figures=[name for name in figures if name != UNASKED],
-            marks=_marks(first.panel),
-            agents=list(dict.fromkeys(label(one.curve) for one in shown.values())),
-            minimax=minimax,
-            facts=_facts(any_of),
-            configurations=[(names[key], self.evidence.aggregates[key].settings) for key in shown],
-            table=self._keep(of_setting),
-        )
+        table = Table.of(PROBLEMS, rows).without("setting")
+        figures = dict.fromkeys(name for one in shown.values() for name in one.figures)
+        return said | {
+            "id": section,
+            "figures": [name for name in figures if name != UNASKED],
+            "marks": panel_marks(first.panel),
+            "agents": list(dict.fromkeys(label(one.curve) for one in shown.values())),
+            "common": settings,
+            "configurations": {names[key]: self.evidence.aggregates[key].settings for key in shown},
+            "table": self._keep(f"{section.removeprefix(f'{self.id}-')}-table", table, title),
+        }
 
-    def _agents(self, table: SuiteTable) -> AgentsView:
-        figure = table.figure.name
-        title = "" if figure == UNASKED else f"{figure}: "
-        kept = self._keep(agents_table(f"{self.name}-agents-{figure}", title, table))
-        return AgentsView(kept, f"{title}performance profiles", self._profile(table))
+    def _agents(self, of: SuiteTable) -> dict[str, Any]:
+        """Return the agents of a figure over all its problems."""
+        figure, table = of.figure.name, of.table()
+        shown = "" if figure == UNASKED else f"{figure}: "
+        kept = self._keep(f"agents-{figure}", replace(table, title=f"{shown}{table.title}"), "")
+        return {"figure": shown, "table": kept, "profile": self._profile(of)}
 
     def _profile(self, table: SuiteTable) -> str | None:
         """Let the script know of performance profiles; return the id of their chart."""
         if table.problems < 2:
             return None
-        name = f"{self.name}-profile-{table.figure.name}"
+        name = f"{self.id}-profile-{table.figure.name}"
         self.data["profiles"][name] = {
             "thresholds": pack(THRESHOLDS, "f8"),
             "problems": table.problems,
             "curves": [
-                {
-                    "label": row.agent,
-                    "colour": self.styles[row.agent].colour,
-                    "dash": self.styles[row.agent].dasharray,
-                    **{
-                        key: pack(values, "f8")
-                        for key, values in zip(("y", "low", "high"), row.profile, strict=True)
-                    },
+                _looks(row.agent, self._styles[row.agent])
+                | {
+                    key: pack(values, "f8")
+                    for key, values in zip(("y", "low", "high"), row.profile, strict=True)
                 }
                 for row in table.rows
             ],
@@ -472,8 +338,9 @@ class _Chapter:
         return name
 
 
-def _title(panel: Panel) -> str:
-    return f"{panel.row} / {panel.column}"
+def _looks(name: str, style: Style) -> dict[str, Any]:
+    """How the script draws a curve."""
+    return {"label": name, "colour": style.colour, "dash": style.dasharray}
 
 
 def _problem(panel: Panel) -> str:
@@ -489,42 +356,14 @@ def _image(figure: Figure, evidence: Evidence) -> str:
     return f"data:image/png;base64,{base64.b64encode(content.getvalue()).decode()}"
 
 
-def _marks(panel: Panel) -> dict[str, Value]:
-    return {"world": panel.world, "monitor": panel.monitor, "rho": panel.rho}
-
-
-def _facts(of: Aggregate) -> list[tuple[str, str]]:
-    """What all runs of a setting have in common."""
-    settings = of.settings
-    drawn = f", {settings['episodes']} episodes a test" if settings["episodes"] else ""
-    facts = [
-        ("budget", f"{settings['steps']:,} steps, a test every {settings['every']:,}"),
-        ("evaluation", f"{settings['evaluation']}{drawn}"),
-        ("discount γ", f"{settings['gamma']:g}"),
-        ("time limit", f"{settings['time_limit']:,} steps an episode"),
-        ("problem", settings["problem"]),
-    ]
-    given = settings["problem_parameters"]
-    if given:
-        facts.insert(0, ("parameters", ", ".join(f"{k} = {v}" for k, v in given.items())))
-    return facts
-
-
-def _provenance(runs: Iterable[Aggregate]) -> list[tuple[str, str]]:
-    """Where the runs of a chapter come from."""
-    runs = list(runs)
-    kernels: dict[str, set[str]] = {}
-    for of in runs:
-        kernels.setdefault(of.settings["agent"], set()).update(of.kernels)
-    facts = []
-    cpu = sum(of.cpu_seconds for of in runs)
-    if runs and not isnan(cpu):
-        facts.append(("CPU time of the runs", f"{cpu:,.1f} s"))
-    commits = sorted({commit for of in runs for commit in of.commits} - {"None"})
-    if commits:
-        facts.append(("commits that made the runs", ", ".join(commits)))
-    for agent, hashes in sorted(kernels.items()):
-        known = sorted(hashes - {"None"})
-        if known:
-            facts.append((f"kernel hash, {agent}", ", ".join(known)))
-    return facts
+def _sessions(sessions: Iterable[Mapping[str, Any]]) -> Table:
+    """Who worked on it, and how long; whatever of that was written down."""
+    rows = []
+    for session in sessions:
+        given = (session.get("runs"), session.get("wall_seconds"))
+        numbers = [of if isinstance(of, int | float) else None for of in given]
+        words = {"jobs": "", "shard": "shard ", "scheduler": "scheduler "}
+        jobs = [f"{of}{session[key]}" for key, of in words.items() if session.get(key) is not None]
+        ended, commit = str(session.get("ended", "?")), str(session.get("commit") or "")
+        rows.append((ended, *numbers, ", ".join(jobs), commit))
+    return Table.of(SESSIONS, rows, title="Sessions")

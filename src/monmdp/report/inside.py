@@ -5,8 +5,8 @@ snapshots (`agents.layers`), the true moves and what can never be seen (the expe
 and for each snapshot an episode of its test policy and, where the agent observes, one greedy on its
 Q_obs. Episodes come from seeds of their own: the same run always shows the same ones.
 
-The data of a run stay below a limit: where they would not, fewer snapshots are shown, then no
-values of single actions, then none at all; `notes` say so.
+The data of a run stay below a limit: if they would not, fewer snapshots are shown, then no values
+of single actions, then no layers at all; `notes` say so.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ import numpy as np
 from monmdp.agents import KINDS, AgentConfig
 from monmdp.agents.layers import by_parts
 from monmdp.drawing.palette import BLUES, ORANGES
-from monmdp.drawing.svg import geometry
 from monmdp.errors import MonMDPError
 from monmdp.experiment import Policy, Rollout, Run, fingerprint, observing_policy, rollout
 from monmdp.model import MonMDP
@@ -69,13 +68,13 @@ def explorer(
     Args:
         run: a run that kept snapshots.
         monmdp: its problem.
-        solution: of the problem with the discount of the run, if it is at hand.
+        solution: of the problem with the run's discount, if it is known.
     """
     if not len(run.snapshot_steps) or not run.snapshots:
         raise MonMDPError("the run kept no snapshots; train with --snapshots N")
     if fingerprint(monmdp) != run.settings["problem"]:
         raise MonMDPError(
-            f"the run is of another problem than {monmdp.mdp.name} / {monmdp.monitor.name}"
+            f"the run is not of the problem {monmdp.mdp.name} / {monmdp.monitor.name}"
         )
     config = config_of(run.settings)
     gamma = float(run.settings["gamma"])
@@ -87,11 +86,13 @@ def explorer(
             f"the explorer shows up to {MOST_STATES:,}"
         )
         return data | {"notes": [note], "snapshots": None}
+    from monmdp.drawing.svg import geometry
+
     kept, packed, notes = _fitting(run, monmdp, config)
     return data | {
         "notes": notes,
         "colours": {"blues": list(BLUES), "oranges": list(ORANGES)},
-        "world": geometry(monmdp.mdp, button=len(monmdp.monitor.transition) > 1),
+        "world": geometry(monmdp.mdp, with_button=len(monmdp.monitor.transition) > 1),
         "moves": _moves(monmdp),
         "snapshots": _counters(run, kept),
         "layers": packed,
@@ -101,7 +102,7 @@ def explorer(
 
 
 def config_of(settings: Mapping[str, Any]) -> AgentConfig | None:
-    """Return the agent of a run; None if it is none of this package, or of another version."""
+    """Return the agent of a run; None if it is not of this package, or of another version."""
     kind = KINDS.get(settings["agent"])
     try:
         return None if kind is None else kind(**settings["parameters"])
@@ -112,7 +113,7 @@ def config_of(settings: Mapping[str, Any]) -> AgentConfig | None:
 def _about(
     run: Run, monmdp: MonMDP, config: AgentConfig | None, solution: Solution
 ) -> dict[str, Any]:
-    """What there is to say of any run."""
+    """What can be said about any run."""
     settings, mdp, monitor = run.settings, monmdp.mdp, monmdp.monitor
     given = "".join(
         f" {key.partition('.')[2] or key}={value}"
@@ -148,7 +149,7 @@ def _about(
 
 
 def _evenly(n: int, most: int) -> IntArray:
-    """Return at most so many of n indices, evenly spaced, the last one among them."""
+    """Return at most so many of n indices, evenly spaced, the last one included."""
     if most == 1:
         return np.array([n - 1])
     return np.unique(np.linspace(0, n - 1, min(n, most)).round().astype(np.int64))
@@ -164,7 +165,7 @@ def _fitting(
     n = len(run.snapshot_steps)
     every = np.arange(n)
     if config is None:
-        return every, {}, ["what this agent knows cannot be shown: it is none of this package"]
+        return every, {}, ["what this agent knows cannot be shown: it is not part of this package"]
     for whole in (True, False):
         note = [] if whole else ["values of single actions are left out: they are too many"]
         shown = n
@@ -183,7 +184,7 @@ def _fitting(
 def _layers(run: Run, monmdp: MonMDP, config: AgentConfig, i: int, whole: bool) -> Layer:
     """The layers of one snapshot; if not `whole`, the largest value over the actions.
 
-    To those of the agent comes one of ours: how often a test episode takes each action.
+    One is added to those of the agent: how often a test episode takes each action.
     """
     snapshot = {name: values[i] for name, values in run.snapshots.items()}
     layers = config.layers(snapshot, monmdp)
@@ -210,7 +211,7 @@ def _packed(layers: Sequence[Layer]) -> dict[str, Any]:
 def _shown(
     packed: Mapping[str, Any], config: AgentConfig | None, monmdp: MonMDP
 ) -> list[dict[str, Any]]:
-    """What to say of the layers that can be laid over the map."""
+    """Titles, explanations and scales of the layers that can be laid over the map."""
     if config is None:
         return []
     words = _explanations(config, monmdp)
@@ -229,15 +230,15 @@ def _explanations(config: AgentConfig, monmdp: MonMDP) -> dict[str, str]:
         unseen = f"r_min = {monmdp.mdp.r_min:g}".replace("-", "−")
     tried = "known to be unobservable" if pooled else "tried with every monitor action, never shown"
     planned = (
-        " As planned when the running episode began. Hatched: with some monitor action not learnt "
-        "yet, at its optimistic start."
+        " As planned when the running episode began. Hatched: not learnt yet for some monitor "
+        "action, still at its optimistic initial value."
     )
     return {
         "tested": "How often an episode of the test policy takes each action on average, computed.",
         "visits": "How often each action was taken"
         + (", whatever the monitor's state." if pooled else ", in each state of the monitor."),
-        "status": f"Whether the reward of an action was ever shown. ✕ is {tried}; the agent takes "
-        f"it for {unseen}.",
+        "status": f"Whether the reward of an action was ever shown. ✕ is {tried}; the agent treats "
+        f"it as {unseen}.",
         "hope": "The chance that the next try shows a reward that was never shown"
         + (", as the known monitor has it." if pooled else ": an upper confidence bound (KL-UCB)."),
         "q_opt": "Value of each action with the best monitor action, optimistic about what was "
@@ -322,5 +323,5 @@ def _columns(episodes: Sequence[Rollout]) -> dict[str, Any]:
 
 
 def _padded(values: Any, length: int) -> Any:
-    """Values with zeros behind them."""
+    """Values followed by zeros."""
     return np.concatenate([values, np.zeros(length - len(values), dtype=values.dtype)])

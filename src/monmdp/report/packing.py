@@ -1,7 +1,12 @@
-"""Arrays and other data on their way into a page: small, and safe between HTML tags.
+"""Arrays and learning curves on their way into a page: small, and safe between HTML tags.
 
 An array travels as the deflated bytes of its entries, little-endian and in C order, in base64; the
 page inflates what it draws. Nothing is rounded, other than by the type that is chosen.
+
+Of learning curves, means and interquartile means are kept in double precision, at every test. Half
+widths of intervals are in single precision. The curves of single seeds are there to be
+looked at: of long ones every k-th test is kept, and values are rounded to 65,535 steps of their
+range.
 """
 
 from __future__ import annotations
@@ -9,12 +14,24 @@ from __future__ import annotations
 import base64
 import json
 import zlib
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from monmdp.experiment import Run
+from monmdp.model.arrays import FloatArray
+from monmdp.results.evidence import SCORES
+from monmdp.stats import half_width, iqm_curve, smooth
+
 DTYPES = ("f8", "f4", "i4", "u2", "u1")
+MOST_POINTS = 100
+"""of the curve of one seed"""
+LEVELS = 65_535
+
+PackedCurves = Mapping[str, Any]
+"""steps, and for each score what is drawn of it"""
 
 
 def pack(array: ArrayLike, dtype: str) -> dict[str, Any]:
@@ -45,3 +62,42 @@ def script_json(data: Any) -> str:
 def finite(value: float) -> float | None:
     """Return a number as JSON can hold it; None for what is not finite."""
     return float(value) if np.isfinite(value) else None
+
+
+def packed_curves(runs: Sequence[Run], smoothed: bool) -> PackedCurves:
+    """Return all that the page draws of the runs of a configuration."""
+    step = runs[0].step
+    result: dict[str, Any] = {
+        "every": runs[0].settings["every"],
+        "count": len(step),
+        "smoothed": smoothed,
+        "seeds": [run.seed for run in runs],
+    }
+    for score in SCORES:
+        raw = np.array([run.curve[score] for run in runs])
+        result[score] = {"mean": pack(raw.mean(axis=0), "f8"), "raw": _spread(raw, score)}
+        if smoothed:
+            result[score]["smooth"] = _spread(smooth(raw), score)
+    return result
+
+
+def _spread(curves: FloatArray, score: str) -> dict[str, Any]:
+    """How the seeds lie: interval of the mean, and for returns the rest."""
+    result = {"half": pack(half_width(curves), "f4")}
+    if score == "episode_return":
+        iqm, half = iqm_curve(curves)
+        result |= {"iqm": pack(iqm, "f8"), "iqm_half": pack(half, "f4"), "of_seeds": _thin(curves)}
+    return result
+
+
+def _thin(curves: FloatArray) -> dict[str, Any]:
+    every = -(-curves.shape[1] // MOST_POINTS)
+    shown = curves[:, ::every]
+    low, high = float(shown.min()), float(shown.max())
+    unit = (high - low) / LEVELS or 1.0
+    return {
+        "every": every,
+        "low": low,
+        "unit": unit,
+        "at": pack(np.rint((shown - low) / unit), "u2"),
+    }

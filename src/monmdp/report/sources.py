@@ -22,7 +22,7 @@ from monmdp.experiment import Run, fingerprint
 from monmdp.experiment.provenance import provenance, todays_kernel
 from monmdp.model import MonMDP
 from monmdp.planning import Solution, solve
-from monmdp.report.curves import PackedCurves, packed_curves
+from monmdp.report.packing import PackedCurves, packed_curves
 from monmdp.results.claims import FEWEST, Claim, check_claims
 from monmdp.results.evidence import (
     Aggregate,
@@ -35,8 +35,9 @@ from monmdp.results.evidence import (
     reader,
     sum_up,
 )
-from monmdp.results.report import SUMMARY
+from monmdp.results.publish import SUMMARY
 from monmdp.results.request import Kept, kept, read_sessions
+from monmdp.results.scores import SuiteTable, suite_table
 from monmdp.results.sealed import DamagedError
 from monmdp.results.steps import StepsTable, steps_tables
 from monmdp.results.store import (
@@ -50,11 +51,9 @@ from monmdp.results.store import (
     run_path,
     strangers,
 )
-from monmdp.results.tables import SuiteTable, suite_table
 from monmdp.results.targets import check_targets
 from monmdp.suites import Curve, Figure, Grid, Panel
-from monmdp.suites.plan import plain_keys
-from monmdp.suites.spec import in_words
+from monmdp.suites.plan import panel_of
 
 UNASKED = "unasked"
 """name of the figure that shows runs which no suite asked for"""
@@ -333,24 +332,12 @@ def _panels(
         by_setting.setdefault(tuple(of[key] for key in DECIDING), []).append(name)
     panels = []
     for names in by_setting.values():
-        of = settings[names[0]]
         labels = _labels([settings[name] for name in names], names)
-        panels.append(
-            Panel(
-                row=of["world"],
-                column=" ".join([of["monitor"], *in_words(plain_keys(of["problem_parameters"]))]),
-                world=of["world"],
-                monitor=of["monitor"],
-                problem=of["problem_parameters"],
-                score="episode_return",
-                x_range=None,
-                y_range=None,
-                curves=tuple(
-                    Curve(label, settings[name]["agent"], name, tuple(seeds[name]))
-                    for label, name in zip(labels, names, strict=True)
-                ),
-            )
-        )
+        curves = [
+            Curve(label, settings[name]["agent"], name, tuple(seeds[name]))
+            for label, name in zip(labels, names, strict=True)
+        ]
+        panels.append(panel_of(settings[names[0]], curves))
     return tuple(panels)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from monmdp.drawing.palette import Style
 from monmdp.drawing.panels import PanelData, y_range
 from monmdp.model.arrays import FloatArray, IntArray
-from monmdp.report.tables import Value, written
+from monmdp.tables import Value, written
 
 WIDTH, HEIGHT = 200, 110
 MOST_POINTS = 100
@@ -92,4 +92,4 @@ def thumbnail(
 
 def _budget(step: IntArray) -> float:
     """Training steps in all: tests are before the steps that follow them."""
-    return float(step[-1] + step[1] - step[0])
+    return float(step[-1] + (step[1] - step[0] if len(step) > 1 else 1))

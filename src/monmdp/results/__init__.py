@@ -3,7 +3,7 @@
 from monmdp.results.claims import Claim, check_claims
 from monmdp.results.comparison import Comparison
 from monmdp.results.evidence import Aggregate, Evidence, gather
-from monmdp.results.report import Report, write_report
+from monmdp.results.publish import Publication, publish
 from monmdp.results.runner import Outcome, Progress, execute
 from monmdp.results.store import load_policy, load_results, load_run
 
@@ -14,12 +14,12 @@ __all__ = [
     "Evidence",
     "Outcome",
     "Progress",
-    "Report",
+    "Publication",
     "check_claims",
     "execute",
     "gather",
     "load_policy",
     "load_results",
     "load_run",
-    "write_report",
+    "publish",
 ]

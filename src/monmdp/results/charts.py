@@ -32,8 +32,8 @@ def draw_steps(table: StepsTable, figure: Figure) -> Picture:
         styles=styles(figure),
         title=f"{_titled(table)}: steps to the minimax-optimal policy",
         x_label="steps to 1 %",
-        note="Mean over seeds, 95 % interval. Hollow: some seeds never get there and count with "
-        "the budget, so that it is a lower bound.",
+        note="Mean over seeds, 95 % interval. Hollow: a lower bound, because some seeds never get "
+        "there and count with the budget.",
     )
 
 
@@ -56,8 +56,8 @@ def draw_ratios(table: StepsTable, figure: Figure) -> Picture:
         title=f"{_titled(table)}: steps in units of {table.reference}'s",
         x_label=f"steps to 1 % ÷ those of {table.reference}",
         note=f"Geometric mean over the settings that both have, of {n}; 95 % interval from "
-        "resampled seeds. Hollow: some of its runs never get there, so that it is a lower bound"
-        + (f", if {table.reference} always did; it does not." if lost else "."),
+        "resampled seeds. Hollow: a lower bound, because some of its runs never get there"
+        + (f" (if {table.reference} always did, which it does not)." if lost else "."),
         line=1.0,
         legend=False,
     )

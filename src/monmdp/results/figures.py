@@ -80,7 +80,7 @@ def _rows(figure: Figure, evidence: Evidence) -> list[RowData]:
     singles = all(len(grid.rows) == 1 and len(grid.rows[0]) == 1 for grid in figure.grids)
     if singles:  # blocks of one panel stand side by side
         panels = [
-            panel_data(grid.rows[0][0], evidence, grid.title or _name(grid.rows[0][0]))
+            panel_data(grid.rows[0][0], evidence, grid.title or panel_title(grid.rows[0][0]))
             for grid in figure.grids
         ]
         return [RowData(panels)]
@@ -99,7 +99,8 @@ def _grid(grid: Grid, evidence: Evidence, mixed: bool) -> list[RowData]:
     ]
 
 
-def _name(panel: Panel) -> str:
+def panel_title(panel: Panel) -> str:
+    """Return a panel's problem, as titles and tables name it."""
     return f"{panel.row} / {panel.column}"
 
 
@@ -142,7 +143,7 @@ def _note(figure: Figure, evidence: Evidence) -> str:
     ]
     if any(panel.score == "episode_return" for panel in figure.panels()):
         parts.append("dashed: return of the minimax-optimal policy, computed")
-        parts.append("in the first tenth of the steps curves may lie below the axis")
+        parts.append("in the first tenth of the steps, curves may lie below the axis")
     if any(panel.x_range or panel.y_range for panel in figure.panels()):
         parts.append("where a panel is zoomed, curves may lie outside it")
     if stale:

@@ -1,6 +1,6 @@
 """Steps to the minimax-optimal policy: agents against one of them, setting by setting.
 
-*Steps to 1 %* of a run: the first test from which on the test policy's exact return in M_↓ stays
+*Steps to 1 %* of a run: the first test after which the test policy's exact return in M_↓ stays
 ≥ v - 0.01·max(1, |v|). A run that never gets there counts with its budget, and is counted as such:
 its mean is then a lower bound.
 
@@ -22,7 +22,7 @@ its steps to be alike.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -30,22 +30,47 @@ import numpy as np
 from monmdp.errors import MonMDPError, nearest
 from monmdp.model.arrays import FloatArray
 from monmdp.results.evidence import Aggregate, Evidence
-from monmdp.results.figures import label
+from monmdp.results.figures import label, panel_title
 from monmdp.stats import Interval, contrast, geometric_mean, mean_interval, ratio_of_means
-from monmdp.suites import Figure, Panel
+from monmdp.suites import Figure
+from monmdp.tables import Cell, Column, Table, TableRow, bounds, plural, share
 
 SIDE_BY_SIDE = 12
 """agents that a table has room for side by side; of more the best are shown"""
+IN_JSON = {
+    "steps": "geometric_mean_steps_to_1pct",
+    "worse": "reference_worse_on",
+    "more": "reference_more_on",
+    "microseconds": "cpu_microseconds_a_step",
+    "seconds": "cpu_seconds_until_converged",
+}
+"""fields of `AgentSteps` that have another name in JSON"""
+STEPS = (
+    Column("agent"),
+    Column("settings", form=",.0f"),
+    Column("steps to 1 %", (IN_JSON["steps"],), "geometric mean over settings", ",.0f"),
+    Column("ratio", bounds("ratio"), "to the steps of the reference", ".3g"),
+    Column(
+        "reference worse",
+        ("reference_worse", "reference_worse_on_average"),
+        "in how many settings, beyond chance (on average)",
+        "",
+    ),
+    Column("never", ("never", "runs"), "runs that never get there count with their budget", ""),
+    Column("regret", explains="what training lost, mean over settings", form=",.1f"),
+    Column("worst steps", ("worst_steps",), "training steps with the least reward", ",.0f"),
+    Column("CPU µs a step", (IN_JSON["microseconds"],), form=".3g"),
+    Column("CPU s until converged", (IN_JSON["seconds"],), form=".3g"),
+)
 
 
 @dataclass(frozen=True)
-class Setting:
+class SettingRuns:
     """One problem, and the runs of all agents on it."""
 
     name: str
     runs: Mapping[str, Aggregate]
     """agent -> its runs"""
-    panel: Panel
 
 
 @dataclass(frozen=True)
@@ -61,7 +86,7 @@ class AgentSteps:
     worse: tuple[str, ...]
     """settings where the reference needs more steps than this agent, beyond chance"""
     more: tuple[str, ...]
-    """settings where it needs more in the mean, by chance or not"""
+    """settings where it needs more on average, by chance or not"""
     never: int
     """runs that never get there"""
     runs: int
@@ -74,6 +99,21 @@ class AgentSteps:
     seconds: float
     """CPU, until a run has converged, or its budget is spent: mean over settings"""
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain Python objects, for JSON."""
+        names = [of.name for of in fields(self)]
+        return {IN_JSON.get(name, name): _plain(getattr(self, name)) for name in names}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> AgentSteps:
+        """Read what `to_dict` gave."""
+        given = {of.name: data[IN_JSON.get(of.name, of.name)] for of in fields(cls)}
+        for key in ("microseconds", "seconds"):
+            given[key] = _number(given[key])
+        ratio = given["ratio"] and Interval(*map(_number, given["ratio"]))
+        more = {"ratio": ratio, "worse": tuple(given["worse"]), "more": tuple(given["more"])}
+        return cls(**given | more)
+
 
 @dataclass(frozen=True)
 class StepsTable:
@@ -83,7 +123,39 @@ class StepsTable:
     group: str
     reference: str
     agents: tuple[AgentSteps, ...]
-    settings: tuple[Setting, ...]
+    settings: tuple[SettingRuns, ...]
+
+    @property
+    def is_long(self) -> bool:
+        """Return whether there are more agents than have room side by side."""
+        return len(self.agents) > SIDE_BY_SIDE
+
+    @property
+    def title(self) -> str:
+        """Return the figure and the group."""
+        return f"{self.figure}: {self.group}" if self.group else self.figure
+
+    def table(self) -> Table:
+        """Return the table that people read."""
+        title = f"{self.title}, {plural(len(self.settings), 'setting')}"
+        return agents_table(shown_order(self), self.reference, title, self.figure)
+
+    def settings_tables(self) -> list[Table]:
+        """Return the steps, the regret and the worst steps of every setting, agent beside agent."""
+        shown = [of.agent for of in shown_order(self)[:SIDE_BY_SIDE]]
+        made = []
+        for what, form, cell in (
+            ("steps to 1 %", ",.0f", _steps),
+            ("regret", ",.1f", lambda of: mean_interval(of.regret)),
+            ("worst steps", ",.0f", lambda of: mean_interval(of.worst_steps)),
+        ):
+            rows = [
+                [one.name, *(cell(one.runs[of]) if of in one.runs else None for of in shown)]
+                for one in self.settings
+            ]
+            columns = [Column(of, bounds(of), form=form) for of in shown]
+            made.append(Table.of(["setting", *columns], rows, title=f"{self.title}: {what}"))
+        return made
 
     def best(self) -> AgentSteps:
         """Return the agent with the fewest steps, of those that are in all settings."""
@@ -95,23 +167,7 @@ class StepsTable:
             "figure": self.figure,
             "group": self.group,
             "reference": self.reference,
-            "agents": [
-                {
-                    "agent": of.agent,
-                    "settings": of.settings,
-                    "geometric_mean_steps_to_1pct": of.steps,
-                    "ratio": None if of.ratio is None else _plain(of.ratio),
-                    "reference_worse_on": list(of.worse),
-                    "reference_more_on": list(of.more),
-                    "never": of.never,
-                    "runs": of.runs,
-                    "regret": of.regret,
-                    "worst_steps": of.worst_steps,
-                    "cpu_microseconds_a_step": _known(of.microseconds),
-                    "cpu_seconds_until_converged": _known(of.seconds),
-                }
-                for of in self.agents
-            ],
+            "agents": [of.to_dict() for of in self.agents],
             "settings": [
                 {
                     "setting": setting.name,
@@ -135,12 +191,15 @@ class StepsTable:
         }
 
 
-def _known(value: float) -> float | None:
-    return None if np.isnan(value) else value
+def _plain(value: Any) -> Any:
+    """A field as JSON can hold it; None for what is not a number."""
+    if isinstance(value, tuple):
+        return [_plain(of) for of in value]
+    return None if isinstance(value, float) and np.isnan(value) else value
 
 
-def _plain(interval: Interval) -> list[float | None]:
-    return [_known(float(x)) for x in interval]
+def _number(value: float | None) -> float:
+    return float("nan") if value is None else value
 
 
 def steps_tables(
@@ -171,9 +230,9 @@ def steps_tables(
     return tables
 
 
-def _groups(figure: Figure, evidence: Evidence) -> dict[str, list[Setting]]:
+def _groups(figure: Figure, evidence: Evidence) -> dict[str, list[SettingRuns]]:
     """Title of blocks -> their settings; panels of one problem are one, unless agents differ."""
-    groups: dict[str, list[Setting]] = {}
+    groups: dict[str, list[SettingRuns]] = {}
     for grid in figure.grids:
         for panel in (panel for row in grid.rows for panel in row):
             known = {label(curve): evidence.of(curve) for curve in panel.curves}
@@ -190,7 +249,7 @@ def _groups(figure: Figure, evidence: Evidence) -> dict[str, list[Setting]]:
                     settings[i] = replace(other, runs={**other.runs, **runs})
                     break
             else:
-                settings.append(Setting(f"{panel.row} / {panel.column}", runs, panel))
+                settings.append(SettingRuns(panel_title(panel), runs))
     return groups
 
 
@@ -205,7 +264,7 @@ def _is_same(runs: Mapping[str, Aggregate], others: Mapping[str, Aggregate]) -> 
     )
 
 
-def _agent_steps(name: str, reference: str, settings: Sequence[Setting]) -> AgentSteps:
+def _agent_steps(name: str, reference: str, settings: Sequence[SettingRuns]) -> AgentSteps:
     own = [setting for setting in settings if name in setting.runs]
     runs = [setting.runs[name] for setting in own]
     ratio: Interval | None = None
@@ -274,84 +333,34 @@ def ranking(table: StepsTable) -> list[AgentSteps]:
 
 def shown_order(table: StepsTable) -> Sequence[AgentSteps]:
     """Return all agents as the suite lists them; of many, those with the fewest steps first."""
-    if len(table.agents) <= SIDE_BY_SIDE:
+    if not table.is_long:
         return table.agents
     return sorted(table.agents, key=lambda of: of.steps)
 
 
-# ---- as text --------------------------------------------------------------------------------
-
-TERMS = (
-    "# Steps to the minimax-optimal policy",
-    "",
-    "*Steps to 1 %*: the first test from which on the exact return of a run's test policy in M_↓ "
-    "stays within 1 % of v, the minimax-optimal return of an episode (of max(1, |v|)). Runs that "
-    "never get there count with their budget, and their number stands beside. Every setting: mean "
-    "over seeds, 95 % interval (±1.96 sd/√n). Over settings: geometric mean of these means. "
-    "*Ratio*: steps of an agent in units of the reference's, geometric mean over the settings that "
-    "both have; interval from seeds drawn anew, the same ones for both. *Worse*: settings where "
-    "the reference needs more steps than the agent, the 95 % interval of the paired difference "
-    "above 0. *Regret*: what training lost by the last test against v in every episode that was "
-    "over, with the true rewards. *Worst steps*: training steps with the least reward that the "
-    "world has, where that is a loss. *CPU*: of whole runs, tests included, compiling not; until "
-    "converged: as if all steps of a run took alike.",
-    "",
-)
+# ---- tables ---------------------------------------------------------------------------------
 
 
-def steps_text(tables: Sequence[StepsTable]) -> str:
-    """Return the tables as Markdown."""
-    return "\n".join([*TERMS, *(line for table in tables for line in _lines(table))])
-
-
-def _lines(table: StepsTable) -> list[str]:
-    many, agents = len(table.agents) > SIDE_BY_SIDE, shown_order(table)
-    title = f"{table.figure}: {table.group}" if table.group else table.figure
-    n = len(table.settings)
-    lines = [
-        f"## {title}, {n} setting{'' if n == 1 else 's'}",
-        "",
-        f"Reference: {table.reference}."
-        + (" Agents with the fewest steps come first." if many else ""),
-        "",
-        "| agent | settings | steps to 1 % | ratio | reference worse on | never | regret "
-        "| worst steps | CPU µs a step | CPU s until converged |",
-        "|---|---|---|---|---|---|---|---|---|---|",
-    ]
+def agents_table(
+    agents: Sequence[AgentSteps], reference: str, title: str = "", about: str = ""
+) -> Table:
+    """Return how many steps agents take over a group of settings, against the reference."""
+    rows = []
     for of in agents:
-        ratio = "" if of.ratio is None else of.ratio.in_words(".3g")
-        worse = "" if of.ratio is None else str(len(of.worse))
-        lines.append(
-            f"| {of.agent} | {of.settings} | {of.steps:,.0f} | {ratio} | {worse} "
-            f"| {of.never}/{of.runs} | {of.regret:,.1f} | {of.worst_steps:,.0f} "
-            f"| {_number(of.microseconds)} | {_number(of.seconds)} |"
-        )
-    for of in agents:
-        if of.worse:
-            lines += ["", f"Worse than {of.agent}: {', '.join(of.worse)}."]
-    shown = [of.agent for of in agents[:SIDE_BY_SIDE]]
-    for what, cell in (("Steps to 1 %", _steps), ("Regret", _regret), ("Worst steps", _worst)):
-        lines += ["", f"### {what}, {title}", "", f"| setting | {' | '.join(shown)} |"]
-        lines.append("|---" * (len(shown) + 1) + "|")
-        for setting in table.settings:
-            cells = [cell(setting.runs[a]) if a in setting.runs else "-" for a in shown]
-            lines.append(f"| {setting.name} | {' | '.join(cells)} |")
-    return [*lines, ""]
+        against: list[Any] = [None, None]
+        if of.ratio is not None:
+            counts = (len(of.worse), len(of.more))
+            against = [of.ratio, Cell("{} ({})".format(*counts), counts)]
+        numbers = (of.regret, of.worst_steps, of.microseconds, of.seconds)
+        cells = (of.agent, of.settings, of.steps, *against, share(of.never, of.runs), *numbers)
+        rows.append(TableRow(cells, {"agent": of.agent}))
+    notes = [f"Worse than {of.agent}: {', '.join(of.worse)}." for of in agents if of.worse]
+    notes.insert(0, f"Reference: {reference}.")
+    return Table.of(STEPS, rows, title=title, notes=notes, about=about)
 
 
-def _number(value: float) -> str:
-    return "-" if np.isnan(value) else f"{value:.3g}"
-
-
-def _steps(of: Aggregate) -> str:
-    never = int((~of.optimal).sum())
-    words = mean_interval(of.steps_to_optimal).in_words(",.0f")
-    return f"{words}, {never} never" if never else words
-
-
-def _regret(of: Aggregate) -> str:
-    return mean_interval(of.regret).in_words(",.1f")
-
-
-def _worst(of: Aggregate) -> str:
-    return mean_interval(of.worst_steps).in_words(",.0f")
+def _steps(of: Aggregate) -> Cell | Interval:
+    """Mean steps, and how many runs never get there."""
+    interval, never = mean_interval(of.steps_to_optimal), int((~of.optimal).sum())
+    cell = Column("steps", bounds("steps"), form=",.0f").cell(interval)
+    return replace(cell, detail=f"{cell.detail}, {never} never".lstrip(", ")) if never else cell

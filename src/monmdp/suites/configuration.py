@@ -69,6 +69,15 @@ class Resolved:
     kernel: str
     """hash of the code that a run of it would be done with"""
 
+    def demand_curve(self) -> Resolved:
+        """Refuse what would be a single test; a learning curve has two or more."""
+        if self.task.steps <= self.task.every:
+            raise MonMDPError(
+                f"{self.task.steps:,} steps with a test every {self.task.every:,} are one test; a "
+                "learning curve has two or more (every=…)"
+            )
+        return self
+
     @property
     def is_compiled(self) -> bool:
         """Return whether the agent runs compiled."""
@@ -183,13 +192,3 @@ def digest(settings: Mapping[str, Any]) -> str:
     deciding = {k: v for k, v in settings.items() if k != "problem_parameters"}
     text = json.dumps(deciding | {"parameters": parameters}, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:12]
-
-
-def demand_curve(resolved: Resolved) -> None:
-    """Refuse what would be a single test: suites draw learning curves."""
-    task = resolved.task
-    if task.steps <= task.every:
-        raise MonMDPError(
-            f"{task.steps:,} steps with a test every {task.every:,} are one test; a learning curve "
-            "has two or more (every=…)"
-        )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -16,7 +16,6 @@ from monmdp.suites.configuration import (
     Configuration,
     Problems,
     Resolved,
-    demand_curve,
     resolve,
 )
 from monmdp.suites.spec import (
@@ -197,8 +196,7 @@ class _Expansion:
                 continue
             try:
                 made = self._configuration(block, world, monitor, agent, problem, override)
-                found = resolve(made, self.problems)
-                demand_curve(found)
+                found = resolve(made, self.problems).demand_curve()
             except MonMDPError as error:
                 names = " / ".join(choice.shown_as for choice in (world, monitor) if choice)
                 self.wrong.append(f"{where}: {names}, {agent.shown_as}: {error}")
@@ -262,29 +260,27 @@ class _Expansion:
 def plan_of(name: str, configurations: Mapping[str, Configuration], seeds: Sequence[int]) -> Plan:
     """Return the plan of some agents on one problem: label -> configuration, without a suite."""
     problems: Problems = {}
-    found = {label: resolve(of, problems) for label, of in configurations.items()}
-    for resolved in found.values():
-        demand_curve(resolved)
-    settings = next(iter(found.values())).settings
-    panel = Panel(
-        row=settings["world"],
-        column=" ".join(
-            [settings["monitor"], *in_words(plain_keys(settings["problem_parameters"]))]
-        ),
-        world=settings["world"],
-        monitor=settings["monitor"],
-        problem=settings["problem_parameters"],
-        score="episode_return",
-        x_range=None,
-        y_range=None,
-        curves=tuple(
-            Curve(label, of.settings["agent"], of.id, tuple(seeds)) for label, of in found.items()
-        ),
-    )
+    found = {name: resolve(of, problems).demand_curve() for name, of in configurations.items()}
+    curves = [
+        Curve(label, of.settings["agent"], of.id, tuple(seeds)) for label, of in found.items()
+    ]
+    panel = panel_of(next(iter(found.values())).settings, curves)
     figure = Figure(name, "", "paper", (Grid(None, ((panel,),)),))
     return Plan(figure, {of.id: of for of in found.values()})
 
 
-def plain_keys(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Return parameters without whose they are: ``rho`` instead of ``monitor.rho``."""
-    return {key.partition(".")[2] or key: value for key, value in parameters.items()}
+def panel_of(settings: Mapping[str, Any], curves: Iterable[Curve]) -> Panel:
+    """Return the panel of runs with these settings."""
+    world, monitor, given = (settings[key] for key in ("world", "monitor", "problem_parameters"))
+    words = in_words({key.partition(".")[2] or key: value for key, value in given.items()})
+    return Panel(
+        row=world,
+        column=" ".join([monitor, *words]),
+        world=world,
+        monitor=monitor,
+        problem=given,
+        score="episode_return",
+        x_range=None,
+        y_range=None,
+        curves=tuple(curves),
+    )

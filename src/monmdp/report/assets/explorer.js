@@ -15,7 +15,7 @@ const mountExplorer = (() => {
   const MOST_SHAPES = 20000; // more than that make the slider slow: cells are then not divided
   const TOO_LARGE = "This map is too large for arrows and divided cells: a cell shows the largest value of its actions.";
   const MOST_WAYS = 12;
-  const RARE = 1e-9; // visits an episode that count as none: chances are rounded
+  const RARE = 1e-9; // so many visits per episode count as none: chances are rounded
   const COLUMN = 70; // pixels that an action takes in the table
   const SMALLEST_CELL = 22; // pixels, for a finger
   const SMALLEST_ROBOT = 16; // it is drawn no smaller than this part of a map
@@ -95,8 +95,8 @@ const mountExplorer = (() => {
       return most;
     }
 
-    // Whether with some monitor action a value is not learnt, at its optimistic start: 1 since the
-    // joint action was untried, 2 although all were tried by now; else 0.
+    // Whether for some monitor action a value is still at its optimistic initial value: 1 because the
+    // joint action is untried, 2 although all have been tried by now; else 0.
     pinned(i, se, sm, a) {
       return this.perAction ? this.at("pinned", i, se, sm, a) || 0 : 0;
     }
@@ -110,6 +110,11 @@ const mountExplorer = (() => {
 
     testedInAll(i, se) {
       return this.monitor_states.reduce((total, _, sm) => total + this.tested(i, se, sm), 0);
+    }
+
+    // What the agent treats a reward as that was never shown.
+    unseenInWords() {
+      return this.unseen === "r_min" ? `r_min = ${number(this.r_min)}` : this.unseen;
     }
 
     neverObservable(se, a) {
@@ -455,11 +460,19 @@ const mountExplorer = (() => {
 
   // ---- what is chosen --------------------------------------------------------------------
 
+  // A choice of app.view[key]; `also` changes with it.
+  function radio(app, key, value, test, text, also = {}) {
+    const input = html("input", { type: "radio", name: `${app.ids}-${key}`, value, "data-test": test });
+    input.checked = app.view[key] === value;
+    input.addEventListener("change", () => app.change({ [key]: value, ...also }));
+    return html("label", { class: "ex-choice" }, input, html("span", {}, text));
+  }
+
   class Controls {
     constructor(app) {
       this.app = app;
       this.explains = html("p", { class: "ex-explains" });
-      const radios = app.model.shown.map((layer) => this.radio(layer));
+      const radios = app.model.shown.map(({ key, title }) => radio(app, "layer", key, `layer-${key}`, title));
       const box = html("input", { type: "checkbox", "data-test": "arrows" });
       box.checked = app.view.arrows;
       box.disabled = !app.divided;
@@ -473,16 +486,6 @@ const mountExplorer = (() => {
         this.explains, this.legend);
     }
 
-    radio(layer) {
-      const { app } = this;
-      const input = html("input", {
-        type: "radio", name: `${app.ids}-layer`, value: layer.key, "data-test": `layer-${layer.key}`,
-      });
-      input.checked = app.view.layer === layer.key;
-      input.addEventListener("change", () => app.change({ layer: layer.key }));
-      return html("label", { class: "ex-choice" }, input, html("span", {}, layer.title));
-    }
-
     refresh() {
       const { app } = this;
       const { layer, model, view } = app;
@@ -493,8 +496,7 @@ const mountExplorer = (() => {
       const scale = model.scale(layer, view.i);
       if (scale) this.showBar(scale, layer);
       if (scale && scale.blank) this.legend.append(this.swatch("none", scale.blank));
-      const untried = layer.scale === "amount" || (model.pins && layer.scale === "value");
-      if (untried && app.divided) this.legend.append(this.swatch(`url(#${app.ids}-untried)`, "untried"));
+      if (layer.scale === "amount" && app.divided) this.legend.append(this.swatch(`url(#${app.ids}-untried)`, "untried"));
     }
 
     showBar(scale, layer) {
@@ -507,7 +509,7 @@ const mountExplorer = (() => {
         return tick;
       });
       const byScale = { log: "visits, log scale", chance: "chance" };
-      const byKey = { reward_model: "reward", q_obs: "discounted hope", bonus: "added reward", tested: "visits an episode" };
+      const byKey = { reward_model: "reward", q_obs: "discounted hope", bonus: "added reward", tested: "visits per episode" };
       const unit = byScale[layer.scale] || byKey[layer.key] || "discounted return";
       this.legend.append(
         html("div", { class: "ex-scale" }, bar, html("div", { class: "ex-ticks" }, ...ticks)),
@@ -516,10 +518,10 @@ const mountExplorer = (() => {
 
     showStatuses() {
       const { model, ids } = this.app;
-      const unseen = model.unseen === "r_min" ? `r_min = ${number(model.r_min)}` : model.unseen;
+      const unseen = model.unseenInWords();
       const belief = model.pooled ? "known to be unobservable" : "tried with every monitor action, never shown: believed unobservable";
-      const words = [STATUS[0], STATUS[1], `${belief}, taken for ${unseen}`];
-      if (model.unseen !== "r_min") words[2] = `tried, never shown, taken for ${unseen}`;
+      const words = [STATUS[0], STATUS[1], `${belief}, treated as ${unseen}`];
+      if (model.unseen !== "r_min") words[2] = `tried, never shown, treated as ${unseen}`;
       words.forEach((text, k) => this.legend.append(this.swatch(`url(#${ids}-status-${k})`, text)));
     }
 
@@ -635,7 +637,7 @@ const mountExplorer = (() => {
       const reasons = new Set(model.actions.map((_, a) => this.whyPinned(se, sm, a)));
       reasons.delete("");
       if (reasons.size) {
-        const text = `* with some monitor action not learnt yet, at its optimistic start: ${[...reasons].join(", or ")}`;
+        const text = `* not learnt yet for some monitor action, still at its optimistic initial value: ${[...reasons].join(", or ")}`;
         this.root.append(html("p", { class: "ex-note", "data-test": "footnote" }, text));
       }
       if (model.layers.monitor_policy && model.monitor_actions.length > 1) {
@@ -705,11 +707,6 @@ const mountExplorer = (() => {
       return model.unseen === "r_min" ? "believed unobservable" : "tried, never shown";
     }
 
-    unseen() {
-      const { model } = this.app;
-      return model.unseen === "r_min" ? `r_min = ${number(model.r_min)}` : model.unseen;
-    }
-
     monitorActions(se, sm) {
       const { model, view } = this.app;
       const chances = model.monitor_actions
@@ -745,15 +742,15 @@ const mountExplorer = (() => {
     wayInWords(way) {
       const { model } = this.app;
       const title = model.valueKey === "q" ? "Q" : "Q_opt";
-      const chance = way.p < 0.9995 ? ` (comes here with chance ${number(way.p)})` : "";
+      const chance = way.p < 0.9995 ? ` (leads here with probability ${number(way.p)})` : "";
       let words = `from ${model.states[way.from]} ${model.actions[way.action]}${chance}: `;
       words += way.visits ? `tried ${times(way.visits)}` : "never tried";
       if (model.nMonitor > 1 && !model.pooled) words += ` with monitor ${model.monitor_states[way.sm]}`;
       if (way.seen) words += `, reward shown ${times(way.seen)}${model.nMonitor > 1 ? " in any monitor state" : ""}`;
-      else if (way.visits && way.status === 2) words += `, reward never shown, taken for ${this.unseen()}`;
+      else if (way.visits && way.status === 2) words += `, reward never shown, treated as ${model.unseenInWords()}`;
       else words += ", reward never shown";
       words += `; ${title} ${number(way.value)}`;
-      if (way.pinned) words += ` (with some monitor action at its optimistic start: ${way.pinned})`;
+      if (way.pinned) words += ` (for some monitor action still at its optimistic initial value: ${way.pinned})`;
       if (way.action === way.bestAction || way.gap < 1e-9) return `${words}, the best there`;
       return `${words}, best there ${model.actions[way.bestAction]} ${number(way.best)}`;
     }
@@ -774,12 +771,12 @@ const mountExplorer = (() => {
       const { model, view } = this.app;
       const here = model.testedInAll(view.i, se);
       const words = [];
-      if (model.start[se] > 0) words.push(`Episodes begin here${model.start[se] < 1 ? `, with chance ${number(model.start[se])}` : ""}.`);
+      if (model.start[se] > 0) words.push(`Episodes start here${model.start[se] < 1 ? ` with probability ${number(model.start[se])}` : ""}.`);
       const ways = model.into[se].filter(({ from }) => from !== se).map((way) => this.way(way, this.usual(way.from)));
       const taken = ways.filter((way) => way.flow > RARE).sort((a, b) => b.flow * b.p - a.flow * a.p);
       if (taken.length) {
         const often = short(taken.reduce((total, way) => total + way.flow * way.p, 0), 2);
-        words.push(`The test policy comes here by ${this.names(taken)}, ${often === "1" ? "once" : `${often} times`} an episode on average.`);
+        words.push(`The test policy comes here by ${this.names(taken)}, ${often === "1" ? "once" : `${often} times`} per episode on average.`);
       } else if (model.start[se] === 0) words.push(this.whyNot(ways));
       if (here > RARE && model.nMonitor > 1 && model.tested(view.i, se, sm) <= RARE) {
         words.push(`But never with monitor ${model.monitor_states[sm]}.`);
@@ -814,9 +811,9 @@ const mountExplorer = (() => {
         : `they are worth less than what it does there, by at least ${short(gap, 2)}`;
       if (unseen.length === near.length) {
         return "The test policy avoids this cell: from where it goes, no way in has ever shown its reward, "
-          + `so it counts as ${this.unseen()}; ${less}.`;
+          + `so it counts as ${model.unseenInWords()}; ${less}.`;
       }
-      const some = unseen.length ? `, and of ${this.names(unseen)} no reward was ever shown, so it counts as ${this.unseen()}` : "";
+      const some = unseen.length ? `, and of ${this.names(unseen)} no reward was ever shown, so it counts as ${model.unseenInWords()}` : "";
       return `The test policy does not come here: there are ways in from where it goes (${this.names(near)}), but ${less}${some}.`;
     }
   }
@@ -833,7 +830,8 @@ const mountExplorer = (() => {
         const t = event.target.getAttribute("data-step");
         if (t !== null) this.goTo(Number(t));
       });
-      const kinds = Object.keys(app.model.rollouts).map((kind) => this.kindChoice(kind));
+      const kinds = Object.keys(app.model.rollouts).map(
+        (kind) => radio(app, "kind", kind, `player-kind-${kind}`, `${kind} episode`, { t: 0 }));
       this.play = this.button("play", "M6 4v16l13-8Z", () => this.toggle());
       this.root = html("section", { class: "ex-player" },
         html("fieldset", {}, html("legend", {}, "watch an episode of this snapshot"), ...kinds),
@@ -854,17 +852,6 @@ const mountExplorer = (() => {
       return html("div", { class: "ex-legend" }, key("is-shown", "eye-shown", "reward shown"),
         key("is-hidden", "eye-hidden", "reward hidden"),
         key("is-shown is-paid", "coin", "the monitor cost something"));
-    }
-
-    kindChoice(kind) {
-      const { app } = this;
-      const input = html("input", {
-        type: "radio", name: `${app.ids}-kind`, value: kind, "data-test": `player-kind-${kind}`,
-      });
-      input.checked = app.view.kind === kind;
-      input.addEventListener("change", () => app.change({ kind, t: 0 }));
-      const text = kind === "test" ? "test episode" : "observe episode";
-      return html("label", { class: "ex-choice" }, input, html("span", {}, text));
     }
 
     button(name, path, act) {
@@ -974,7 +961,7 @@ const mountExplorer = (() => {
       const { length, terminated } = this.episode();
       if (t < length) return "";
       if (terminated) return " · the episode ended";
-      return length < this.app.model.time_limit ? " · shown up to here" : " · cut at the time limit";
+      return length < this.app.model.time_limit ? " · the rest is not shown" : " · cut at the time limit";
     }
   }
 

@@ -82,8 +82,8 @@ for (const button of document.querySelectorAll("button[data-csv]")) {
 
 const SCORES = {
   episode_return: "discounted return of a test episode",
-  goal_visits: "visits to the goal a test episode",
-  bottom_visits: "visits to ⊥ a test episode",
+  goal_visits: "visits to the goal per test episode",
+  bottom_visits: "visits to ⊥ per test episode",
 };
 
 const HINT = matchMedia("(pointer: coarse)").matches

@@ -1,28 +1,63 @@
-"""What the agents of a suite come to over all its problems: tables, from evidence."""
+"""What agents come to over all problems of a figure, and on every single one."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import isnan
 from typing import Any
 
 import numpy as np
 
 from monmdp.model.arrays import FloatArray
 from monmdp.results.evidence import Aggregate, Evidence
-from monmdp.results.figures import label
+from monmdp.results.figures import label, panel_title
 from monmdp.stats import (
     Interval,
     bootstrap,
     iqm,
+    mean_interval,
     median_time,
     performance_profile,
     probability_of_improvement,
     restricted_mean,
 )
-from monmdp.suites import Figure
+from monmdp.suites import Curve, Figure, Panel
+from monmdp.tables import Cell, Column, Table, TableRow, Value, bounds, plural, share
 
 THRESHOLDS = np.linspace(0.0, 1.1, 221)
+
+AGENTS = (
+    Column("agent"),
+    Column("IQM of ends", bounds("iqm_end"), form=""),
+    Column("IQM of areas", bounds("iqm_area"), form=""),
+    Column(
+        "P(improvement)",
+        bounds("p_improvement"),
+        "chance that a run of the first agent has a larger area than a run of this one",
+        form=".2f",
+        bar=True,
+    ),
+    Column("optimal", ("optimal_runs", "runs"), "runs that become minimax-optimal and stay so", ""),
+    Column("median steps to 1 %", ("median_steps_to_1pct",), form=",.0f", missing="never"),
+    Column(
+        "mean steps", ("mean_steps_to_1pct_within_budget",), "within the shortest budget", ",.0f"
+    ),
+)
+PROBLEMS = (
+    Column("setting", ("setting", "world", "monitor", "rho")),
+    Column("agent"),
+    Column("seeds", ("seeds", "seeds_asked"), form=""),
+    Column("v", ("minimax_return",), "return of an episode of the minimax-optimal policy", ""),
+    Column("end", bounds("end"), form=""),
+    Column("area", bounds("area"), form=""),
+    Column("optimal", ("optimal_runs",), "runs that become minimax-optimal and stay so", ""),
+    Column("steps to 1 %", ("median_steps_to_1pct",), "median; never: fewer than half", ",.0f"),
+    Column("steps-to-v", ("steps_to_v",), "of the mean over seeds, within 5 %", ",.0f"),
+    Column("drawn", ("steps_to_v_drawn",), "steps-to-v by the returns of the curve", ",.0f"),
+    Column("goal visits", bounds("goal_visits"), "at the end", ""),
+    Column("⊥ visits", bounds("bottom_visits"), "at the end", ""),
+)
 
 
 @dataclass(frozen=True)
@@ -65,6 +100,25 @@ class SuiteTable:
     budget: int
     """least number of training steps of a problem"""
 
+    def table(self) -> Table:
+        """Return the table that people read."""
+        rows = []
+        for row in self.rows:
+            steps = AGENTS[-1].cell(row.mean_steps)
+            if row.mean_steps >= self.budget:  # all runs fill it: they may take any number
+                steps = Cell(f"≥ {steps.text}", steps.values)
+            optimal = share(row.optimal, row.runs)
+            cells = (row.agent, row.iqm_end, row.iqm_area, row.improvement, optimal)
+            rows.append(TableRow((*cells, row.median_steps, steps), {"agent": row.agent}))
+        notes = [f"Mean steps count within the shortest budget, {self.budget:,} steps."]
+        if self.left_out:
+            why = "their seeds differ, or v is not known"
+            notes.append(f"Left out, because {why}: {', '.join(self.left_out)}.")
+        if self.not_in_all:
+            notes.append(f"Left out, not run on every problem: {', '.join(self.not_in_all)}.")
+        title = f"agents over {plural(self.problems, 'problem')}"
+        return Table.of(AGENTS, rows, title=title, notes=notes, about=self.figure.name)
+
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain Python objects, for JSON."""
         return {
@@ -73,19 +127,7 @@ class SuiteTable:
             "left_out": list(self.left_out),
             "not_in_all": list(self.not_in_all),
             "budget": self.budget,
-            "agents": [
-                {
-                    "agent": row.agent,
-                    "iqm_end": list(row.iqm_end),
-                    "iqm_area": list(row.iqm_area),
-                    "probability_of_improvement": row.improvement and list(row.improvement),
-                    "optimal": row.optimal,
-                    "runs": row.runs,
-                    "median_steps_to_1pct": row.median_steps,
-                    "mean_steps_to_1pct_within_budget": row.mean_steps,
-                }
-                for row in self.rows
-            ],
+            "agents": self.table().records(),
         }
 
 
@@ -105,7 +147,7 @@ def suite_table(figure: Figure, evidence: Evidence) -> SuiteTable | None:
     problems: dict[tuple[str, ...], str] = {}
     for panel in panels:
         ids = {label(curve): curve.configuration for curve in panel.curves}
-        problems.setdefault(tuple(ids[name] for name in names), f"{panel.row} / {panel.column}")
+        problems.setdefault(tuple(ids[name] for name in names), panel_title(panel))
     complete: dict[tuple[str, ...], dict[str, Aggregate]] = {}
     for ids_of in problems:
         found = [evidence.aggregates.get(of) for of in ids_of]
@@ -174,3 +216,58 @@ def cpu_seconds(figures: Sequence[Figure], evidence: Evidence) -> dict[str, floa
         )
         for figure in figures
     }
+
+
+# ---- every problem --------------------------------------------------------------------------
+
+
+def problems_table(figure: Figure, evidence: Evidence) -> Table:
+    """Return what every agent of a figure came to on every problem.
+
+    Panels that show the same runs, whole and zoomed, or returns and visits, are one problem.
+    """
+    rows: dict[tuple[str, str], TableRow] = {}
+    for panel in figure.panels():
+        for curve in panel.curves:
+            row = problem_row(panel_title(panel), label(curve), panel, curve, evidence)
+            rows.setdefault((curve.configuration, label(curve)), row)
+    return Table.of(PROBLEMS, rows.values(), title="every problem", about=figure.name)
+
+
+def problem_row(
+    title: str, agent: str, panel: Panel, curve: Curve, evidence: Evidence, link: str = ""
+) -> TableRow:
+    """Return what an agent came to on the problem of a panel; both are named by the caller."""
+    of, asked, places = evidence.of(curve), len(curve.seeds), panel_marks(panel)
+    marks = places | {"agent": label(curve)}
+    where = Cell(title, (title, *places.values()), link=link)
+    if of is None:
+        rest = [Cell("", (None,) * len(column.names)) for column in PROBLEMS[3:]]
+        not_run = Cell(f"not run, 0 of {asked}", (0, asked))
+        return TableRow((where, agent, not_run, *rest), marks)
+    n, optimal, budget = len(of.seeds), int(of.optimal.sum()), of.settings["steps"]
+    seeds = Cell(f"{n}" if n == asked else f"{n} of {asked}", (n, asked))
+    ends = (mean_interval(of.end["episode_return"]), mean_interval(of.area))
+    reached: list[Any] = [None] * 4
+    if not isnan(of.minimax):
+        never = Cell("never", (None,))
+        median = median_time(of.steps_to_optimal.astype(float), of.optimal)
+        reached = [
+            Cell(f"{optimal} of {n}", (optimal,)),
+            never if median is None else median,
+            of.steps_to_v if of.steps_to_v < budget else never,
+            of.steps_to_v_drawn if of.steps_to_v_drawn < budget else never,
+        ]
+    visits = (_visits(of, "goal_visits"), _visits(of, "bottom_visits"))
+    return TableRow((where, agent, seeds, of.minimax, *ends, *reached, *visits), marks)
+
+
+def panel_marks(panel: Panel) -> dict[str, Value]:
+    """Return what the filters of the HTML page ask of a panel."""
+    return {"world": panel.world, "monitor": panel.monitor, "rho": panel.rho}
+
+
+def _visits(of: Aggregate, score: str) -> Interval:
+    """Mean visits at the end; no mean of visits is negative."""
+    mean, low, high = mean_interval(of.end[score])
+    return Interval(mean, low if isnan(low) else max(low, 0.0), high)

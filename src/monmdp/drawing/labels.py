@@ -1,20 +1,15 @@
-"""What the text and the pictures both need to know of a world's map."""
+"""What text and pictures both need: names, short titles, the rows of a map, checks of arguments."""
 
 from __future__ import annotations
 
 import reprlib
 import textwrap
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import Any
 
 from monmdp.errors import MonMDPError
 from monmdp.model.mdp import MDP
 from monmdp.model.monmdp import MonMDP
 from monmdp.worlds.gridmap import TILES, WALL
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 MAX_DETAILED = 30
 """grids with more rows or columns are drawn in plain colours, without icons"""
@@ -30,34 +25,34 @@ TITLE_LINES = 3
 
 
 def demand_world(mdp: Any, what: str) -> None:
-    """Refuse whatever is no world in the name of a drawing function."""
+    """Refuse anything but a world; `what` is the function to name."""
     if isinstance(mdp, MonMDP):
         raise MonMDPError(f"{what} takes the world: pass problem.mdp")
     if not isinstance(mdp, MDP):
-        raise MonMDPError(f"{what} takes the world, an MDP, got {brief(mdp)}")
+        raise MonMDPError(f"{what} takes the world, an MDP; got {brief(mdp)}")
 
 
 def demand_problem(monmdp: Any, what: str) -> None:
-    """Refuse whatever is no problem in the name of a drawing function."""
+    """Refuse anything but a problem; `what` is the function to name."""
     if isinstance(monmdp, MDP):
         raise MonMDPError(f"{what} takes the problem: pass make(world, monitor), not the world")
     if not isinstance(monmdp, MonMDP):
-        raise MonMDPError(f"{what} takes the problem, a MonMDP, got {brief(monmdp)}")
+        raise MonMDPError(f"{what} takes the problem, a MonMDP; got {brief(monmdp)}")
 
 
 def brief(thing: Any) -> str:
-    """Return what a wrong argument is in a few words, however long it is."""
+    """Describe a wrong argument in a few words, however long it is."""
     text = " ".join(reprlib.repr(thing).split())
     return f"{type(thing).__name__} {shortened(text, 60)}"
 
 
 def action_names(mdp: MDP) -> tuple[str, ...]:
-    """Name the actions for a legend, where a mere number would not say what it counts."""
+    """Name the actions for a legend; a bare number becomes ``action 0``."""
     return tuple(f"action {a}" if a.isdecimal() else a for a in mdp.action_labels)
 
 
 def folded(text: str, inches: float, most: int = TITLE_LINES) -> str:
-    """Return a title in lines that fit into so many inches; what is too much is cut."""
+    """Fold a title into lines that fit into so many inches; cut what is too long."""
     letters = max(12, int(inches / LETTER))
     lines = [part for line in text.splitlines() for part in textwrap.wrap(line, letters) or [""]]
     if len(lines) > most:
@@ -66,21 +61,21 @@ def folded(text: str, inches: float, most: int = TITLE_LINES) -> str:
 
 
 def rows_of(mdp: MDP) -> tuple[str, ...]:
-    """Return the rows of the picture, all equally long; what is missing in a row is wall."""
+    """Return the rows of the map, padded with walls to the same length."""
     picture = mdp.picture or ()
     width = max(len(row) for row in picture)
     return tuple(row.ljust(width, WALL) for row in picture)
 
 
-def noun(tile: str) -> str:
+def tile_name(tile: str) -> str:
     """Name a tile in a word or two."""
     if tile in TILES:
         return TILES[tile].meaning.partition(":")[0]
     return {WALL: "wall", WATER: "water"}.get(tile, f"tile {tile}")
 
 
-def standing(mdp: MDP, agent: int | None) -> list[int]:
-    """Return the states to mark: the agent's, or all that an episode may start in."""
+def marked_states(mdp: MDP, agent: int | None) -> list[int]:
+    """Return the states to mark: the agent's, or all in which an episode may start."""
     if agent is not None:
         return [mdp.find_state(agent)]
     return [s for s in range(mdp.n_states) if mdp.start[s] > 0]
@@ -89,11 +84,3 @@ def standing(mdp: MDP, agent: int | None) -> list[int]:
 def shortened(text: str, width: int) -> str:
     """Return `text`, cut to `width` characters with an ellipsis where it is longer."""
     return text if len(text) <= width else text[: width - 1] + "…"
-
-
-def number_axes(ax: Axes, height: int, width: int) -> None:
-    """Write the numbers of rows and columns beside the grid, or some of them in large grids."""
-    for axis, n in ((ax.xaxis, width), (ax.yaxis, height)):
-        shown = range(0, n, 1 if n <= MAX_DETAILED else int(np.ceil(n / 10)))
-        axis.set_ticks([i + 0.5 for i in shown], [str(i) for i in shown])
-    ax.tick_params(length=0, labelsize=7, labelcolor="#777777", pad=2)
