@@ -22,7 +22,7 @@ from monmdp.errors import MonMDPError
 from monmdp.experiment.assembly import default_steps
 from monmdp.experiment.policy import EvaluationKind
 from monmdp.experiment.provenance import commit, now, provenance
-from monmdp.experiment.training import EPISODES, EVERY, Run, snapshot_steps
+from monmdp.experiment.training import EPISODES, EVERY, PythonAgent, Run, snapshot_steps
 from monmdp.model import MonMDP
 from monmdp.model.mdp import whole_number
 from monmdp.results.comparison import Comparison, compare_agents
@@ -60,9 +60,10 @@ class Results:
     @cached_property
     def runs(self) -> dict[Key, Run]:
         """The runs, by configuration and seed, with what was kept of their inside."""
+        keys = [key for plan in self.plans for key in plan.runs()]
         if self.folder is None:
-            return dict(self.outcome.runs)
-        paths = {key: run_path(self.folder, *key) for plan in self.plans for key in plan.runs()}
+            return {key: self.outcome.runs[key] for key in keys if key in self.outcome.runs}
+        paths = {key: run_path(self.folder, *key) for key in keys}
         return {key: read_run(path, inside=True) for key, path in paths.items() if path.exists()}
 
     @cached_property
@@ -186,9 +187,13 @@ def compare(
     >>> table.reference, table["mbie-eb"].to_dict()["seeds_converged"]
     ('monitored-mbie-eb', 3)
     """
-    chosen = agents if isinstance(agents, Mapping) else {_label(agent): agent for agent in agents}
-    if not chosen:
-        raise MonMDPError("nothing to compare: at least one agent is needed")
+    chosen, which = _labelled(agents), _seeds(seeds)
+    for agent in chosen.values():
+        if len(which) > 1 and isinstance(agent, PythonAgent) and not isinstance(agent, type):
+            raise MonMDPError(
+                "one object cannot learn for several seeds: give what makes it, "
+                f"{type(agent).__name__} itself"
+            )
     settings: dict[str, Any] = {
         "world": problem,
         "monitor": None,
@@ -201,17 +206,40 @@ def compare(
     }
     first = resolve(Configuration(agent=next(iter(chosen.values())), **settings))
     settings["gamma"] = first.task.gamma  # returns are compared: one discount for all
-    which = range(whole_number(seeds, "seeds", at_least=1)) if isinstance(seeds, int) else seeds
     configurations = {
         label: Configuration(agent=agent, **settings) for label, agent in chosen.items()
     }
-    plan = plan_of("compare", configurations, tuple(which))
+    plan = plan_of("compare", configurations, which)
     outcome = execute(out, plan.runs(), jobs=jobs, tell=tell)
     for key in outcome.failures:
         raise outcome.errors.get(key) or MonMDPError(outcome.failures[key])
     place = None if out is None else Path(out)
     evidence, notes = _gathered([plan], _reader(place, outcome), provenance())
     return Results([plan], evidence, outcome, place, None, notes)
+
+
+def _labelled(agents: Iterable[Any] | Mapping[str, Any]) -> dict[str, Any]:
+    """Return label -> agent."""
+    named = agents.items() if isinstance(agents, Mapping) else ((_label(of), of) for of in agents)
+    chosen: dict[str, Any] = {}
+    for label, agent in named:
+        if label in chosen:
+            raise MonMDPError(f"{label!r} is there twice; tell them apart: {{label: agent, …}}")
+        chosen[label] = agent
+    if not chosen:
+        raise MonMDPError("nothing to compare: at least one agent is needed")
+    return chosen
+
+
+def _seeds(seeds: int | Iterable[int]) -> tuple[int, ...]:
+    if not isinstance(seeds, Iterable):
+        return tuple(range(whole_number(seeds, "seeds", at_least=1)))
+    which = tuple(whole_number(seed, "seed", at_least=0, at_most=None) for seed in seeds)
+    if not which:
+        raise MonMDPError("at least one seed is needed")
+    if len(set(which)) < len(which):
+        raise MonMDPError("a seed is there twice")
+    return which
 
 
 def _label(agent: Any) -> str:

@@ -22,6 +22,7 @@ from concurrent.futures import (
 )
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,8 @@ from monmdp.experiment.loop import PULSE
 from monmdp.experiment.provenance import now, provenance
 from monmdp.experiment.training import Run, StoppedError, carry_out, prepare
 from monmdp.model.arrays import IntArray
+from monmdp.model.mdp import whole_number
+from monmdp.naming import looking_in
 from monmdp.results.store import (
     Inventory,
     Key,
@@ -47,7 +50,7 @@ from monmdp.results.store import (
     write_problem,
     write_run,
 )
-from monmdp.suites import Resolved
+from monmdp.suites import Configuration, Resolved, resolve
 
 Tell = Callable[["Progress"], None]
 
@@ -179,6 +182,8 @@ def execute(
         raise MonMDPError(
             "either --jobs or --scheduler: a cluster's workers decide how many runs go at a time"
         )
+    if jobs is not None:
+        whole_number(jobs, "jobs", at_least=1)
     mine = {key: of for key, of in runs.items() if belongs(key, shard)}
     begin, tell = begin or (lambda: None), tell or (lambda _: None)
     if folder is None:
@@ -260,8 +265,10 @@ class _Batch:
                 while True:
                     for key, resolved in islice(left, 2 * width - len(waiting)):
                         pulse = np.zeros(PULSE, dtype=np.int64)
-                        watched = pulse if in_threads else None
-                        future = pool.submit(work, resolved, key[1], watched, parent)
+                        if in_threads:
+                            future = pool.submit(work, resolved, key[1], pulse)
+                        else:
+                            future = pool.submit(work_there, resolved.configuration, key[1], parent)
                         waiting[future], pulses[future] = key, pulse
                     if not waiting:
                         return
@@ -281,12 +288,25 @@ class _Batch:
 # ---- workers --------------------------------------------------------------------------------
 
 
-def work(
-    resolved: Resolved, seed: int, pulse: IntArray | None = None, parent: int | None = None
-) -> Run | Failure:
-    """Do one run, in whatever process or on whatever machine this is called."""
+def work_there(configuration: Configuration, seed: int, parent: int | None) -> Run | Failure:
+    """Do one run in another process, or on another machine, which may lack something."""
     if parent is not None:
         _die_with(parent)
+    try:
+        return work(_resolved_there(configuration), seed)
+    except MonMDPError as error:
+        return Failure(str(error))
+
+
+@lru_cache(maxsize=64)
+def _resolved_there(configuration: Configuration) -> Resolved:
+    """The runs of a configuration come one after the other."""
+    with looking_in(configuration.folder):
+        return resolve(configuration)
+
+
+def work(resolved: Resolved, seed: int, pulse: IntArray | None = None) -> Run | Failure:
+    """Do one run in this process."""
     try:
         _warm_up(resolved)
         wall, cpu = time.perf_counter(), time.thread_time()

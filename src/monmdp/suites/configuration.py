@@ -12,7 +12,6 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import Any
 
 from monmdp import agents, catalogue
@@ -24,7 +23,6 @@ from monmdp.experiment.streams import fingerprint
 from monmdp.experiment.training import Task, prepare, snapshots_from_start
 from monmdp.files import file_name
 from monmdp.model import MonMDP
-from monmdp.naming import looking_in
 
 Pairs = tuple[tuple[str, Any], ...]
 """parameters as sorted (key, value) pairs, so that they can be hashed"""
@@ -62,7 +60,7 @@ class Configuration:
 
 @dataclass(frozen=True, eq=False)
 class Resolved:
-    """What a configuration comes to. In another process it is resolved again, once."""
+    """What a configuration comes to."""
 
     configuration: Configuration
     id: str
@@ -72,10 +70,6 @@ class Resolved:
     task: Task
     kernel: str
     """hash of the code that a run of it would be done with"""
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Travel as the configuration alone."""
-        return _resolved_here, (self.configuration,)
 
     def demand_curve(self) -> Resolved:
         """Refuse what would be a single test; a learning curve has two or more."""
@@ -154,12 +148,6 @@ def resolve(configuration: Configuration, problems: Problems | None = None) -> R
         task=replace(task, settings=settings),
         kernel=kernel_hash(task.agent),
     )
-
-
-@cache
-def _resolved_here(configuration: Configuration) -> Resolved:
-    with looking_in(configuration.folder):
-        return resolve(configuration)
 
 
 def _shared(problems: Problems, key: tuple[Any, ...], make: Any) -> MonMDP:
