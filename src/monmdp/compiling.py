@@ -150,14 +150,14 @@ def _chooser(name: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _digest(function: Callable[..., Any], kind: type | None) -> str:
-    """Hash the code that a function can reach, the constants in it, and the fields of the state."""
+    """Hash the code that a function can reach, the constants in it, and the tuples it may be given.
+
+    These are the state, and the named tuples that its module knows.
+    """
     digest = hashlib.sha256()
-    if kind is not None:
-        digest.update(repr(_structure(kind)).encode())
-    # The cache remembers the classes of arguments, and fails when one of them is gone.
-    for name, value in sorted(function.__globals__.items()):
-        if hasattr(value, "_fields"):
-            digest.update(repr((name, value._fields)).encode())
+    known = [value for value in function.__globals__.values() if hasattr(value, "_fields")]
+    for structure in sorted(repr(_structure(of)) for of in (kind, *known) if isinstance(of, type)):
+        digest.update(structure.encode())
     for visited in reached(function, kind):
         digest.update(repr(_content(visited.__code__)).encode())
         for name, value in constants_of(visited):

@@ -404,13 +404,13 @@ def test_oracle_on_random_problems(problem_seed, seed, more, switch, **params):
 
 def test_neither_tests_nor_snapshots_make_a_difference():
     problem, config = monmdp.make("river-swim", "n-experts"), agents.config(NAME)
-    often = experiment.train(problem, config, 1500, every=1, snapshots=[1500])
-    seldom = experiment.train(problem, config, 1500, every=100, snapshots=[700, 1500])
+    often = monmdp.train(problem, config, 1500, every=1, snapshots=[1500])
+    seldom = monmdp.train(problem, config, 1500, every=100, snapshots=[700, 1500])
     for field, values in often.snapshots.items():
         np.testing.assert_array_equal(values[-1], seldom.snapshots[field][-1], err_msg=field)
     for field, values in often.curve.items():
         np.testing.assert_array_equal(values[::100], seldom.curve[field], err_msg=field)
-    alone = experiment.train(problem, config, 1500)
+    alone = monmdp.train(problem, config, 1500)
     for field, values in seldom.curve.items():
         np.testing.assert_array_equal(values, alone.curve[field], err_msg=field)
 
@@ -420,9 +420,9 @@ def test_compiled_stepwise_and_plain_python_are_the_same(knows_monitor):
     problem = make_small("loop", "zones")
     config = agents.config(NAME, knows_monitor=knows_monitor)
     streams = experiment.streams(problem, 2)
-    run = experiment.train(problem, config, 130, 2, snapshots=[130])
-    again = experiment.train(problem, config, 130, 2, snapshots=[130])
-    other = experiment.train(problem, config, 130, 3, snapshots=[130])
+    run = monmdp.train(problem, config, 130, 2, snapshots=[130])
+    again = monmdp.train(problem, config, 130, 2, snapshots=[130])
+    other = monmdp.train(problem, config, 130, 3, snapshots=[130])
     by_step = agents.make(config, problem, seed=streams.agent)
     plain = agents.make(config, problem, seed=streams.agent)
     plain._run = lambda _, function: function
@@ -639,7 +639,7 @@ def test_false_exceptions_get_rarer_with_visits(seed):
     assert cells["own"].sum() <= 1
     if seed == 7:
         best = planning.solve(problem).episode_return
-        run = experiment.train(problem, NAME, 16_000, seed, every=100)
+        run = monmdp.train(problem, NAME, 16_000, seed, every=100)
         np.testing.assert_allclose(run.curve["episode_return"][10:], best, rtol=0.01)
         # one cell was visited 14 times, and the verdict on it goes away with more visits
         ((s, a),) = np.argwhere(cells["own"])
@@ -662,7 +662,7 @@ def test_false_exceptions_get_rarer_with_visits(seed):
 def test_an_environment_without_a_model_gives_the_same_agent(world, monitor):
     problem = monmdp.make(world, monitor, rho=0.5)
     foreign = trained(problem, 800, env=Foreign(problem))
-    run = experiment.train(problem, NAME, 800, snapshots=[800])
+    run = monmdp.train(problem, NAME, 800, snapshots=[800])
     for field, values in foreign.config.snapshot(foreign.state, problem.shape).items():
         np.testing.assert_array_equal(run.snapshots[field][0], values, err_msg=field)
     ours, theirs = trained(problem, 800), foreign.state
@@ -935,7 +935,7 @@ def test_a_monitor_that_moves_at_random_is_no_exception(world):
     problem = monmdp.make(world, "n-experts", n=16)
     best = planning.solve(problem).episode_return
     for seed in range(3):
-        run = experiment.train(problem, NAME, 2000, seed, every=200)
+        run = monmdp.train(problem, NAME, 2000, seed, every=200)
         np.testing.assert_allclose(run.curve["episode_return"][-5:], best, rtol=1e-3)
     agent = trained(problem, 2000, seed=0)
     assert agent.state.odds[0] < -10
@@ -953,7 +953,7 @@ def test_it_converges_whatever_the_monitor_does(world, monitor):
     # with zones no pair tells much about others: nearly all end as exceptions
     steps = 100_000 if (world, monitor) == ("hazard", "zones") else 20_000
     for seed in range(3):
-        run = experiment.train(problem, NAME, steps, seed, every=1000)
+        run = monmdp.train(problem, NAME, steps, seed, every=1000)
         ends = run.curve["episode_return"][-5:]
         np.testing.assert_allclose(ends, best, atol=0.01 * max(1, abs(best)))
 
@@ -968,7 +968,7 @@ def test_it_converges_on_the_papers_problems(world, monitor):
     for params in ({}, {"knows_monitor": True}):
         config = agents.config(NAME, **params)
         for seed in range(2):
-            run = experiment.train(problem, config, 5000, seed, every=500)
+            run = monmdp.train(problem, config, 5000, seed, every=500)
             assert run.curve["episode_return"][-1] > solution.episode_return - 0.1, params
 
 

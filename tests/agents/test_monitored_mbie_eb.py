@@ -112,7 +112,7 @@ def follow(problem, config, steps, seed=0):
 
 def compiled_state(problem, config, steps, seed=0):
     """What the compiled training loop ends with."""
-    run = experiment.train(problem, config, steps, seed, snapshots=[steps], every=37)
+    run = monmdp.train(problem, config, steps, seed, snapshots=[steps], every=37)
     return {name: values[0] for name, values in run.snapshots.items()}, run
 
 

@@ -14,7 +14,7 @@ from test_monitored_mbie_eb import Foreign, Slippery, counts_of, walk
 
 import monmdp
 from conftest import MONITORS, WORLDS, random_monmdp, seeds
-from monmdp import MonMDPError, agents, experiment, planning
+from monmdp import MonMDPError, agents, experiment
 from monmdp.agents import PosteriorSampling, RMax, Transition
 from monmdp.agents.greedy import TIE
 from monmdp.agents.posterior_sampling import _draw
@@ -62,7 +62,7 @@ def follow(problem, config, steps, seed=0):
     assert found["n_mon"] == dict(+oracle.n_mon)
     assert found["n_successor"] == dict(oracle.n_successor)
     assert found["n_ended"] == dict(oracle.n_ended)
-    compiled = experiment.train(problem, config, steps, seed, snapshots=[steps], every=37)
+    compiled = monmdp.train(problem, config, steps, seed, snapshots=[steps], every=37)
     for field, values in config.snapshot(agent.state, problem.shape).items():
         np.testing.assert_array_equal(compiled.snapshots[field][0], values, err_msg=field)
     np.testing.assert_array_equal(compiled.policy.probability, agent.test_policy())
@@ -210,7 +210,7 @@ def test_planning_skips_nothing_where_something_new_is_likely():
 def test_without_noise_the_model_drawn_is_nearly_the_mean():
     problem = monmdp.make("empty", "full")
     config = PosteriorSampling(alpha=0.0, sigma=0.0)
-    run = experiment.train(problem, config, 3_000, snapshots=[3_000])
+    run = monmdp.train(problem, config, 3_000, snapshots=[3_000])
     q, q_opt, n = (run.snapshots[name][0] for name in ("q", "q_opt", "n"))
     # moves are deterministic, so a Dirichlet over one successor is certain
     assert (n[:-1] > 0).all()  # of all cells but the chest's, where some action ends the episode
@@ -223,11 +223,9 @@ def test_without_noise_the_model_drawn_is_nearly_the_mean():
 def final(agent, monitor, steps=10_000, **params):
     """Minimax return, and mean end return."""
     problem = monmdp.make("bottleneck", monitor, **params)
-    task = experiment.prepare(problem, agent, steps)
-    summary = experiment.summarize(
-        experiment.train_seeds(task, range(4), jobs=2), planning.solve(problem)
-    )
-    return summary.episode_return_minimax, summary.final_mean
+    (table,) = monmdp.compare(problem, [agent], steps, seeds=4, jobs=2).comparisons
+    (row,) = table.rows
+    return row.of.minimax, row.end.estimate
 
 
 @pytest.mark.parametrize("monitor", ["ask", "button"])
@@ -289,7 +287,7 @@ def test_a_foreign_environment_gives_the_same_agent(name):
     env = Foreign(problem)
     agent = agents.make(name, env, seed=streams.agent, r_min=-10, r_max=1)
     walk(agent, env, 400, streams.environment)
-    run = experiment.train(problem, agents.config(name), 400, 3, snapshots=[400])
+    run = monmdp.train(problem, agents.config(name), 400, 3, snapshots=[400])
     for field, values in agent.config.snapshot(agent.state, problem.shape).items():
         np.testing.assert_array_equal(run.snapshots[field][0], values, err_msg=field)
 
@@ -345,7 +343,7 @@ def test_their_settings_are_the_same_everywhere(name):
 def test_layers(name):
     problem = monmdp.make("bottleneck", "ask", rho=0.5, time_limit=20)
     config = agents.config(name)
-    run = experiment.train(problem, config, 800, 1, snapshots=[800])
+    run = monmdp.train(problem, config, 800, 1, snapshots=[800])
     snapshot = {field: values[0] for field, values in run.snapshots.items()}
     layers, shape = layers_of(config, snapshot, problem), problem.shape
     assert set(layers) == {

@@ -14,7 +14,7 @@ from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 from test_drawing import chain, huge, many
 
-from monmdp import agents, drawing, experiment, make, monitors, solve, worlds
+from monmdp import agents, compare, drawing, make, monitors, solve, train, worlds
 from monmdp.drawing import (
     draw_dynamics,
     draw_heatmap,
@@ -26,7 +26,7 @@ from monmdp.drawing import (
 from monmdp.drawing.canvas import pixels
 from monmdp.drawing.graph import RADIUS, _positions
 from monmdp.drawing.icons import letter
-from monmdp.drawing.palette import AGENTS, BLUES, DASH_DOTTED, ORANGES, OTHERS, Style
+from monmdp.drawing.palette import BLUES, ORANGES, OTHERS, Style
 from monmdp.drawing.sheet import sheet_of
 from monmdp.errors import MonMDPError
 from monmdp.model.monmdp import join
@@ -485,10 +485,8 @@ def test_an_agent_has_one_colour_in_all_figures():
 
     names = ["directed-e2", "monitored-mbie-eb", "epsilon-greedy"]
     monmdp = make("loop", "ask")
-    solution = solve(monmdp)
-    runs = {name: [experiment.train(monmdp, name, 300)] for name in names}
-    alone = lines_of(experiment.draw_runs({names[0]: runs[names[0]]}, solution))
-    together = lines_of(experiment.draw_runs(runs, solution))
+    alone = lines_of(train(monmdp, names[0], 300).figure())
+    together = lines_of(compare(monmdp, names, 300, seeds=1).figure())
     suite = suites.parse(
         {
             "name": "few",
@@ -506,7 +504,7 @@ def test_an_agent_has_one_colour_in_all_figures():
         draw_profiles("t", tau, dict.fromkeys(labels, (tau, tau, tau)), figure, 1, 1)
     )
     for name, label in zip(names, labels, strict=True):
-        assert {together[name], drawn[label], profile[label]} == {AGENTS[name]}
+        assert {together[label], drawn[label], profile[label]} == {AGENTS[name]}
     assert alone[names[0]] == AGENTS[names[0]]
 
 

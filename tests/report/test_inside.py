@@ -11,19 +11,21 @@ from typing import get_args
 
 import numpy as np
 import pytest
-from monmdp.agents.planner import growth_of
-from monmdp.experiment.sessions import SESSIONS, read_sessions
 
 import monmdp
-from monmdp import MonMDP, agents, experiment, monitors, worlds
+from monmdp import MonMDP, agents, experiment, monitors, train, worlds
+from monmdp.agents.monitored_mbie_eb import Growth, growth_of
 from monmdp.drawing import palette
 from monmdp.errors import MonMDPError
-from monmdp.experiment import Run, prepare, train, train_seeds
+from monmdp.experiment import prepare
 from monmdp.experiment.training import snapshots_from_start
 from monmdp.report import inside
 from monmdp.report.inside import config_of, explorer
 from monmdp.report.layers import layers as layers_of
 from monmdp.report.packing import unpack
+from monmdp.results import execute
+from monmdp.results.request import read_sessions
+from monmdp.suites import Configuration, resolve
 
 OBSERVING = ("factored-mbie-eb", "monitored-mbie-eb", "known-monitor")
 
@@ -34,10 +36,12 @@ OBSERVING = ("factored-mbie-eb", "monitored-mbie-eb", "known-monitor")
 def test_one_seed_keeps_snapshots_and_all_have_the_same_settings(command):
     words = ("train", "loop", "ask", "--steps", 600, "--seeds", 3, "--snapshots", 4, "--out", "x")
     assert command(*words)[0] == 0
-    runs = [Run.load(f"x/seed-{seed:04d}.npz") for seed in range(3)]
+    paths = sorted(Path("x/runs").glob("*/seed-????.parquet"))
+    runs = [monmdp.load_run(path) for path in paths]
+    assert [run.seed for run in runs] == [0, 1, 2]
     assert runs[0].snapshot_steps.tolist() == [0, 38, 150, 338, 600]
-    assert runs[0].settings["snapshot_seed"] == 0
     assert all(run.settings == runs[0].settings for run in runs)
+    assert all(run.policy is not None for run in runs)
     assert all(len(run.snapshot_steps) == 0 and not run.snapshots for run in runs[1:])
     code, out, _ = command(*words)
     assert code == 0
@@ -45,11 +49,14 @@ def test_one_seed_keeps_snapshots_and_all_have_the_same_settings(command):
 
 
 def test_settings_without_snapshots_are_as_ever():
+    """Nor does it matter who keeps them: a run is found with or without."""
     problem = monmdp.make("loop", "ask")
-    assert "snapshot_seed" not in prepare(problem, "ucb", 10, snapshot_seed=0).settings
-    assert "snapshot_seed" not in prepare(problem, "ucb", 10, snapshots=2).settings
-    with_seed = prepare(problem, "ucb", 10, snapshots=2, snapshot_seed=0).settings
-    assert with_seed == prepare(problem, "ucb", 10, snapshots=2).settings | {"snapshot_seed": 0}
+    without = prepare(problem, "ucb", 10).settings
+    assert prepare(problem, "ucb", 10, snapshots=2).settings == without
+    asked = [Configuration(problem, None, "ucb", steps=10, snapshots=n, snapshot_seed=s)
+             for n, s in ((0, None), (2, None), (2, 0), ((1, 5), 3))]  # fmt: skip
+    assert len({resolve(of).id for of in asked}) == 1
+    assert [len(resolve(of).task.snapshot_steps) for of in asked] == [0, 3, 3, 2]
     assert snapshots_from_start(0, 10) == ()
     assert snapshots_from_start(2, 10) == (0, 3, 10)
     assert snapshots_from_start(4, 5) == (0, 1, 2, 3, 5)
@@ -62,10 +69,14 @@ def test_settings_without_snapshots_are_as_ever():
 
 
 def test_every_seed_keeps_snapshots_if_none_is_chosen():
-    task = prepare(monmdp.make("loop", "ask"), "ucb", 100, snapshots=2)
-    assert [len(run.snapshot_steps) for run in train_seeds(task, [4, 5])] == [2, 2]
-    task = prepare(monmdp.make("loop", "ask"), "ucb", 100, snapshots=2, snapshot_seed=5)
-    assert [len(run.snapshot_steps) for run in train_seeds(task, [4, 5], jobs=2)] == [0, 2]
+    asked = Configuration(monmdp.make("loop", "ask"), None, "ucb", steps=100, snapshots=2)
+    for of, jobs, expected in (
+        (asked, 1, [3, 3]),
+        (replace(asked, snapshot_seed=5), 2, [0, 3]),
+    ):
+        found = resolve(of)
+        runs = execute(None, {(found.id, seed): found for seed in (4, 5)}, jobs=jobs).runs
+        assert [len(runs[found.id, seed].snapshot_steps) for seed in (4, 5)] == expected
 
 
 @pytest.mark.parametrize("agent", list(agents.registry))
@@ -82,37 +93,39 @@ def test_snapshots_hold_the_test_policy(agent):
         assert k[-1] >= run.curve["episodes"][-1]
 
 
-def test_a_folder_of_runs_holds_its_problem_and_its_sessions(tmp_path):
+def test_a_folder_of_runs_holds_its_problem_and_its_sessions(command):
     Path("mine.txt").write_text("@.$\n.S.\n")
     problem = monmdp.make("mine.txt", "ask")
-    folder, task = tmp_path / "runs", prepare(problem, "ucb", 50)
-    train_seeds(task, [0, 1], out=folder)
-    again = MonMDP.load(folder / "problem.npz")
-    assert experiment.fingerprint(again) == task.settings["problem"]
-    (session,) = read_sessions(folder / SESSIONS)
-    assert session["runs"] == 2
+
+    def trained(seeds):
+        words = ("--agent", "ucb", "--steps", 50, "--every", 10, "--seeds", seeds, "--unchecked")
+        assert command("train", "mine.txt", "ask", *words)[0] == 0
+        (path,) = Path("results/problems").iterdir()
+        assert experiment.fingerprint(MonMDP.load(path)) == experiment.fingerprint(problem)
+        folders = sorted(Path("results/reports").iterdir())
+        return sorted(tuple(one["runs"] for one in read_sessions(of)) for of in folders)
+
+    assert trained(2) == [(2,)]
+    (report,) = Path("results/reports").iterdir()
+    (session,) = read_sessions(report)
     assert session["wall_seconds"] > 0
     assert session["ended"].endswith("Z")
-    assert {"versions", "commit", "machine"} <= set(session)
-    train_seeds(task, [0, 1], out=folder)
-    assert len(read_sessions(folder / SESSIONS)) == 1, "nothing was done"
-    train_seeds(task, [0, 1, 2], out=folder)
-    assert [s["runs"] for s in read_sessions(folder / SESSIONS)] == [2, 1]
+    assert {"steps", "jobs", "commit", "cpu_seconds_of_process"} <= set(session)
+    assert trained(2) == [(2,)], "nothing was done"
+    assert trained(3) == [(1,), (2,)], "another request, of which two runs were there"
 
 
-def test_what_was_done_before_a_failure_is_on_record(tmp_path, monkeypatch):
-    task = prepare(monmdp.make("loop", "ask"), "ucb", 50)
-    real = experiment.seeds.carry_out
-
-    def breaks(task, seed, progress=None):
-        if seed == 1:
+def test_what_was_done_before_it_was_stopped_is_on_record():
+    def stop(progress):
+        if progress.done:
             raise KeyboardInterrupt
-        return real(task, seed, progress)
 
-    monkeypatch.setattr(experiment.seeds, "carry_out", breaks)
+    block = {"worlds": ["loop"], "monitors": ["ask"], "agents": ["ucb"]}
+    suite = {"name": "small", "seeds": 3, "steps": 50, "every": 10, "experiment": [block]}
     with pytest.raises(KeyboardInterrupt):
-        train_seeds(task, [0, 1], out=tmp_path / "runs")
-    assert [s["runs"] for s in read_sessions(tmp_path / "runs" / SESSIONS)] == [1]
+        monmdp.run_suite(suite, jobs=1, tell=stop)
+    assert [session["runs"] for session in read_sessions(Path("results/reports/small"))] == [1]
+    assert len(list(Path("results/runs").glob("*/seed-????.parquet"))) == 1
 
 
 # ---- layers, against loops written from the paper -------------------------------------------
@@ -510,7 +523,7 @@ def test_runs_that_cannot_be_explored():
     problem = monmdp.make("loop", "ask")
     with pytest.raises(MonMDPError, match="--snapshots"):
         explorer(train(problem, "ucb", 50), problem)
-    with pytest.raises(MonMDPError, match="another problem"):
+    with pytest.raises(MonMDPError, match="not of the problem loop / full"):
         explorer(train(problem, "ucb", 50, snapshots=1), monmdp.make("loop", "full"))
 
 

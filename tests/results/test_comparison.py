@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from monmdp.experiment.request import parse_agents
 
 import monmdp
 from conftest import ROOT
