@@ -17,7 +17,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
-from monmdp.agents.base import AgentConfig
+from monmdp.agents import AgentConfig
 from monmdp.errors import MonMDPError
 from monmdp.experiment.assembly import default_steps
 from monmdp.experiment.policy import EvaluationKind
@@ -194,9 +194,7 @@ def compare(
     >>> table.reference, table["mbie-eb"].to_dict()["seeds_converged"]
     ('monitored-mbie-eb', 3)
     """
-    chosen = agents if isinstance(agents, Mapping) else _labelled(agents)
-    if not chosen:
-        raise MonMDPError("nothing to compare: at least one agent is needed")
+    chosen, which = _labelled(agents), _seeds(seeds)
     settings: dict[str, Any] = {
         "world": checked_problem(problem),
         "monitor": None,
@@ -209,7 +207,6 @@ def compare(
     }
     first = resolve(Configuration(agent=next(iter(chosen.values())), **settings))
     settings["gamma"] = first.task.gamma  # returns are compared: one discount for all
-    which = _chosen(seeds)
     configurations = {
         label: Configuration(agent=agent, **settings) for label, agent in chosen.items()
     }
@@ -222,25 +219,29 @@ def compare(
     return Results([plan], evidence, outcome, place, None, notes)
 
 
-def _chosen(seeds: int | Iterable[int]) -> tuple[int, ...]:
-    """Which seeds."""
+def _labelled(agents: Iterable[Any] | Mapping[str, Any]) -> dict[str, Any]:
+    """Return label -> agent."""
+    agents = [agents] if isinstance(agents, str) else agents
+    named = agents.items() if isinstance(agents, Mapping) else ((_label(of), of) for of in agents)
+    chosen: dict[str, Any] = {}
+    for label, agent in named:
+        if label in chosen:
+            raise MonMDPError(f"{label!r} is there twice; tell them apart: {{label: agent, …}}")
+        chosen[label] = agent
+    if not chosen:
+        raise MonMDPError("nothing to compare: at least one agent is needed")
+    return chosen
+
+
+def _seeds(seeds: int | Iterable[int]) -> tuple[int, ...]:
     if not isinstance(seeds, Iterable):
         return tuple(range(whole_number(seeds, "seeds", at_least=1)))
-    which = [whole_number(seed, "seed", at_least=0, at_most=None) for seed in seeds]
+    which = tuple(whole_number(seed, "seed", at_least=0, at_most=None) for seed in seeds)
     if not which:
         raise MonMDPError("at least one seed is needed")
-    return tuple(dict.fromkeys(which))
-
-
-def _labelled(agents: Iterable[Any]) -> dict[str, Any]:
-    """Agents by what a table calls them."""
-    found: dict[str, Any] = {}
-    for agent in [agents] if isinstance(agents, str) else agents:
-        label = _label(agent)
-        if label in found:
-            raise MonMDPError(f"{label!r} is there twice; give label -> agent")
-        found[label] = agent
-    return found
+    if len(set(which)) < len(which):
+        raise MonMDPError("a seed is there twice")
+    return which
 
 
 def _label(agent: Any) -> str:

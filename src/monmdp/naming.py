@@ -240,14 +240,14 @@ class Registry(Generic[T]):
 
 
 @contextmanager
-def looking_in(*folders: str | os.PathLike[str]) -> Iterator[None]:
+def looking_in(*folders: str | os.PathLike[str] | None) -> Iterator[None]:
     """Also look for names in these folders while the context lasts.
 
     A suite looks beside its own file. A worker process must enter the same context.
     """
     global _folders
     before = _folders
-    _folders = (*map(Path, folders), *before)
+    _folders = (*(Path(folder) for folder in folders if folder is not None), *before)
     try:
         yield
     finally:

@@ -13,8 +13,7 @@ from scipy.stats import chisquare
 import monmdp
 from conftest import MONITORS, WORLDS, random_monmdp, seeds
 from monmdp import MonMDPError, agents, experiment, planning
-from monmdp.agents import DirectedE2, EpsilonGreedy, Transition
-from monmdp.agents.base import AgentConfig
+from monmdp.agents import AgentConfig, DirectedE2, EpsilonGreedy, Transition
 from monmdp.agents.greedy import TIE
 from monmdp.agents.q_learning import QLearning
 from monmdp.envs import MonMDPEnv
@@ -97,7 +96,7 @@ def follow(problem, config, steps, seed=0):
             hidden_reward=info["env_reward"] if told else None,
         )  # fmt: skip
         observation, over = following, terminated or truncated
-    found = config.snapshot(agent.state)
+    found = config.snapshot(agent.state, problem.shape)
     n_oracle = oracle.n if learns else oracle.n_joint
     assert {tuple(map(int, i)): found["n"][tuple(i)] for i in np.argwhere(found["n"])} == dict(
         +n_oracle
@@ -302,7 +301,7 @@ def test_directed_e2_stops_exploring_when_every_pair_was_visited_often():
 
 def test_directed_e2_says_what_memory_it_takes_and_refuses_too_much():
     problem = monmdp.make("bottleneck", "n-experts")
-    state = DirectedE2(anneal_steps=1).state(problem.shape, 0.0)
+    state = DirectedE2(anneal_steps=1).new_state(problem.shape)
     needed = DirectedE2().memory(problem.shape)
     assert needed == state.psi.nbytes + state.psi_best.nbytes == 107_827_200
     small = agents.config("directed-e2", memory_limit=1e8)
@@ -340,7 +339,7 @@ def test_directed_e2_says_so_when_there_is_no_room(monkeypatch):
     problem = monmdp.make("bottleneck", "n-experts")
     monkeypatch.setattr(np, "full", full)
     with pytest.raises(MonMDPError, match="no room for the 107,827,200 bytes"):
-        DirectedE2(anneal_steps=1).state(problem.shape, 0.0)
+        DirectedE2(anneal_steps=1).new_state(problem.shape)
 
 
 def test_what_is_annealed_needs_to_know_how_long():
@@ -460,9 +459,9 @@ def test_an_agent_that_takes_hidden_rewards_must_say_so():
         def sees_hidden_rewards(self):
             return False
 
-        def state(self, shape, r_min, model=None):
+        def new_state(self, *problem):
             honest = EpsilonGreedy(bottom="oracle", anneal_steps=1)
-            return honest.state(shape, r_min, model)
+            return honest.new_state(*problem)
 
     with pytest.raises(MonMDPError, match="does not say so"):
         monmdp.train(monmdp.make("empty", "ask"), Sly(anneal_steps=1), 10)

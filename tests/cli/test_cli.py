@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 import subprocess
 import sys
-import time
+from pathlib import Path
 
 import pytest
 
 from conftest import ROOT
-from monmdp import agents
+from monmdp import MonMDPError, agents, load_results, load_run
 
 
 @pytest.fixture
@@ -236,21 +234,6 @@ def test_a_small_problem_is_solved_without_compiling():
     assert json.loads(out.stdout)["rho"] == 1.0
 
 
-def test_output_can_be_cut_off_by_a_pipe():
-    env = os.environ | {"PYTHONUNBUFFERED": "1"}
-    process = subprocess.Popen(
-        [sys.executable, "-m", "monmdp", "list"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env=env,
-    )
-    process.stdout.close()
-    time.sleep(0.1)
-    assert b"Traceback" not in process.stderr.read()
-    process.wait()
-    process.stderr.close()
-
-
 # ---- train, evaluate, warmup --------------------------------------------------------------------
 
 
@@ -268,12 +251,19 @@ def test_train_prints_a_table_and_leaves_runs_and_a_picture(monmdp, tmp_path):
         "test return              ",
     ):
         assert text in out
-    (folder,) = (tmp_path / "runs").iterdir()
-    assert sorted(p.name for p in folder.iterdir()) == [
-        "curve.png", "problem.npz", "seed-0000.npz", "seed-0001.npz", "sessions.json",
-        "settings.json",
+    results = tmp_path / "results"
+    (runs,), (report,) = (results / "runs").iterdir(), (results / "reports").iterdir()
+    assert runs.name.startswith("bottleneck-button-factored-mbie-eb-")
+    assert sorted(p.name for p in runs.iterdir()) == [
+        "seed-0000.inside.parquet", "seed-0000.parquet", "seed-0001.inside.parquet",
+        "seed-0001.parquet",
     ]  # fmt: skip
-    assert (folder / "curve.png").read_bytes().startswith(b"\x89PNG")
+    assert report.name.startswith("train-bottleneck-button-factored-mbie-eb-")
+    assert (report / "train.png").read_bytes().startswith(b"\x89PNG")
+    assert f"picture                  results/reports/{report.name}/train.png" in out
+    assert "results/runs  (2 runs)" in out
+    assert len(list((results / "problems").glob("*.npz"))) == 1
+    assert not list(results.rglob("*.part"))
 
 
 def test_train_json(monmdp):
@@ -283,7 +273,8 @@ def test_train_json(monmdp):
     assert (code, err) == (0, "")
     found = json.loads(out)
     assert found["episode_return_minimax"] == pytest.approx(0.9606, abs=1e-4)
-    assert found["final_interval"][0] <= found["final_mean"] <= found["final_interval"][1]
+    low, high = found["end_return_interval"]
+    assert low <= found["end_return"] <= high
     assert found["seeds"] == len(found["steps_to_1pct"]) == 3
     assert found["seeds_converged"] == sum(s is not None for s in found["steps_to_1pct"])
     assert found["parameters"]["beta"] == 0.001
@@ -292,29 +283,88 @@ def test_train_json(monmdp):
     assert (found["evaluation"], found["episodes"], found["preset"]) == (
         "monte-carlo", 100, "released",
     )  # fmt: skip
-    one = json.loads(monmdp("train", "loop", "ask", "--steps=50", "--seeds=1", "--json")[1])
-    assert one["final_interval"] is None
+    words = ("train", "loop", "ask", "--steps=50", "--seeds=1", "--json")
+    one = json.loads(monmdp(*words, "--every=25")[1])
+    assert one["end_return_interval"] is None
     assert one["steps_to_1pct"] == [None]
+    code, out, err = monmdp(*words)
+    assert (code, out) == (2, "")
+    assert "50 steps with a test every 100 are one test" in err
 
 
 def test_train_goes_on_where_it_stopped(monmdp, tmp_path):
     words = ("train", "loop", "ask", "--steps", "300", "--out", "here", "--json")
+
+    def stamps():
+        return {p: p.stat().st_mtime_ns for p in (tmp_path / "here/runs").rglob("*.parquet")}
+
     assert monmdp(*words, "--seeds", "2")[0] == 0
-    before = {p.name: p.stat().st_mtime_ns for p in (tmp_path / "here").glob("*.npz")}
+    before = stamps()
     assert monmdp(*words, "--seeds", "4", "--jobs", "2")[0] == 0
-    after = {p.name: p.stat().st_mtime_ns for p in (tmp_path / "here").glob("*.npz")}
-    assert len(after) == 4 + 1  # and the problem
-    assert {name: after[name] for name in before} == before
-    code, _, err = monmdp(*words, "--seeds", "2", "trust=1")
-    assert code == 2
-    assert "parameters.trust is 1.5 there, 1.0 here" in err
+    after = stamps()
+    assert (len(before), len(after)) == (2 * 2, 2 * 4)  # and what is inside of them
+    assert {path: after[path] for path in before} == before
+    # Other settings are other runs, in the same folder.
+    assert monmdp(*words, "--seeds", "2", "trust=1")[0] == 0
+    assert len(stamps()) == 2 * 6
+    assert {path: stamps()[path] for path in after} == after
+    code, out, _ = monmdp("train", "loop", "ask", "--steps=300", "--out=here", "--seeds=4")
+    assert code == 0
+    assert "here/runs  (4 runs, 4 of them were there already)" in out
+
+
+def test_train_keeps_snapshots_of_the_first_seed(monmdp, tmp_path):
+    words = ("train", "loop", "ask", "--agent", "monitored-mbie-eb", "--steps", "400", "--seeds=2")
+    assert monmdp(*words, "--every=50")[0] == 0
+    files = sorted((tmp_path / "results/runs").rglob("seed-000?.parquet"))
+    plain = [load_run(path) for path in files]
+    assert [len(run.snapshot_steps) for run in plain] == [0, 0]
+    # The runs are there, but not all that is wanted of the first one.
+    code, out, _ = monmdp(*words, "--every=50", "--snapshots=4")
+    assert code == 0
+    assert "(2 runs, 1 of them were there already)" in out
+    again = [load_run(path) for path in files]
+    assert again[0].snapshot_steps.tolist() == [0, 25, 100, 225, 400]
+    assert again[0].snapshots["n"].shape[0] == 5
+    assert not len(again[1].snapshot_steps)
+    for before, after in zip(plain, again, strict=True):
+        assert before.data() == after.data()
+        assert (before.policy.probability == after.policy.probability).all()
+
+
+def test_a_folder_of_the_old_kind_is_refused_in_one_line(monmdp, tmp_path):
+    old = tmp_path / "old"
+    old.mkdir()
+    (old / "settings.json").write_text("{}")
+    (old / "seed-0000.npz").write_bytes(b"PK")
+    before = sorted(old.rglob("*"))
+    for words in (
+        ("train", "loop", "ask", "--steps", "300", "--out", "old"),
+        ("compare", "loop", "ask", "--steps", "300", "--out", "old", "--agents", "ucb"),
+        ("reproduce", "figure-5", "--seeds", "1", "--out", "old"),
+        ("report", "old"),
+        ("status", "old"),
+        ("redraw", "old"),
+        ("verify", "old"),
+    ):
+        code, out, err = monmdp(*words)
+        assert (code, out) == (2, ""), words
+        assert err == (
+            "error: old holds runs of an earlier version (seed-….npz), which this one cannot read; "
+            "choose another folder\n"
+        )
+    with pytest.raises(MonMDPError, match="an earlier version"):
+        load_run(old / "seed-0000.npz")
+    with pytest.raises(MonMDPError, match="an earlier version"):
+        load_results(old)
+    assert sorted(old.rglob("*")) == before
 
 
 def test_train_on_a_problem_file_and_with_an_agent_of_ones_own(monmdp, tmp_path):
     assert monmdp("export", "loop", "button", "-o", "problem.npz")[0] == 0
     code, out, _ = monmdp("train", "problem.npz", "trust=1", "--steps", "300", "--seeds", "1")
     assert code == 0
-    assert "loop / button   factored-mbie-eb" in out
+    assert "loop / button   factored-mbie-eb trust=1" in out
     (tmp_path / "mine.py").write_text((ROOT / "examples" / "wanderer.py").read_text())
     code, out, _ = monmdp(
         "train", "loop", "ask", "restlessness=0.5", "--agent", "mine:Wanderer", "--steps", "300",
@@ -339,7 +389,7 @@ def test_train_on_a_problem_file_and_with_an_agent_of_ones_own(monmdp, tmp_path)
         (("bottleneck", "button", "--jobs", "0"), "--jobs must be a whole number of at least 1"),
         (("bottleneck", "semi-random", "--agent", "known-monitor"), "not offered for monitor"),
         (("bottleneck", "button", "gamma=1"), "gamma must lie in [0, 1)"),
-        (("bottleneck", "button", "--evaluation", "exat"), "did you mean 'exact'"),
+        (("bottleneck", "button", "--evaluation", "exat"), "'exact' or 'monte-carlo', got 'exat'"),
         (("bottleneck", "button", "--preset", "papr"), "did you mean 'paper'"),
         (("bottleneck",), "which monitor?"),
     ],
@@ -348,61 +398,44 @@ def test_train_refuses_before_any_work(monmdp, tmp_path, words, message):
     code, out, err = monmdp("train", *words)
     assert (code, out) == (2, "")
     assert message in err
-    assert not (tmp_path / "runs").exists()
-
-
-@pytest.mark.parametrize(
-    ("how", "jobs", "agent"),
-    [
-        (signal.SIGINT, "1", "monitored-mbie-eb"),
-        (signal.SIGINT, "2", "monitored-mbie-eb"),
-        (signal.SIGTERM, "2", "monitored-mbie-eb"),
-        (signal.SIGTERM, "2", "wanderer:Wanderer"),
-    ],
-)
-def test_a_killed_training_keeps_what_is_done(tmp_path, how, jobs, agent):
-    """Interrupted from outside, the same command finishes only what is missing."""
-    (tmp_path / "wanderer.py").write_text((ROOT / "examples" / "wanderer.py").read_text())
-    command = [sys.executable, "-m", "monmdp", "train", "empty", "n-experts", "--seeds", "40"]
-    command += ["--jobs", jobs, "--out", str(tmp_path / "runs"), "--agent", agent]
-    command += ["--steps", "20000" if agent == "monitored-mbie-eb" else "4000"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    until = time.time() + 60
-    while not (tmp_path / "runs" / "seed-0001.npz").exists() and time.time() < until:
-        time.sleep(0.02)
-    process.send_signal(how)
-    _, err = process.communicate(timeout=60)
-    done = sorted(p.name for p in (tmp_path / "runs").glob("*"))
-    assert process.returncode == 130, err
-    assert "the same command goes on" in err
-    assert "Traceback" not in err
-    assert 2 <= len(done) < 40
-    assert "seed-0001.npz" in done
-    assert not [name for name in done if name.endswith(".part")]
+    assert not (tmp_path / "results").exists()
 
 
 def test_evaluate(monmdp):
     assert (
         monmdp("train", "bottleneck", "button", "--seeds=1", "--steps=5000", "--out=here")[0] == 0
     )
-    code, out, _ = monmdp("evaluate", "here/seed-0000.npz", "bottleneck", "button", "rho=0.05")
+    (run,) = map(str, Path("here/runs").glob("*/seed-0000.parquet"))
+    code, out, _ = monmdp("evaluate", run, "bottleneck", "button", "rho=0.05")
     assert code == 0
     assert "worst case return        0.194316" in out
     assert "agent factored-mbie-eb" in out
     assert "bottleneck / button rho=0.05, exact, gamma 0.99" in out
     found = json.loads(
         monmdp(
-            "evaluate", "here/seed-0000.npz", "bottleneck", "button", "--json",
+            "evaluate", run, "bottleneck", "button", "--json",
             "--evaluation=monte-carlo", "--episodes=7",
         )[1]
     )  # fmt: skip
     assert found["origin"]["seed"] == 0
     assert found["goal_visits"] == 1
-    code, _, err = monmdp("evaluate", "here/seed-0000.npz", "bottleneck", "ask")
+    code, _, err = monmdp("evaluate", run, "bottleneck", "ask")
     assert code == 2
     assert "36 x 2 states, 5 x 1 actions" in err
     code, _, err = monmdp("evaluate", "nowhere.npz", "bottleneck", "ask")
     assert (code, err) == (2, "error: nowhere.npz: no such file\n")
+    code, _, err = monmdp("evaluate", "nowhere.parquet", "bottleneck", "ask")
+    assert (code, err) == (2, "error: nowhere.parquet: no such file\n")
+    # A policy of its own, and a run that kept none.
+    load_run(run).policy.save("policy.npz")
+    alone = json.loads(monmdp("evaluate", "policy.npz", "bottleneck", "button", "--json")[1])
+    assert alone == json.loads(monmdp("evaluate", run, "bottleneck", "button", "--json")[1])
+    inside = run.replace("seed-0000.parquet", "seed-0000.inside.parquet")
+    assert monmdp("evaluate", inside, "bottleneck", "button")[0] == 0
+    Path(inside).unlink()
+    code, _, err = monmdp("evaluate", run, "bottleneck", "button")
+    assert code == 2
+    assert "this run kept no policy" in err
 
 
 def test_warmup(monmdp):

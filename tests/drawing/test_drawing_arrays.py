@@ -22,15 +22,22 @@ from monmdp.drawing import (
     draw_values,
     draw_world,
     save,
-    styles,
 )
 from monmdp.drawing.canvas import pixels
 from monmdp.drawing.graph import RADIUS, _positions
 from monmdp.drawing.icons import letter
-from monmdp.drawing.palette import AGENTS, BLUES, DASH_DOTTED, ORANGES, OTHERS, Style
+from monmdp.drawing.palette import BLUES, ORANGES, OTHERS, Style
 from monmdp.drawing.sheet import sheet_of
 from monmdp.errors import MonMDPError
 from monmdp.model.monmdp import join
+
+AGENTS = {name: colour for name, (colour, _) in agents.COLOURS.items()}
+DASH_DOTTED = {name for name, (_, line) in agents.COLOURS.items() if line == "-."}
+
+
+def styles(curves):
+    return drawing.styles(curves, agents.COLOURS)
+
 
 TAXI = max(name for name in gymnasium.registry if name.startswith("Taxi-v"))
 WORLDS = {name: lambda name=name: worlds.make(name) for name in worlds.registry} | {

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 import monmdp
 from conftest import WORLDS, dense_policy_values, random_monmdp, seeds, worst_by_hand
 from monmdp import MonMDPError, agents, compiling, experiment, train
+from monmdp.agents import contract
 from monmdp.compiling import compiled
 from monmdp.envs import MonMDPEnv
 from monmdp.experiment import Policy, loop, training
@@ -80,8 +81,12 @@ def arrays(state):
 def test_the_loop_does_the_same_compiled_and_as_plain_python(name):
     problem = monmdp.make("hazard", "button", rho=0.5)
     config, results = busy(name, 400), []
-    for go in (compiled(loop.run, type(config.state(problem.shape, 0.0, problem))), loop.run):
-        state = config.state(problem.shape, problem.mdp.r_min, problem)
+
+    def new_state():
+        return config.new_state(problem.shape, problem.mdp.r_min, problem.mdp.r_max, problem)
+
+    for go in (compiled(loop.run, type(new_state())), loop.run):
+        state = new_state()
         clock = np.zeros(loop.CLOCK, dtype=np.int64)
         clock[1] = -1
         policies = np.zeros((8, problem.n_states, problem.n_actions))
@@ -634,10 +639,12 @@ def test_the_loop_hands_over_no_reward_that_was_not_shown():
     rng = np.random.default_rng(0)
     compiling.implement(
         Probe,
-        begin_episode=lambda *_: False,
-        act=lambda *_: int(rng.integers(5)),
-        update=lambda agent, *step: agent.told.append(step[2:4]),
-        test_policy=lambda *_: None,
+        {
+            contract.begin_episode: lambda *_: False,
+            contract.act: lambda *_: int(rng.integers(5)),
+            contract.update: lambda agent, step: agent.told.append((step.shown, step.reward)),
+            contract.test_policy: lambda *_: None,
+        },
     )
     clock = np.zeros(loop.CLOCK, dtype=np.int64)
     clock[1] = -1
@@ -663,12 +670,13 @@ def digest(kind=None, function=loop.run):
 def test_edited_code_has_another_name(monkeypatch):
     """numba keeps compiled code on disk by name: a stale version must never be found again."""
     kinds = [
-        type(agents.config(name).for_training(1).state(_LOOP.shape, 0.0, _LOOP)) for name in AGENTS
+        type(agents.config(name).for_training(1).new_state(_LOOP.shape, 0.0, 1.0, _LOOP))
+        for name in AGENTS
     ]
-    # the ablations share the code of Monitored MBIE-EB, the five baselines theirs
-    assert len(set(kinds)) == 7
+    # the five baselines share their code
+    assert len(set(kinds)) == 9
     names = {digest(kind) for kind in kinds} | {digest()}
-    assert len(names) == 8
+    assert len(names) == 10
     ours = kinds[list(AGENTS).index("monitored-mbie-eb")]
 
     def edited(cum, low, high, u):
@@ -677,7 +685,7 @@ def test_edited_code_has_another_name(monkeypatch):
     for target, value in (
         ("monmdp.model.dynamics.draw.__code__", edited.__code__),
         ("monmdp.agents.greedy.TIE", 1e-9),
-        ("monmdp.agents.monitored_mbie_eb.update.__code__", edited.__code__),
+        ("monmdp.agents.learnt_model.count.__code__", edited.__code__),
     ):
         with monkeypatch.context() as patch:
             patch.setattr(target, value)
@@ -730,7 +738,8 @@ def test_names_are_the_same_in_every_process_whatever_else_is_loaded():
     code = (
         "import monmdp; from monmdp import agents, compiling; {extra}"
         "s = agents.KnownMonitor(); p = monmdp.make('loop', 'full');"
-        "print(compiling._digest(agents.stepwise._begin_episode, type(s.state(p.shape, 0.0, p))))"
+        "print(compiling._digest(agents.stepwise._begin_episode, "
+        "type(s.new_state(p.shape, 0.0, 1.0, p))))"
     )
     found = {
         subprocess.check_output(
@@ -746,49 +755,43 @@ def test_names_are_the_same_in_every_process_whatever_else_is_loaded():
 
 USERS_AGENT = """
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from helper import choice
 from monmdp.agents import AgentConfig
-from monmdp.compiling import implement
 
 
 class {state}(NamedTuple):
+    parameters: Any
     n: np.ndarray
-
-
-def begin_episode(agent, rng):
-    return False
-
-
-def act(agent, s, rng):
-    agent.n[s, choice(s)] += 1
-    return choice(s)
-
-
-def update(agent, s, a, shown, reward, monitor_reward, next_s, terminated):
-    pass
-
-
-def test_policy(agent, policy):
-    for s in range(len(policy)):
-        for a in range(policy.shape[1]):
-            policy[s, a] = 1.0 if a == 0 else 0.0
-
-
-implement({state}, begin_episode=begin_episode, act=act, update=update, test_policy=test_policy)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Mine(AgentConfig):
     name: ClassVar[str] = "mine"
     snapshot_fields: ClassVar[tuple[str, ...]] = ("n",)
+    State = {state}
 
-    def state(self, shape, r_min, model=None):
+    def blank(self, shape, parameters, model):
         n_se, n_sm, n_ae, n_am = shape
-        return {state}(np.zeros((n_se * n_sm, n_ae * n_am)))
+        return {{"n": np.zeros((n_se * n_sm, n_ae * n_am))}}
+
+    def begin_episode(agent, rng):
+        return False
+
+    def act(agent, s, rng):
+        agent.n[s, choice(s)] += 1
+        return choice(s)
+
+    def update(agent, step):
+        pass
+
+    def test_policy(agent, policy):
+        for s in range(len(policy)):
+            for a in range(policy.shape[1]):
+                policy[s, a] = 1.0 if a == 0 else 0.0
 """
 HELPER = """
 from monmdp.compiling import compilable

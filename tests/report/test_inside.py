@@ -7,19 +7,21 @@ import json
 import math
 from dataclasses import replace
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pytest
 
 import monmdp
 from monmdp import MonMDP, agents, experiment, monitors, train, worlds
-from monmdp.agents.planner import GROWTH, growth_of
+from monmdp.agents.monitored_mbie_eb import Growth, growth_of
 from monmdp.drawing import palette
 from monmdp.errors import MonMDPError
 from monmdp.experiment import prepare
 from monmdp.experiment.training import snapshots_from_start
 from monmdp.report import inside
 from monmdp.report.inside import config_of, explorer
+from monmdp.report.layers import layers as layers_of
 from monmdp.report.packing import unpack
 from monmdp.results import execute
 from monmdp.results.request import read_sessions
@@ -137,7 +139,7 @@ def snapshot_of(problem, agent, steps=400, seed=1, **params):
 
 
 def g(config, n):
-    return growth_of(int(n), GROWTH[config.growth])
+    return growth_of(int(n), get_args(Growth).index(config.growth))
 
 
 def bonus_of_models(config, n, snapshot, s, a):
@@ -164,7 +166,7 @@ def test_layers_of_the_planners(agent, world, monitor, params):
     n_se, n_sm, n_ae, n_am = shape = problem.shape
     found_statuses = set()
     for snapshot in snapshots:
-        layers = config.layers(snapshot, problem)
+        layers = layers_of(config, snapshot, problem)
         n = snapshot["n"].reshape(shape)
         assert set(layers) == {
             "visits", "seen", "status", "q_opt", "bonus", "pinned", "policy", "monitor_policy",
@@ -213,7 +215,7 @@ def test_layers_of_the_planners(agent, world, monitor, params):
 def test_layers_of_the_known_monitor():
     problem = monmdp.make("bottleneck", "button", rho=0.3)
     config, (_, snapshot) = snapshot_of(problem, "known-monitor", 600, beta=0.2, beta_e=0.1)
-    layers, shape = config.layers(snapshot, problem), problem.shape
+    layers, shape = layers_of(config, snapshot, problem), problem.shape
     shown = problem.observability().reshape(shape)
     n, n_env = snapshot["n"], snapshot["n_env"]
     for se, sm, ae in np.ndindex(*shape[:3]):
@@ -237,7 +239,7 @@ def test_layers_of_the_known_monitor():
 def test_layers_of_factored_mbie_eb(known):
     problem = monmdp.make("bottleneck", "ask", rho=0.3)
     config, (_, snapshot) = snapshot_of(problem, "factored-mbie-eb", 600, knows_monitor=known)
-    layers, shape = config.layers(snapshot, problem), problem.shape
+    layers, shape = layers_of(config, snapshot, problem), problem.shape
     n, n_seen = snapshot["n"].reshape(shape), snapshot["n_seen"]
     never = problem.observability().reshape(shape).max(axis=(1, 3)) == 0
     names = {"q_opt": "q_low", "q": "q_hope", "q_obs": "q_obs"}
@@ -267,7 +269,7 @@ def test_layers_of_factored_mbie_eb(known):
 def test_an_optimistic_test_policy_has_no_pessimistic_values():
     problem = monmdp.make("loop", "ask")
     config, (_, snapshot) = snapshot_of(problem, "factored-mbie-eb", 300, pessimistic_test=False)
-    layers = config.layers(snapshot, problem)
+    layers = layers_of(config, snapshot, problem)
     assert "q_opt" not in layers
     best = layers["q"] >= layers["q"].max(axis=-1, keepdims=True) - 1e-10  # those are ties
     assert (best[layers["policy"] > 0]).all()
@@ -277,7 +279,7 @@ def test_an_optimistic_test_policy_has_no_pessimistic_values():
 def test_layers_of_the_learners(agent):
     problem = monmdp.make("loop", "level-up")
     config, (_, snapshot) = snapshot_of(problem, agent, 500)
-    layers, shape = config.layers(snapshot, problem), problem.shape
+    layers, shape = layers_of(config, snapshot, problem), problem.shape
     n = snapshot["n"].reshape(shape)
     assert ("bonus" in layers) == (agent in ("ucb", "intrinsic", "q-count"))
     counts = n if agent != "q-count" else 0.01 * snapshot["q_count"].reshape(shape)
@@ -299,7 +301,7 @@ def test_layers_of_the_learners(agent):
 
 
 def test_an_agent_of_somebody_else_has_no_layers():
-    assert agents.AgentConfig.layers(agents.config("ucb"), {}, monmdp.make("loop", "ask")) == {}
+    assert layers_of(None, {}, monmdp.make("loop", "ask")) == {}
 
 
 # ---- the explorer's data --------------------------------------------------------------------
@@ -326,7 +328,7 @@ def test_the_explorers_data_are_those_of_the_run(agent):
     config = config_of(run.settings)
     for i in range(3):
         snapshot = {name: values[i] for name, values in run.snapshots.items()}
-        layers = config.layers(snapshot, problem)
+        layers = layers_of(config, snapshot, problem)
         assert set(found["layers"]) == {*layers, "tested"}
         for name, values in layers.items():
             np.testing.assert_allclose(found["layers"][name][i], values, rtol=1e-6, err_msg=name)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,9 +14,10 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 import monmdp
-from monmdp import MonMDPError, experiment
-from monmdp.experiment.comparison import area
-from monmdp.experiment.request import parse_agents
+from conftest import ROOT
+from monmdp import MonMDPError
+from monmdp.experiment.assembly import parse_agents
+from monmdp.results.comparison import compare_agents
 from monmdp.stats import probability_of_improvement
 
 values = arrays(np.float64, st.integers(2, 8), elements=st.sampled_from([0.0, 1.0, 2.0]))
@@ -43,14 +47,6 @@ def test_the_interval_resamples_seeds_jointly_and_takes_all_pairs_of_them():
     assert (low, high) == pytest.approx(tuple(np.quantile(chances, [0.025, 0.975])))
 
 
-def test_the_area_is_of_the_true_returns():
-    """LEFT in treasure-hunter pays 1, and in M_↓, where it cannot be seen, -10."""
-    run = monmdp.train(monmdp.make("treasure-hunter", "ask"), "mbie-eb", 300)
-    assert run.curve["worst_case_return"].mean() < -5
-    assert area(run) == pytest.approx(run.curve["episode_return"].mean())
-    assert area(run) > -5
-
-
 def test_the_interval_covers_what_it_should():
     """Of normal samples one sd apart: P(X > Y) = Φ(1/√2) = 0.76; 95 % intervals nearly always."""
     rng, hits = np.random.default_rng(1), 0
@@ -61,65 +57,196 @@ def test_the_interval_covers_what_it_should():
     assert hits >= 88
 
 
-def runs_of(problem, names, seeds=range(3), steps=1000):
-    return {
-        name: experiment.train_seeds(experiment.prepare(problem, name, steps), seeds)
-        for name in names
-    }
+def test_the_area_is_of_the_true_returns():
+    """LEFT in treasure-hunter pays 1, and in M_↓, where it cannot be seen, -10."""
+    found = monmdp.compare(monmdp.make("treasure-hunter", "ask"), ["mbie-eb"], 300, seeds=1)
+    ((run,), (table,)) = found.runs.values(), found.comparisons
+    assert run.curve["worst_case_return"].mean() < -5
+    area = table["mbie-eb"].area.estimate
+    assert area == pytest.approx(run.curve["episode_return"].mean())
+    assert area > -5
 
 
-def test_a_comparison():
-    problem = monmdp.make("loop", "ask")
-    solution = monmdp.solve(problem)
-    runs = runs_of(problem, ("monitored-mbie-eb", "optimistic", "mbie-eb"))
-    table = experiment.compare(runs, solution)
+@pytest.fixture(scope="module")
+def found():
+    names = ["monitored-mbie-eb", "optimistic", "mbie-eb"]
+    return monmdp.compare(monmdp.make("loop", "ask"), names, 1000, seeds=3)
+
+
+def curves_of(found, agent):
+    return [run.curve for run in found.runs.values() if run.settings["agent"] == agent]
+
+
+def test_a_comparison(found):
+    (table,) = found.comparisons
     assert table.reference == "monitored-mbie-eb"
     assert table.seeds == (0, 1, 2)
-    assert [row.agent for row in table.rows] == list(runs)
+    assert [row.agent for row in table.rows] == ["monitored-mbie-eb", "optimistic", "mbie-eb"]
     row = table["mbie-eb"]
     ours, theirs = (
-        np.array([run.curve["episode_return"].mean() for run in runs[name]])
+        np.array([curve["episode_return"].mean() for curve in curves_of(found, name)])
         for name in ("monitored-mbie-eb", "mbie-eb")
     )
     assert ours.std() > 0.01  # else paired and unpaired intervals are the same
     assert theirs.std() > 0.01
     difference = ours - theirs
-    assert row.area == pytest.approx(np.mean(theirs))
-    assert row.behind == pytest.approx(difference.mean())
-    assert row.behind_half == pytest.approx(1.96 * difference.std(ddof=1) / np.sqrt(3))
-    assert table[table.reference].behind == 0
-    assert table[table.reference].improvement == 0.5
-    other = experiment.compare(runs, solution, "mbie-eb")
-    assert other["monitored-mbie-eb"].behind == pytest.approx(-row.behind)
-    assert other["monitored-mbie-eb"].improvement == pytest.approx(1 - row.improvement)
-    assert json.loads(json.dumps(table.to_dict()))["agents"][1]["agent"] == "optimistic"
-    assert len(experiment.draw_runs(runs, solution).axes[0].get_legend().get_texts()) == 4
+    assert row.area.estimate == pytest.approx(np.mean(theirs))
+    assert row.behind.estimate == pytest.approx(difference.mean())
+    half = 1.96 * difference.std(ddof=1) / np.sqrt(3)
+    assert row.behind.high - row.behind.estimate == pytest.approx(half)
+    assert row.behind.estimate - row.behind.low == pytest.approx(half)
+    assert row.improvement == probability_of_improvement(ours, theirs, np.random.default_rng(0))
+    last = [curve["episode_return"][-10:].mean() for curve in curves_of(found, "mbie-eb")]
+    assert row.end.estimate == pytest.approx(np.mean(last))
+    assert table[table.reference].behind is None
+    assert table[table.reference].improvement is None
+
+
+def test_every_seed_says_when_it_became_optimal_and_what_it_lost(found):
+    (table,) = found.comparisons
+    v = monmdp.solve(monmdp.make("loop", "ask")).episode_return
+    for row in table.rows:
+        curves = curves_of(found, row.agent)
+        for step, curve in zip(row.steps_to_1pct, curves, strict=True):
+            good = curve["worst_case_return"] >= v - 0.01 * max(1.0, abs(v))
+            bad = np.flatnonzero(~good)
+            first = 100 * (bad[-1] + 1) if len(bad) else 0
+            assert step == (None if first == 1000 else first)
+        lost = [c["finished_episodes"][-1] * v - c["training_return"][-1] for c in curves]
+        assert row.to_dict()["regret"] == pytest.approx(lost)
+        assert row.to_dict()["seeds_converged"] == sum(s is not None for s in row.steps_to_1pct)
+    assert None in table["optimistic"].steps_to_1pct
+    assert None not in table["monitored-mbie-eb"].steps_to_1pct
+
+
+def test_it_is_data_for_json_and_for_pandas_and_a_figure(found):
+    (table,) = found.comparisons
+    told = json.loads(json.dumps(table.to_dict()))
+    assert [row["agent"] for row in told["agents"]] == [row.agent for row in table.rows]
+    assert told["agents"][0]["behind"] is None
+    assert told["agents"][1]["behind"] == table["optimistic"].behind.estimate
+    frame = found.frame()
+    assert frame.groupby(["agent", "seed"], observed=True).ngroups == 9
+    assert len(frame) == 9 * 10
+    assert len(found.figure().axes[0].lines) >= 3
+    assert found._repr_png_().startswith(b"\x89PNG")
+
+
+def test_another_reference_turns_the_differences_around(found):
+    problem = monmdp.make("loop", "ask")
+    turned = monmdp.compare(problem, ["mbie-eb", "monitored-mbie-eb"], 1000, seeds=[0, 1, 2])
+    (ours,), (theirs,) = found.comparisons, turned.comparisons
+    row, other = ours["mbie-eb"], theirs["monitored-mbie-eb"]
+    assert other.behind.estimate == pytest.approx(-row.behind.estimate)
+    assert other.improvement.estimate == pytest.approx(1 - row.improvement.estimate)
 
 
 def test_a_single_seed_has_no_intervals():
     problem = monmdp.make("loop", "ask")
-    runs = runs_of(problem, ("monitored-mbie-eb", "optimistic"), seeds=[0], steps=200)
-    row = experiment.compare(runs, monmdp.solve(problem))["optimistic"]
-    assert row.improvement_interval is None
-    assert np.isnan(row.area_half)
-    assert row.to_dict()["area_half_width"] is None
+    (table,) = monmdp.compare(
+        problem, ["monitored-mbie-eb", "optimistic"], 200, seeds=1
+    ).comparisons
+    row = table["optimistic"]
+    assert np.isnan([row.improvement.low, row.area.low, row.behind.high]).all()
+    told = row.to_dict()
+    assert told["area"] is not None
+    assert told["area_interval"] is told["behind_interval"] is told["probability_interval"] is None
 
 
-def test_what_cannot_be_compared_is_refused():
+def test_labels_are_those_that_were_given():
+    from monmdp.agents import KINDS
+
     problem = monmdp.make("loop", "ask")
-    solution = monmdp.solve(problem)
-    runs = runs_of(problem, ("optimistic", "ucb"), steps=100)
-    with pytest.raises(MonMDPError, match="did you mean 'ucb'"):
-        experiment.compare(runs, solution, "ubc")
-    with pytest.raises(MonMDPError, match="other seeds"):
-        experiment.compare(runs | {"ucb": runs["ucb"][:2]}, solution)
-    longer = runs_of(problem, ("ucb",), steps=200)
-    with pytest.raises(MonMDPError, match="steps is 200, 100 for others"):
-        experiment.compare(runs | longer, solution)
+    bold = KINDS["directed-e2"](r0=10.0)
+    (table,) = monmdp.compare(problem, {"a": "ucb", "b": bold}, 200, seeds=1).comparisons
+    assert [row.agent for row in table.rows] == ["a", "b"]
+    assert table["b"].of.settings["parameters"]["r0"] == 10.0
+    (table,) = monmdp.compare(problem, ["ucb", bold], 200, seeds=1).comparisons
+    assert [row.agent for row in table.rows] == ["ucb", "directed-e2"]
+
+
+def test_what_is_kept_is_not_done_again():
+    problem = monmdp.make("loop", "ask")
+    first = monmdp.compare(problem, ["ucb"], 200, seeds=2, out="here")
+    stamps = {p: p.stat().st_mtime_ns for p in Path("here/runs").rglob("*.parquet")}
+    again = monmdp.compare(problem, ["ucb", "q-count"], 200, seeds=3, out="here")
+    assert (first.outcome.progress.there, again.outcome.progress.there) == (0, 2)
+    assert again.outcome.progress.done == 4
+    assert {p: p.stat().st_mtime_ns for p in stamps} == stamps
+    assert len(again.runs) == 6
+    assert all(run.policy is not None for run in again.runs.values())
+    without = monmdp.compare(problem, ["ucb", "q-count"], 200, seeds=3)
+    assert {k: run.data() for k, run in without.runs.items()} == {
+        k: run.data() for k, run in again.runs.items()
+    }
+    assert again.comparisons[0].to_dict() == without.comparisons[0].to_dict()
+
+
+def test_an_agent_that_lacks_seeds_is_left_out(found):
+    (plan,) = found.plans
+    (panel,) = plan.figure.panels()
+    _, optimistic, _ = (found.evidence.of(curve) for curve in panel.curves)
+    fewer = replace(optimistic, seeds=(0, 1))
+    aggregates = {**found.evidence.aggregates, fewer.configuration: fewer}
+    table = compare_agents(panel, replace(found.evidence, aggregates=aggregates))
+    assert [row.agent for row in table.rows] == ["monitored-mbie-eb", "mbie-eb"]
+    del aggregates[panel.curves[0].configuration]
+    assert compare_agents(panel, replace(found.evidence, aggregates=aggregates)) is None
+
+
+def test_what_cannot_be_compared_is_refused(found):
+    problem = monmdp.make("loop", "ask")
     with pytest.raises(MonMDPError, match="nothing to compare"):
-        experiment.compare({}, solution)
+        monmdp.compare(problem, [], 100)
+    with pytest.raises(MonMDPError, match="seeds"):
+        monmdp.compare(problem, ["ucb"], 100, seeds=0)
+    with pytest.raises(MonMDPError, match="seed"):
+        monmdp.compare(problem, ["ucb"], 100, seeds=[])
+    with pytest.raises(MonMDPError, match="seed must be a whole number of at least 0"):
+        monmdp.compare(problem, ["ucb"], 100, seeds=[0, -1])
+    with pytest.raises(MonMDPError, match="there twice"):
+        monmdp.compare(problem, ["ucb"], 100, seeds=[0, 0])
+    with pytest.raises(MonMDPError, match="'ucb' is there twice"):
+        monmdp.compare(problem, ["ucb", "ucb"], 100, seeds=1)
+    with pytest.raises(MonMDPError, match="100 steps with a test every 100 are one test"):
+        monmdp.compare(problem, ["ucb"], 100, seeds=1)
+    with pytest.raises(MonMDPError, match="jobs"):
+        monmdp.compare(problem, ["ucb"], 200, seeds=1, jobs=0)
     with pytest.raises(MonMDPError, match="was not compared"):
-        experiment.compare(runs, solution)["q-count"]
+        found.comparisons[0]["q-count"]
+
+
+class Still:
+    """An agent in plain Python that may not be used twice."""
+
+    def __init__(self, shape=None, rng=None, broken=False):
+        self.shape, self.broken = shape, broken
+
+    def begin_episode(self):
+        return False
+
+    def act(self, observation):
+        if self.broken:
+            raise ValueError("I cannot")
+        return {"env": 0, "mon": 0}
+
+    def update(self, transition):
+        pass
+
+    def test_policy(self):
+        se, sm, ae, am = self.shape
+        return np.full((se * sm, ae * am), 1 / (ae * am))
+
+
+def test_one_object_cannot_learn_for_several_seeds():
+    problem = monmdp.make("loop", "ask")
+    with pytest.raises(MonMDPError, match=r"one object cannot learn .* give what makes it, Still"):
+        monmdp.compare(problem, [Still(problem.shape)], 100, seeds=2)
+
+
+def test_an_agent_that_raises_is_an_error_that_names_it():
+    with pytest.raises(MonMDPError, match="test_comparison:Still raised ValueError: I cannot"):
+        monmdp.compare(monmdp.make("loop", "ask"), {"x": partial(Still, broken=True)}, 200, seeds=1)
 
 
 def test_agents_with_their_parameters():
@@ -146,26 +273,55 @@ def test_the_command(command, tmp_path):
     assert code == 0
     assert "directed-e2 r0=-10" in out
     assert "P(improvement)" in out
-    assert sorted(p.name for p in (tmp_path / "out").iterdir()) == [
-        "compare.png", "directed-e2", "directed-e2_r0=-10", "monitored-mbie-eb",
-    ]  # fmt: skip
-    before = (tmp_path / "out" / "directed-e2" / "seed-0001.npz").stat().st_mtime_ns
+    assert "behind" in out
+    files = sorted((tmp_path / "out/runs").rglob("seed-0001.parquet"))
+    assert [path.parent.name.rpartition("-")[0] for path in files] == [
+        "loop-ask-rho=0.5-directed-e2",
+        "loop-ask-rho=0.5-directed-e2-r0=-10.0",
+        "loop-ask-rho=0.5-monitored-mbie-eb",
+    ]
+    (report,) = (tmp_path / "out/reports").iterdir()
+    assert report.name.startswith("compare-loop-ask-")
+    assert f"picture                  out/reports/{report.name}/compare.png" in out
+    assert (report / "compare.png").read_bytes().startswith(b"\x89PNG")
+    before = [path.stat().st_mtime_ns for path in files]
     code, out, _ = command(*words, *chosen, "--json")
     table = json.loads(out)
     assert [row["agent"] for row in table["agents"]] == [
         "monitored-mbie-eb", "directed-e2", "directed-e2 r0=-10",
     ]  # fmt: skip
-    assert before == (tmp_path / "out" / "directed-e2" / "seed-0001.npz").stat().st_mtime_ns
+    assert before == [path.stat().st_mtime_ns for path in files]
     assert table["reference"] == "monitored-mbie-eb"
+    assert (table["seeds"], table["steps"], table["left_out"]) == ([0, 1], 500, {})
+    assert table["problem_parameters"] == {"monitor.rho": 0.5}
+    assert table["report"] == f"out/reports/{report.name}"
+
+
+def broken_beside(agents):
+    """Words that compare on a small problem, with an agent in plain Python that always raises."""
+    text = (ROOT / "examples" / "wanderer.py").read_text()
+    Path("broken_one.py").write_text(text.replace("def act(", "def act_not("))
+    return ["compare", "loop", "ask", "--agents", agents, "--unchecked", "--steps", 200]
+
+
+@pytest.mark.parametrize("agents", ["broken_one:Wanderer,ucb", "ucb,broken_one:Wanderer"])
+def test_an_agent_whose_runs_fail_is_named_and_the_others_are_kept(command, agents):
+    words = [*broken_beside(agents), "--seeds", 1, "--jobs", 1]
+    code, out, err = command(*words)
+    assert code == 1
+    assert "failed: loop-ask-broken_one_Wanderer" in err
+    assert "1 runs failed" in err
+    assert len(list(Path("results/runs").rglob("seed-0000.parquet"))) == 1
+    assert ("P(improvement)" in out) == agents.startswith("ucb")
 
 
 def test_by_default_all_agents_that_are_offered_are_compared(command):
-    code, out, _ = command("compare", "loop", "semi-random", "--seeds", 1, "--steps", 100)
+    code, out, _ = command("compare", "loop", "semi-random", "--seeds", 1, "--steps", 200)
     assert code == 0
     assert "left out: known-monitor" in out
     assert "q-count" in out
     code, _, err = command(
-        "compare", "loop", "semi-random", "--agents", "ucb,known-monitor", "--steps", 100
+        "compare", "loop", "semi-random", "--agents", "ucb,known-monitor", "--steps", 200
     )
     assert code == 2
     assert "not offered for monitor 'semi-random'" in err
@@ -188,7 +344,7 @@ def test_mistakes_are_named_before_any_work(command, words, message, tmp_path):
     code, _, err = command("compare", "loop", "ask", *words)
     assert code == 2
     assert message in err
-    assert not (tmp_path / "runs").exists()
+    assert not (tmp_path / "results").exists()
 
 
 def test_all_agents_are_tested_with_the_discount_of_the_first(command):

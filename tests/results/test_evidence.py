@@ -19,22 +19,21 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from monmdp.experiment.sessions import read_sessions
 
 import monmdp
 from conftest import ROOT
 from monmdp import agents, catalogue, planning
-from monmdp.agents import greedy, monitored_mbie_eb
+from monmdp.agents import contract, greedy, monitored_mbie_eb
 from monmdp.drawing import PanelData, RowData, panel_grid, styles
 from monmdp.drawing.panels import CurveData
-from monmdp.experiment import provenance, seeds
+from monmdp.experiment import Run, provenance
 from monmdp.results import claims, evidence, execute, gather, publish, runner
 from monmdp.results.figures import draw
-from monmdp.results.request import ask_paper, ask_suite
+from monmdp.results.request import ask_paper, ask_suite, read_sessions
 from monmdp.results.scores import cpu_seconds
-from monmdp.results.store import COLUMNS, Shard, read_shard, shard_path, write_shard
+from monmdp.results.store import COLUMNS, read_run, run_path, write_run
 from monmdp.stats import steps_to_v_bootstrap
-from monmdp.suites import load, parse, resolve
+from monmdp.suites import Resolved, load, parse
 
 SUITE = """
 name = "few"
@@ -68,8 +67,12 @@ def asked_of(folder, **changes):
     return ask_suite(load(folder / "few.toml"), **changes)
 
 
-def shards_of(folder, configuration, seeds=range(6)):
-    return [read_shard(shard_path(folder, configuration.id, seed)) for seed in seeds]
+def runs_of(folder, resolved, seeds=range(6)):
+    return [read_run(run_path(folder, resolved.id, seed)) for seed in seeds]
+
+
+def gathered(folder, plans):
+    return gather(plans, evidence.reader(folder), {})
 
 
 def small(**changes):
@@ -83,55 +86,55 @@ def small(**changes):
 # ---- the runner -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("column", COLUMNS)
+@pytest.mark.parametrize("column", ["step", *COLUMNS])
 def test_the_data_of_a_run_are_all_its_columns(few, column):
     configuration = next(iter(asked_of(few).runs().values()))
-    (shard,) = shards_of(few, configuration, [0])
-    assert set(shard.curve) == set(COLUMNS[1:])
-    whole = shard.data()
-    values = shard.step if column == "step" else shard.curve[column]
+    (run,) = runs_of(few, configuration, [0])
+    assert set(run.curve) == set(COLUMNS)
+    whole = run.data()
+    values = run.step if column == "step" else run.curve[column]
     other = values.copy()
     other[-1] += 1
     if column == "step":
-        changed = replace(shard, step=other)
+        changed = replace(run, step=other)
     else:
-        changed = replace(shard, curve={**shard.curve, column: other})
-    assert len(whole) == 8 * len(COLUMNS) * len(shard.step)
+        changed = replace(run, curve={**run.curve, column: other})
+    assert len(whole) == 8 * (1 + len(COLUMNS)) * len(run.step)
     assert changed.data() != whole
-    assert replace(shard, seed=1, provenance={}).data() == whole
+    assert replace(run, seed=1, provenance={}).data() == whole
 
 
 def test_no_run_has_the_cpu_seconds_of_others(few):
     for configuration in set(asked_of(few).runs().values()):
-        for shard in shards_of(few, configuration):
-            made = shard.provenance
+        for run in runs_of(few, configuration):
+            made = run.provenance
             assert 0 < made["cpu_seconds"] <= 1.1 * made["wall_seconds"] + 0.05
 
 
 def test_cpu_seconds_are_those_of_the_runs_own_thread(monkeypatch):
     """While it waits, another thread works, however many cores there are."""
-    ((key, configuration),) = small(seeds=1).runs().items()
+    ((_, resolved),) = small(seeds=1).runs().items()
     real = runner.carry_out
 
     def burn():
         while time.thread_time() < 0.3:
             pass
 
-    def waiting(task, seed):
+    def waiting(*words):
         other = threading.Thread(target=burn)
         other.start()
         other.join()
-        return real(task, seed)
+        return real(*words)
 
-    runner.work(key, configuration)  # compiles, makes the problem
+    runner.work(resolved, 0)  # compiles
     monkeypatch.setattr(runner, "carry_out", waiting)
-    made = runner.work(key, configuration).shard.provenance
+    made = runner.work(resolved, 0).provenance
     assert made["wall_seconds"] > 0.3
     assert 0 < made["cpu_seconds"] < 0.15
 
 
 def test_compiling_comes_before_the_clock_starts(monkeypatch):
-    ((key, configuration),) = small(seeds=1).runs().items()
+    ((_, resolved),) = small(seeds=1).runs().items()
     happened = []
 
     def recorder(name, real):
@@ -142,24 +145,15 @@ def test_compiling_comes_before_the_clock_starts(monkeypatch):
         return recording
 
     monkeypatch.setattr(runner, "_warm", set())
-    monkeypatch.setattr(runner, "train", recorder("compile", runner.train))
+    monkeypatch.setattr(runner, "_warm_up", recorder("warm up", runner._warm_up))
     monkeypatch.setattr(runner, "carry_out", recorder("run", runner.carry_out))
     clocks = {name: recorder("clock", getattr(time, name)) for name in CLOCKS}
-    others = {"strftime": time.strftime, "gmtime": time.gmtime}
-    monkeypatch.setattr(runner, "time", SimpleNamespace(**clocks, **others))
+    monkeypatch.setattr(runner, "time", SimpleNamespace(**clocks))
     timed = ["clock", "clock", "run", "clock", "clock"]
-    for expected in (["compile", *timed], timed):
+    for expected in (["warm up", "run", *timed], ["warm up", *timed]):
         happened.clear()
-        assert isinstance(runner.work(key, configuration), runner.Finished)
+        assert isinstance(runner.work(resolved, 0), Run)
         assert happened == expected
-
-
-def nothing_finished(seen):
-    def finished(runs, jobs, scheduler):
-        seen.append((list(runs), jobs, scheduler))
-        yield from ()
-
-    return finished
 
 
 def test_the_longest_runs_come_first(few, monkeypatch):
@@ -168,15 +162,20 @@ def test_the_longest_runs_come_first(few, monkeypatch):
         suite.experiment[0].model_copy(update={"steps": steps}) for steps in (500, 300, 2000, 1000)
     )
     runs = ask_suite(suite.model_copy(update={"experiment": blocks}), seeds=2).runs()
-    seen = []
-    monkeypatch.setattr(runner, "_finished", nothing_finished(seen))
+    order = []
+    real = runner.work
+
+    def recording(resolved, seed, *words):
+        order.append((resolved.id, seed))
+        return real(resolved, seed, *words)
+
+    monkeypatch.setattr(runner, "work", recording)
     execute("here", runs, jobs=1)
-    (order, *_), *_ = seen
     costs = [runner.estimate(runs[key]) for key in order]
     assert sorted(order) == sorted(runs)
     assert costs == sorted(costs, reverse=True)
     assert costs != [runner.estimate(of) for of in runs.values()]
-    steps = [runs[key].steps for key in order]
+    steps = [runs[key].settings["steps"] for key in order]
     assert (steps[0], steps[-1]) == (2000, 300)
 
 
@@ -189,19 +188,18 @@ def test_so_many_jobs_that_the_largest_runs_fit(monkeypatch):
         seen.append((needed, jobs))
         return 1
 
-    monkeypatch.setattr(runner, "resolve", lambda of: resolve(of)._replace(memory=sizes[of.world]))
+    monkeypatch.setattr(Resolved, "memory", property(lambda of: sizes[of.settings["world"]]))
     monkeypatch.setattr(runner, "jobs_that_fit", fitting)
     monkeypatch.setattr(runner, "cores", lambda: 7)
     for jobs, expected in ((5, 5), (None, 7)):
-        finished = runner._finished(runs, jobs, None)
-        assert isinstance(next(finished), runner.Finished)
-        finished.close()
+        with runner._workers(runs, jobs, None) as (_, width, _):
+            assert width == 1
         assert seen.pop() == (1000, expected)
 
 
 def test_jobs_that_fit_into_memory(monkeypatch):
-    monkeypatch.setattr(seeds, "machine_memory", lambda: 1000)
-    fitting = [seeds.jobs_that_fit(needed, 4) for needed in (0, 1, 200, 201, 400, 401, 5000)]
+    monkeypatch.setattr(runner, "machine_memory", lambda: 1000)
+    fitting = [runner.jobs_that_fit(needed, 4) for needed in (0, 1, 200, 201, 400, 401, 5000)]
     assert fitting == [4, 4, 4, 3, 2, 1, 1]
 
 
@@ -209,7 +207,7 @@ def test_jobs_that_fit_into_memory(monkeypatch):
 def test_cores_are_those_that_the_process_may_use():
     code = (
         "import os; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))}); "
-        "from monmdp.experiment.seeds import cores; print(cores())"
+        "from monmdp.results.runner import cores; print(cores())"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "1\n"
@@ -227,7 +225,8 @@ def test_progress_adds_up():
     execute("here", first, jobs=1)
     outcome = execute("here", runs, jobs=1, tell=tell)
     left = sum(costs.values()) - costs[next(iter(first))]
-    begin, *later = (progress for progress, _ in told)
+    # It also tells of steps under way, as often as it looks.
+    begin, *later = {progress.done: progress for progress, _ in told}.values()
     assert (begin.total, begin.there, begin.done, begin.steps, begin.cost) == (6, 1, 0, 0, 0.0)
     assert begin.cost_left == pytest.approx(left)
     assert [progress.done for progress in later] == [1, 2, 3, 4, 5]
@@ -237,9 +236,9 @@ def test_progress_adds_up():
         assert (progress.total, progress.there) == (6, 1)
     assert later[-1].cost_left == pytest.approx(0.0, abs=1e-12)
     assert outcome.progress.steps == 1500
-    guesses = [seconds for _, seconds in told]
-    assert guesses[0] is None
-    assert all(seconds > 0 for seconds in guesses[1:-1])
+    assert told[0][1] is None
+    guesses = [seconds for progress, seconds in told if progress.done]
+    assert all(seconds > 0 for seconds in guesses[:-1])
     assert guesses[-1] == pytest.approx(0.0, abs=1e-9)
 
 
@@ -255,51 +254,52 @@ def test_the_time_left_is_by_the_cost_left():
 
 
 def test_sessions_tell_of_all_work(few, command, monkeypatch):
-    real = runner._finished
+    real = runner._Batch._finished
 
-    def idling(runs, jobs, scheduler):
-        time.sleep(0.5)
-        yield from real(runs, jobs, scheduler)
+    def idling(batch, runs, progress):
+        if runs:
+            time.sleep(0.5)
+        yield from real(batch, runs, progress)
 
-    monkeypatch.setattr(runner, "_finished", idling)
+    monkeypatch.setattr(runner._Batch, "_finished", idling)
     words = ("run", few / "few.toml", "--seeds", 2, "--out", "here", "--jobs", 1)
     wall, cpu = time.perf_counter(), time.process_time()
     for more in (("--shard", "1/2"), (), ()):
         assert command(*words, *more)[0] == 0
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-    first, second = read_sessions(Path("here/reports/few-2-seeds/sessions.json"))
-    shards = [read_shard(p) for p in Path("here/runs").rglob("*.parquet")]
-    assert len(shards) == 16
+    first, second = read_sessions(Path("here/reports/few-2-seeds"))
+    runs = [read_run(p) for p in Path("here/runs").rglob("*.parquet")]
+    assert len(runs) == 16
     assert first["runs"] + second["runs"] == 16
     assert first["runs"] == sum(
         runner.belongs(key, (1, 2)) for key in asked_of(few, seeds=2).runs()
     )
-    assert (first["shard"], second["shard"]) == ("1/2", None)
+    assert (first["shard"], second["shard"]) == ([1, 2], None)
     for session in (first, second):
         assert session["steps"] == 400 * session["runs"]
         assert (session["jobs"], session["scheduler"]) == (1, None)
         assert session["ended"].startswith("20")
         assert session["wall_seconds"] > 0.5
         assert session["cpu_seconds_of_process"] < session["wall_seconds"] - 0.4
-    of_runs = sum(shard.provenance["cpu_seconds"] for shard in shards)
+    of_runs = sum(run.provenance["cpu_seconds"] for run in runs)
     assert of_runs <= sum(s["cpu_seconds_of_process"] for s in (first, second)) <= cpu
-    of_runs = sum(shard.provenance["wall_seconds"] for shard in shards)
+    of_runs = sum(run.provenance["wall_seconds"] for run in runs)
     assert of_runs + 1.0 <= sum(s["wall_seconds"] for s in (first, second)) <= wall
 
 
 def test_a_session_that_is_interrupted_is_told_of(few, command, monkeypatch):
-    real = runner._finished
+    real = runner._Batch._finished
 
-    def interrupted(runs, jobs, scheduler):
-        for n, result in enumerate(real(runs, jobs, scheduler)):
+    def interrupted(batch, runs, progress):
+        for n, result in enumerate(real(batch, runs, progress)):
             if n == 3:
                 raise KeyboardInterrupt
             yield result
 
-    monkeypatch.setattr(runner, "_finished", interrupted)
+    monkeypatch.setattr(runner._Batch, "_finished", interrupted)
     words = ("run", few / "few.toml", "--seeds", 1, "--out", "here", "--jobs", 1)
     assert command(*words)[0] == 130
-    (session,) = read_sessions(Path("here/reports/few-1-seeds/sessions.json"))
+    (session,) = read_sessions(Path("here/reports/few-1-seeds"))
     assert (session["runs"], session["steps"]) == (3, 1200)
 
 
@@ -312,21 +312,14 @@ def test_a_suite_is_run_with_the_settings_of_a_preset(few, command):
     assert [p.name for p in report.parent.iterdir()] == [report.name]
     assert json.loads((report / "request.json").read_text())["preset"] == "released"
     assert evidence.load(report / "summary.parquet").figures[0].preset == "released"
-    shards = [read_shard(p) for p in Path("here/runs").rglob("*.parquet")]
-    assert len(shards) == 8
-    for shard in shards:
-        assert shard.settings["parameters"]["growth"] == "log"
-        usual = (
-            few
-            / "runs"
-            / asked_of(few)
-            .plans[0]
-            .figure.grids[0]
-            .rows[0][0][shard.settings["agent"]]
-            .configuration
-        )
-        assert read_shard(usual / "seed-0000.parquet").settings["parameters"]["growth"] == "paper"
-    schedules = {s.settings["parameters"].get("schedule") for s in shards}
+    runs = [read_run(p) for p in Path("here/runs").rglob("*.parquet")]
+    assert len(runs) == 8
+    panel = asked_of(few).plans[0].figure.grids[0].rows[0][0]
+    for run in runs:
+        assert run.settings["parameters"]["growth"] == "log"
+        usual = run_path(few, panel[run.settings["agent"]].configuration, 0)
+        assert read_run(usual).settings["parameters"]["growth"] == "paper"
+    schedules = {run.settings["parameters"].get("schedule") for run in runs}
     assert schedules == {"released", None}, "MBIE-EB has none"
 
 
@@ -367,21 +360,21 @@ def test_a_task_of_an_array_job_does_its_shard(words, expected):
 def test_only_the_seeds_asked_for_are_summed_up(few, chosen):
     suite = load(few / "few.toml")
     plans = ask_suite(suite.model_copy(update={"seeds": tuple(chosen)})).plans
-    found = gather(few, plans, {}).aggregates
+    found = gathered(few, plans).aggregates
     assert len(found) == 8
-    for configuration in plans[0].configurations.values():
-        shards = shards_of(few, configuration, chosen)
-        of = found[configuration.id]
+    for resolved in plans[0].resolved.values():
+        runs = runs_of(few, resolved, chosen)
+        of = found[resolved.id]
         assert of.seeds == tuple(chosen)
         assert len(of.area) == len(of.optimal) == len(of.end["goal_visits"]) == len(chosen)
-        expected = [shard.curve["episode_return"].mean() for shard in shards]
+        expected = [run.curve["episode_return"].mean() for run in runs]
         assert of.area == pytest.approx(expected)
-        assert of.cpu_seconds == sum(shard.provenance["cpu_seconds"] for shard in shards)
+        assert of.cpu_seconds == sum(run.provenance["cpu_seconds"] for run in runs)
 
 
-def minimax(configuration):
-    of = configuration
-    return minimax_of(of.world, of.monitor, of.problem, resolve(of).settings["gamma"])
+def minimax(resolved):
+    of = resolved.configuration
+    return minimax_of(of.world, of.monitor, of.problem, resolved.settings["gamma"])
 
 
 @cache
@@ -391,25 +384,24 @@ def minimax_of(world, monitor, problem, gamma):
 
 def made_up(folder, plan, rng):
     """Runs whose curves are noise around what the minimax-optimal policy gets."""
-    for configuration in plan.configurations.values():
-        found = resolve(configuration)
-        v = minimax(configuration)
+    for found in plan.resolved.values():
+        v = minimax(found)
         unit = max(1.0, abs(v))
         step = np.arange(0, found.settings["steps"], found.settings["every"])
         for seed in next(plan.figure.curves()).seeds:
-            curve = {name: rng.normal(size=len(step)) for name in COLUMNS[1:]}
+            curve = {name: rng.normal(size=len(step)) for name in COLUMNS}
             # Optimal from some test on, not quite so before, far from it in the beginning; drawn
             # returns are noisy, so they get there at another time.
             n = len(step)
             good, near = n // 2 + rng.integers(n // 4), n // 4 + rng.integers(n // 8)
             lost = np.where(np.arange(n) < near, 0.3, np.where(np.arange(n) < good, 0.045, 0.009))
-            never = seed % 3 == 2 and configuration.agent == "mbie-eb"
+            never = seed % 3 == 2 and found.settings["agent"] == "mbie-eb"
             curve["worst_case_return"] = v - unit * np.where(never, np.maximum(lost, 0.045), lost)
             noise = 0.04 * unit * rng.normal(size=n)
             curve["episode_return"] = curve["worst_case_return"] + noise
             made = {"kernel": found.kernel, "wall_seconds": 2.0 + seed, "cpu_seconds": 1.0 + seed}
-            shard = Shard(found.settings, seed, made, step, curve)
-            write_shard(shard_path(folder, configuration.id, seed), shard)
+            run = Run(found.settings, seed, step, curve, provenance=made)
+            write_run(run_path(folder, found.id, seed), run)
 
 
 def reached_for_good(step, values, threshold, budget):
@@ -437,13 +429,13 @@ def smoothed_by_hand(curve):
     return result
 
 
-def check_by_hand(of, configuration, shards, smoothed):
+def check_by_hand(of, resolved, runs, smoothed):
     settings = of.settings
     assert settings["evaluation"] == "monte-carlo"
-    v = minimax(configuration)
+    v = minimax(resolved)
     unit = max(1.0, abs(v))
-    step, budget = shards[0].step, settings["steps"]
-    raw = {name: np.array([shard.curve[name] for shard in shards]) for name in COLUMNS[1:]}
+    step, budget = runs[0].step, settings["steps"]
+    raw = {name: np.array([run.curve[name] for run in runs]) for name in COLUMNS}
     exact, drawn = raw["worst_case_return"], raw["episode_return"]
 
     assert of.minimax == pytest.approx(v)
@@ -466,23 +458,23 @@ def check_by_hand(of, configuration, shards, smoothed):
     finished, gained = raw["finished_episodes"][:, -1], raw["training_return"][:, -1]
     assert of.regret == pytest.approx([n * v - g for n, g in zip(finished, gained, strict=True)])
     assert list(of.worst_steps) == [curve[-1] for curve in raw["worst_steps"]]
-    assert list(of.cpu_of_seed) == [shard.provenance["cpu_seconds"] for shard in shards]
+    assert list(of.cpu_of_seed) == [run.provenance["cpu_seconds"] for run in runs]
 
     assert of.smoothed is smoothed
     assert list(of.mean) == list(of.half) == ["episode_return"]
     assert of.mean["episode_return"] == pytest.approx(drawn.mean(axis=0), rel=1e-6, abs=1e-6)
     shown = np.array([smoothed_by_hand(curve) for curve in drawn]) if smoothed else drawn
     assert of.half["episode_return"] == pytest.approx(half_by_hand(shown), rel=1e-5, abs=1e-7)
-    wall = sum(shard.provenance["wall_seconds"] for shard in shards)
+    wall = sum(run.provenance["wall_seconds"] for run in runs)
     assert of.wall_seconds == pytest.approx(wall)
     return expected, of_drawn[0]
 
 
 def test_real_runs_are_summed_up_as_by_hand(few):
     (plan,) = asked_of(few).plans
-    found = gather(few, [plan], {}).aggregates
-    for configuration in plan.configurations.values():
-        check_by_hand(found[configuration.id], configuration, shards_of(few, configuration), False)
+    found = gathered(few, [plan]).aggregates
+    for resolved in plan.resolved.values():
+        check_by_hand(found[resolved.id], resolved, runs_of(few, resolved), False)
 
 
 @pytest.mark.parametrize(
@@ -499,19 +491,19 @@ def test_made_up_runs_are_summed_up_as_by_hand(tests, smooth, smoothed):
     ).plans  # fmt: skip
     folder = Path("here")
     made_up(folder, plan, np.random.default_rng(tests))
-    found = gather(folder, [plan], {}).aggregates
+    found = gathered(folder, [plan]).aggregates
     assert len(found) == 4
     values = {abs(of.minimax) for of in found.values()}
     assert min(values) < 0.85, "where 5 % of it are not 5 % of 1"
     assert max(values) > 5
-    for configuration in plan.configurations.values():
-        shards = shards_of(folder, configuration, range(5))
-        of = found[configuration.id]
-        expected, drawn = check_by_hand(of, configuration, shards, smoothed)
+    for resolved in plan.resolved.values():
+        runs = runs_of(folder, resolved, range(5))
+        of = found[resolved.id]
+        expected, drawn = check_by_hand(of, resolved, runs, smoothed)
         assert all(of.steps_to_v < t for t, _ in expected)
         assert of.steps_to_v < drawn
         assert list(of.optimal) == [
-            configuration.agent != "mbie-eb" or seed % 3 < 2 for seed in range(5)
+            of.settings["agent"] != "mbie-eb" or seed % 3 < 2 for seed in range(5)
         ]
         assert of.cpu_seconds == 15
         assert of.wall_seconds == 20
@@ -526,25 +518,25 @@ def test_resamples_are_paired_within_a_problem():
     ).plans  # fmt: skip
     folder = Path("here")
     made_up(folder, plan, np.random.default_rng(6))
-    found = gather(folder, [plan], {}).aggregates
+    found = gathered(folder, [plan]).aggregates
     for panel in plan.figure.panels():
         for curve in panel.curves:
             of = found[curve.configuration]
-            shards = shards_of(folder, plan.configurations[curve.configuration], range(5))
-            exact = np.array([shard.curve["worst_case_return"] for shard in shards])
+            runs = runs_of(folder, plan.resolved[curve.configuration], range(5))
+            exact = np.array([run.curve["worst_case_return"] for run in runs])
             rng = np.random.default_rng(int(of.settings["problem"], 16))
-            expected = steps_to_v_bootstrap(shards[0].step, exact, of.threshold, rng, 1000)
+            expected = steps_to_v_bootstrap(runs[0].step, exact, of.threshold, rng, 1000)
             assert list(of.steps_to_v_resampled) == list(expected)
             assert len(set(expected)) > 2
             rng = np.random.default_rng(0)
-            others = steps_to_v_bootstrap(shards[0].step, exact, of.threshold, rng, 1000)
+            others = steps_to_v_bootstrap(runs[0].step, exact, of.threshold, rng, 1000)
             assert list(others) != list(expected)
         one, other = (found[curve.configuration].settings["problem"] for curve in panel.curves)
         assert one == other
 
 
 def test_resampled_intervals_are_between_the_quantiles_of_95_percent(few):
-    of = next(iter(gather(few, asked_of(few).plans, {}).aggregates.values()))
+    of = next(iter(gathered(few, asked_of(few).plans).aggregates.values()))
     # 0, 1, …, 1000, in any order: the quantile p is 1000 p.
     replicates = np.random.default_rng(0).permutation(1001)
     assert claims._resampled(3, replicates, of) == pytest.approx((3.0, 25.0, 975.0))
@@ -563,7 +555,7 @@ def figure_4(tmp_path_factory):
     folder = tmp_path_factory.mktemp("figure-4")
     (plan,) = ask_paper(["figure-4"], seeds=2).plans
     made_up(folder, plan, np.random.default_rng(4))
-    return gather(folder, [plan], {})
+    return gathered(folder, [plan])
 
 
 def test_a_panels_x_range_is_that_of_its_axis(figure_4):
@@ -580,7 +572,7 @@ def test_any_x_range_is_that_of_the_axis():
     step = np.arange(0, 50_000, 1000)
     curve = CurveData("a", step, np.zeros(50), np.zeros(50))
     rows = [RowData([PanelData([curve], x_range=(10_000.0, 20_000.0)), PanelData([curve])])]
-    picture = panel_grid(rows, styles=styles([("a", "a")]), title="", y_label="", note="")
+    picture = panel_grid(rows, styles=styles([("a", "a")], {}), title="", y_label="", note="")
     assert [ax.get_xlim() for ax in picture.axes] == [(10, 20), (0, 49)]
 
 
@@ -666,7 +658,7 @@ def hash_now(name="monitored-mbie-eb"):
     ("module", "name", "value"),
     [
         (greedy, "TIE", 1e-9),  # of compiled code
-        (monitored_mbie_eb, "GROWTH", {"paper": 0, "log": 1, "none": 0}),  # of what makes a state
+        (contract, "BOUNDS", {"r_min": "", "r_max": ""}),  # of what makes a state
     ],
 )
 def test_the_kernel_hash_changes_with_constants(monkeypatch, module, name, value):
@@ -693,10 +685,10 @@ def edited(function, old, new):
 @pytest.mark.parametrize(
     ("agent", "owner", "name", "old", "new"),
     [
-        ("monitored-mbie-eb", monitored_mbie_eb.MonitoredMBIEEB, "state", "=False", "=True"),
-        ("mbie-eb", agents.KINDS["mbie-eb"], "state", "-1.0", "-2.0"),
+        ("monitored-mbie-eb", monitored_mbie_eb.MonitoredMBIEEB, "blank", "(3,", "(4,"),
+        ("mbie-eb", agents.KINDS["mbie-eb"], "blank", "return ", "return {} | "),
         # What the method calls: a plain function, and another method.
-        ("monitored-mbie-eb", monitored_mbie_eb, "new_state", "return State(", "return State(*(),"),
+        ("monitored-mbie-eb", monitored_mbie_eb, "new_counts", "Counts(\n", "Counts(*(),\n"),
         ("ucb", agents.KINDS["ucb"], "learner", "return ", "return 0 or "),
     ],
 )  # fmt: skip
@@ -714,10 +706,10 @@ def test_the_kernel_hash_changes_with_the_making_of_the_state(
 
 
 def test_the_kernel_hash_changes_with_a_constant_of_the_class(monkeypatch):
-    config = agents.paper_config("mbie-eb", "loop", "ask")
+    config = agents.paper_config("ucb", "loop", "ask").for_training(1)
     before = provenance.kernel_hash(config)
     provenance._hash_of.cache_clear()
-    monkeypatch.setattr(type(config), "pin_unseen", False)
+    monkeypatch.setattr(type(config), "rule", 0)
     after = provenance.kernel_hash(config)
     monkeypatch.undo()
     provenance._hash_of.cache_clear()

@@ -29,10 +29,10 @@ from monmdp.experiment import provenance, training
 from monmdp.experiment.provenance import kernel_hash
 from monmdp.experiment.streams import streams
 from monmdp.results import evidence, execute, gather, load_results, publish, runner, store
-from monmdp.results.request import ask_paper, ask_suite, kept
+from monmdp.results.request import ask_paper, ask_suite, keep, understood
 from monmdp.results.sealed import DamagedError
-from monmdp.results.store import read_footer, read_shard, write_shard
-from monmdp.suites import load, resolve
+from monmdp.results.store import read_footer, read_run, write_run
+from monmdp.suites import load
 
 SUITE = """
 name = "small"
@@ -122,18 +122,20 @@ def own_agent(module, begin="pass", act="pass"):
     return write(f"{module}.toml", OWN.format(module=module))
 
 
-def shards(folder):
-    return sorted((folder / "runs").rglob("*.parquet"))
+def files_of(folder):
+    """The files of all runs, without those of their insides."""
+    found = sorted((folder / "runs").rglob("*.parquet"))
+    return [path for path in found if not path.name.endswith(".inside.parquet")]
 
 
 def data_of(folder):
     """The bytes of all runs, each by its place."""
-    return {str(p.relative_to(folder)): read_shard(p).data() for p in shards(folder)}
+    return {str(p.relative_to(folder)): read_run(p).data() for p in files_of(folder)}
 
 
 def stamps(folder):
     """What would change if a file were written again."""
-    return {p: (p.stat().st_ino, p.stat().st_mtime_ns) for p in shards(folder)}
+    return {p: (p.stat().st_ino, p.stat().st_mtime_ns) for p in files_of(folder)}
 
 
 def leftovers(folder):
@@ -173,8 +175,6 @@ def copy(small):
     """A copy of it, with its request, to be spoilt."""
     shutil.copytree(small, "copy")
     folder = Path("copy")
-    from monmdp.results.request import keep
-
     keep(ask_suite(load(folder / "small.toml")), folder)
     return folder
 
@@ -201,7 +201,7 @@ def test_exact_evaluation_gives_the_same_data_for_any_number_of_jobs(command):
     for jobs in (1, 2):
         assert command("run", suite, "--jobs", jobs, "--out", f"jobs-{jobs}")[0] == 0
     assert data_of(Path("jobs-1")) == data_of(Path("jobs-2"))
-    assert len(shards(Path("jobs-1"))) == 2
+    assert len(files_of(Path("jobs-1"))) == 2
 
 
 def test_shards_run_apart_and_copied_together_are_the_whole(small, command):
@@ -212,10 +212,10 @@ def test_shards_run_apart_and_copied_together_are_the_whole(small, command):
         words = ("run", small / "small.toml", "--out", apart, "--shard", f"{i}/3")
         code, out, _ = command(*words)
         assert code == 0
-        assert f"shard {i}/3 is done; {24 - len(shards(apart))} runs belong to other" in out
+        assert f"shard {i}/3 is done; {24 - len(files_of(apart))} runs belong to other" in out
         assert not list(apart.rglob("*.png")), "a shard reports nothing"
         shutil.copytree(apart / "runs", merged / "runs", dirs_exist_ok=True)
-        sizes.append(len(shards(apart)))
+        sizes.append(len(files_of(apart)))
     assert sum(sizes) == 24
     assert min(sizes) > 0
     before = stamps(merged)
@@ -251,9 +251,9 @@ def test_a_scheduler_with_two_workers_gives_the_same_data_and_may_lose_one(small
         assert code == 0
         assert "24 runs" in out
         assert data_of(Path("cluster")) == data_of(small)
-        hosts = {read_footer(p)["provenance"]["machine"]["host"] for p in shards(Path("cluster"))}
+        hosts = {read_footer(p)["provenance"]["machine"]["host"] for p in files_of(Path("cluster"))}
         assert hosts == {os.uname().nodename}
-        processes = {read_footer(p)["provenance"]["process"] for p in shards(Path("cluster"))}
+        processes = {read_footer(p)["provenance"]["process"] for p in files_of(Path("cluster"))}
         assert os.getpid() not in processes
         assert len(processes) >= 2
 
@@ -278,7 +278,7 @@ def test_a_scheduler_with_two_workers_gives_the_same_data_and_may_lose_one(small
 
 
 def _has_more(folder, n, process):
-    return len(shards(folder)) > n or process.poll() is not None
+    return len(files_of(folder)) > n or process.poll() is not None
 
 
 def killed_and_resumed(folder, suite, kills, seed):
@@ -296,7 +296,7 @@ def killed_and_resumed(folder, suite, kills, seed):
         process.communicate()
         after = stamps(folder)
         for path in after:
-            read_shard(path)  # whole, all of them
+            read_run(path)  # whole, all of them
         assert {path: after[path] for path in before} == before, "done, and yet done again"
         found.append(len(after))
     return found
@@ -392,7 +392,7 @@ def test_a_killed_runner_leaves_no_worker_and_no_lock():
         worker.kill()
     process.communicate()
     assert not alive
-    assert not shards(Path("here"))
+    assert not files_of(Path("here"))
 
 
 @pytest.mark.parametrize("kind", ["compiled", "python"])
@@ -412,7 +412,7 @@ def test_a_runner_that_is_told_to_stop_does_so_at_once(stop, kind):
     folder = Path("with space")
     process = monmdp("run", suite, "--out", folder, "--jobs", 2, "--unchecked", "--shard", "1/1")
     try:
-        wait_for(lambda: shards(folder) or process.poll() is not None)
+        wait_for(lambda: files_of(folder) or process.poll() is not None)
     except BaseException:
         process.kill()
         raise
@@ -427,12 +427,12 @@ def test_a_runner_that_is_told_to_stop_does_so_at_once(stop, kind):
     last = err.strip().splitlines()[-1]
     assert last == (
         "interrupted; what is finished is kept. To go on: "
-        f"monmdp run {suite} --unchecked --out 'with space' --jobs 2 --shard 1/1"
+        f"monmdp run {suite} --out 'with space' --jobs 2 --unchecked --shard 1/1"
     )
     assert "Traceback" not in err
     assert not leftovers(folder)
-    for path in shards(folder):
-        read_shard(path)
+    for path in files_of(folder):
+        read_run(path)
 
 
 class _FullDisk(io.RawIOBase):
@@ -455,7 +455,7 @@ def test_a_full_disk_is_one_error_and_leaves_no_part(small, command, monkeypatch
 
     def opened(path, mode):
         file = open(path, mode)  # noqa: SIM115
-        if len(shards(folder)) >= 5:
+        if len(files_of(folder)) >= 5:
             filled.append(path)
             return _FullDisk(file)
         return file
@@ -467,7 +467,7 @@ def test_a_full_disk_is_one_error_and_leaves_no_part(small, command, monkeypatch
     assert code == 2
     assert "No space left on device" in err
     assert f"To go on: monmdp run {small}/small.toml --out here --jobs 2" in err
-    assert len(shards(folder)) == 5
+    assert len(files_of(folder)) == 5
     assert not leftovers(folder)
     assert command("run", small / "small.toml", "--out", folder)[0] == 0
     assert data_of(folder) == data_of(small)
@@ -486,10 +486,10 @@ def test_a_really_full_disk_where_one_may_be_mounted(small, command):
         code, _, err = command("run", small / "small.toml", "--out", folder)
         assert code == 2
         assert "No space left on device" in err
-        there = shards(folder)
+        there = files_of(folder)
         assert 0 < len(there) < 24
         for path in there:
-            assert read_shard(path).data() == data_of(small)[str(path.relative_to(folder))]
+            assert read_run(path).data() == data_of(small)[str(path.relative_to(folder))]
         assert not leftovers(folder)
     finally:
         subprocess.run(["umount", str(folder)], check=True)
@@ -554,15 +554,15 @@ def test_a_worker_that_dies_is_one_error():
     assert process.returncode == 2
     assert "Traceback" not in err
     assert "a worker process ended before its run did" in err
-    assert f"To go on: monmdp run {suite} --unchecked --out here --jobs 2" in err
+    assert f"To go on: monmdp run {suite} --out here --jobs 2 --unchecked" in err
 
 
 # ---- damaged, foreign and stale files -------------------------------------------------------
 
 
 def test_no_flipped_bit_goes_unnoticed(small):
-    content = shards(small)[0].read_bytes()
-    path = Path(shards(small)[0].parent.name) / shards(small)[0].name
+    content = files_of(small)[0].read_bytes()
+    path = Path(files_of(small)[0].parent.name) / files_of(small)[0].name
     path.parent.mkdir()
     rng = np.random.default_rng(0)
     some = rng.permutation(len(content))[:1000]
@@ -574,14 +574,14 @@ def test_no_flipped_bit_goes_unnoticed(small):
             read_footer(path)
         if byte % 10 == 0:
             with pytest.raises(DamagedError):
-                read_shard(path)
+                read_run(path)
     path.write_bytes(content)
-    assert read_shard(path).data() == read_shard(shards(small)[0]).data()
+    assert read_run(path).data() == read_run(files_of(small)[0]).data()
 
 
 def spoil(folder):
     """Damage some runs, leave strange things about; return what status must name."""
-    several = shards(folder)
+    several = files_of(folder)
     content = several[0].read_bytes()
     damaged = several[:7]
     damaged[0].write_bytes(content[:-1])
@@ -651,7 +651,7 @@ def test_damaged_and_foreign_files_are_named_set_aside_and_done_again(small, cop
         assert place.is_dir() or place.read_bytes() == before[path][2]
     assert not leftovers(copy / "runs")
     assert data_of(copy) == data_of(small)
-    untouched = [p for p in shards(copy) if p not in damaged]
+    untouched = [p for p in files_of(copy) if p not in damaged]
     assert all(everything(copy)[p] == before[p] for p in untouched)
     code, out, _ = command("status", copy, "--json")
     assert json.loads(out)["foreign"] == []
@@ -664,7 +664,7 @@ def test_damaged_and_foreign_files_are_named_set_aside_and_done_again(small, cop
 
 
 def test_a_file_where_a_folder_belongs_is_set_aside(small, copy, command):
-    place = shards(copy)[0].parent
+    place = files_of(copy)[0].parent
     shutil.rmtree(place)
     place.write_text("in the way")
     code, out, _ = command("status", copy)
@@ -672,7 +672,7 @@ def test_a_file_where_a_folder_belongs_is_set_aside(small, copy, command):
     assert f"foreign: {place}" in out
     code, _, err = command("run", copy / "small.toml", "--out", copy, "--shard", "1/1")
     assert code == 2  # a shard is not alone: it does not know whose this is
-    assert f"cannot write {place}" in err
+    assert f"cannot use {place} for results: File exists" in err
     assert command("run", copy / "small.toml", "--out", copy)[0] == 0
     assert data_of(copy) == data_of(small)
 
@@ -690,7 +690,7 @@ def test_load_results_warns_of_damaged_files_and_skips_them(copy):
 
 
 def test_redraw_leaves_a_damaged_run_out_and_verify_names_it(copy, command):
-    path = shards(copy)[0]
+    path = files_of(copy)[0]
     path.write_bytes(path.read_bytes()[:-1])
     code, _, err = command("redraw", copy)
     assert code == 0
@@ -704,12 +704,12 @@ def test_redraw_leaves_a_damaged_run_out_and_verify_names_it(copy, command):
 
 
 def age(path, kernel="0123456789abcdef"):
-    shard = read_shard(path)
-    write_shard(path, replace(shard, provenance=shard.provenance | {"kernel": kernel}))
+    run = read_run(path)
+    write_run(path, replace(run, provenance=run.provenance | {"kernel": kernel}))
 
 
 def test_stale_runs_are_named_used_and_done_again_only_on_demand(small, copy, command):
-    aged = shards(copy)[:2]
+    aged = files_of(copy)[:2]
     for path in aged:
         age(path)
     before = stamps(copy)
@@ -730,17 +730,13 @@ def test_stale_runs_are_named_used_and_done_again_only_on_demand(small, copy, co
     assert "2 runs in" in out
     assert {p for p, stamp in stamps(copy).items() if stamp != before[p]} == set(aged)
     assert data_of(copy) == data_of(small)
-    for path in shards(copy):
+    for path in files_of(copy):
         assert read_footer(path)["provenance"]["kernel"] != "0123456789abcdef"
 
 
 def test_other_code_makes_all_runs_stale(copy, command, monkeypatch):
-    monkeypatch.setattr("monmdp.suites.plan.kernel_hash", lambda _: "f" * 16)
-    resolve.cache_clear()
-    try:
-        _, out, _ = command("status", copy, "--json")
-    finally:
-        resolve.cache_clear()
+    monkeypatch.setattr("monmdp.suites.configuration.kernel_hash", lambda _: "f" * 16)
+    _, out, _ = command("status", copy, "--json")
     assert json.loads(out)["reports"][0]["stale"] == 24
 
 
@@ -749,35 +745,30 @@ def test_a_worker_with_other_code_writes_nothing(copy, monkeypatch):
 
     def elsewhere(*args):
         done = work(*args)
-        made = done.shard.provenance | {"kernel": "0" * 16}
-        return replace(done, shard=replace(done.shard, provenance=made))
+        return replace(done, provenance=done.provenance | {"kernel": "0" * 16})
 
     monkeypatch.setattr(runner, "work", elsewhere)
     outcome = execute(Path("here"), runs_of(copy), jobs=1)
     assert len(outcome.failures) == 24
-    assert all("runs another version of the code" in why for why in outcome.failures.values())
-    assert not shards(Path("here"))
+    assert all("runs other code than this one" in why for why in outcome.failures.values())
+    assert not files_of(Path("here"))
 
 
 def test_a_worker_that_lacks_something_fails_its_runs_only(small, monkeypatch):
     """A map file, say, that is not on its machine: there the configuration has not even an id."""
-    runs = runs_of(small)
-    execute(Path("here"), dict(list(runs.items())[:1]), jobs=1)  # compiled, before work is away
-    lacking = next(iter(runs.values()))
-    known = {of: resolve(of) for of in runs.values()}
-    at_home = threading.main_thread()
-
-    def resolved(of):
-        if of == lacking and threading.current_thread() is not at_home:
-            raise MonMDPError("no such map here")
-        return known[of]
-
-    monkeypatch.setattr(runner, "resolve", resolved)
-    monkeypatch.setattr("monmdp.suites.plan.resolve", resolved)
+    write("yard.txt", "@.$\n")
+    text = SUITE.replace('["loop"]', '["yard.txt", "loop"]').replace("rho = [1.0, 0.5]", "")
+    runs = ask_suite(load(write("yards.toml", text))).runs()
+    Path("yard.txt").rename("elsewhere.txt")
+    monkeypatch.setattr(runner, "THREADS", 0)
     outcome = execute(Path("here"), runs, jobs=2)
-    assert set(outcome.failures.values()) == {"no such map here"}
-    assert len(outcome.failures) == 5
-    assert len(shards(Path("here"))) == 24 - 5
+    lacking = {key for key, of in runs.items() if of.settings["world"] == "yard"}
+    assert set(outcome.failures) == lacking
+    assert len(lacking) == 12
+    assert all("no such map file" in why for why in outcome.failures.values())
+    assert {(p.parent.name, p.stem) for p in files_of(Path("here"))} == {
+        (name, f"seed-{seed:04d}") for name, seed in runs.keys() - lacking
+    }
 
 
 # ---- verify, load, summarise ----------------------------------------------------------------
@@ -788,11 +779,11 @@ def test_verify_does_runs_again_and_compares_bytes(copy, command):
     assert code == 0
     assert out.count("same  ") == 3
     assert "3 of 3 runs are the same to the byte" in out
-    path = shards(copy)[4]
-    shard = read_shard(path)
-    curve = dict(shard.curve)
+    path = files_of(copy)[4]
+    run = read_run(path)
+    curve = dict(run.curve)
     curve["episode_return"] = np.nextafter(curve["episode_return"], np.inf)
-    write_shard(path, replace(shard, curve=curve))
+    write_run(path, replace(run, curve=curve))
     code, out, _ = command("verify", copy, "--sample", 24)
     assert code == 1
     assert f"DIFFERENT  {path}  made by the same code on the same machine" in out
@@ -818,21 +809,21 @@ def test_load_results_gives_a_tidy_frame(small):
     frame = load_results(small)
     assert len(frame) == 24 * 3
     assert list(frame.columns[:3]) == ["world", "monitor", "agent"]
-    told = {"monitor.rho", "configuration", "seed", "evaluation", *store.COLUMNS}
+    told = {"monitor.rho", "configuration", "seed", "evaluation", "step", *store.COLUMNS}
     assert told <= set(frame.columns)
     assert "agent.gamma" not in frame.columns, "it is the same in all runs"
     for name in ("world", "monitor", "agent", "configuration"):
         assert frame[name].dtype == "category"
     assert frame["seed"].dtype == frame["step"].dtype == np.int64
-    for name in store.COLUMNS[1:]:
+    for name in store.COLUMNS:
         assert frame[name].dtype == np.float64
     assert list(frame["agent"].cat.categories) == ["mbie-eb", "monitored-mbie-eb"]
     assert list(frame["step"].unique()) == [0, 100, 200]
     assert not frame.duplicated(["configuration", "seed", "step"]).any()
     assert set(frame["monitor.rho"]) == {0.5, 1.0}, "what was not given is the monitor's own"
     assert not [name for name in frame if name.startswith("agent.")], "they tell no runs apart"
-    one = read_shard(shards(small)[0])
-    mine = frame[(frame["configuration"] == shards(small)[0].parent.name) & (frame["seed"] == 0)]
+    one = read_run(files_of(small)[0])
+    mine = frame[(frame["configuration"] == files_of(small)[0].parent.name) & (frame["seed"] == 0)]
     assert mine["episode_return"].to_numpy().tobytes() == one.curve["episode_return"].tobytes()
 
 
@@ -845,7 +836,8 @@ def test_load_results_wants_results(tmp_path):
 
 
 def gathered(folder):
-    return gather(folder, ask_suite(load(folder / "small.toml")).plans, {"commit": "c"})
+    plans = ask_suite(load(folder / "small.toml")).plans
+    return gather(plans, evidence.reader(folder), {"commit": "c"})
 
 
 def test_a_summary_gives_the_same_figures_claims_and_tables_as_the_runs(copy, command):
@@ -870,7 +862,7 @@ def test_claims_are_the_same_from_a_summary(command):
     asked = ask_paper(["figure-5"], seeds=2)
     short = replace(asked, suites=tuple(s.model_copy(update={"steps": 400}) for s in asked.suites))
     execute(Path("here"), short.runs(), jobs=1)
-    publish(Path("first"), gather(Path("here"), short.plans, {"commit": "c"}))
+    publish(Path("first"), gather(short.plans, evidence.reader(Path("here")), {"commit": "c"}))
     assert command("redraw", "first/summary.parquet", "--out", "second")[0] == 0
     for name in ("claims.json", "claims.md", "figure-5.png", "summary.parquet"):
         assert Path("first", name).read_bytes() == Path("second", name).read_bytes(), name
@@ -902,9 +894,9 @@ def test_a_damaged_summary_is_one_error(small, command):
         assert code == 2
         assert err.startswith("error: summary.parquet: damaged")
         assert err.count("\n") == 1
-    code, _, err = command("redraw", shards(small)[0])
+    code, _, err = command("redraw", files_of(small)[0])
     assert code == 2
-    assert "'monmdp-shard-3' instead of 'monmdp-summary-4'" in err
+    assert "'monmdp-run-4' instead of 'monmdp-summary-4'" in err
     code, _, err = command("redraw", "nowhere.parquet")
     assert (code, err) == (2, "error: nowhere.parquet: no such file\n")
 
@@ -913,10 +905,10 @@ def test_a_damaged_summary_is_one_error(small, command):
 
 
 def test_each_run_says_where_it_comes_from(small):
-    for path in shards(small):
-        shard = read_shard(path)
-        made = shard.provenance
-        assert made["kernel"] == kernel_hash(agents.KINDS[shard.settings["agent"]]())
+    for path in files_of(small):
+        run = read_run(path)
+        made = run.provenance
+        assert made["kernel"] == kernel_hash(agents.KINDS[run.settings["agent"]]())
         assert made["versions"].keys() == {
             "monmdp", "python", "numpy", "numba", "llvmlite", "scipy",
         }  # fmt: skip
@@ -927,9 +919,9 @@ def test_each_run_says_where_it_comes_from(small):
         assert 0 < made["cpu_seconds"] < 60
         assert 0 < made["wall_seconds"] < 60
         assert made["written"].startswith("20")
-        assert path.parent.name.endswith(store.digest(shard.settings))
-        assert shard.settings["steps"] == 300
-    kernels = {read_footer(p)["provenance"]["kernel"] for p in shards(small)}
+        assert path.parent.name.endswith(store.digest(run.settings))
+        assert run.settings["steps"] == 300
+    kernels = {read_footer(p)["provenance"]["kernel"] for p in files_of(small)}
     assert len(kernels) == 2, "one for each agent"
 
 
@@ -1055,7 +1047,7 @@ def test_one_failing_run_does_not_stop_the_others():
     suite = own_agent("failing", begin=begin)
     plan = ask_suite(load(suite))
     configuration = next(iter(plan.runs().values()))
-    third = np.random.default_rng(streams(configuration.request().monmdp, 2)[1]).random()
+    third = np.random.default_rng(streams(configuration.task.monmdp, 2)[1]).random()
     Path(f"{third}").touch()
     process = monmdp("run", suite, "--out", "here", "--jobs", 2, "--unchecked")
     out, err = process.communicate()
@@ -1063,7 +1055,7 @@ def test_one_failing_run_does_not_stop_the_others():
     assert f"failed: {configuration.id}, seed 2: " in err
     assert "OSError: no" in err
     assert "1 runs failed" in err
-    assert [p.stem for p in shards(Path("here"))] == ["seed-0000", "seed-0001", "seed-0003"]
+    assert [p.stem for p in files_of(Path("here"))] == ["seed-0000", "seed-0001", "seed-0003"]
     assert "picture: here/reports/own/own.png" in out
     before = stamps(Path("here"))
     Path("mended").touch()
@@ -1072,7 +1064,7 @@ def test_one_failing_run_does_not_stop_the_others():
     assert process.returncode == 0
     assert "1 runs in" in out
     assert "3 were there already" in out
-    assert len(shards(Path("here"))) == 4
+    assert len(files_of(Path("here"))) == 4
     assert {p: s for p, s in stamps(Path("here")).items() if p in before} == before
 
 
@@ -1141,12 +1133,12 @@ def test_no_scheduler_at_an_address_is_one_error(small, command, monkeypatch, ad
     code, _, err = command(*words)
     assert code == 2
     assert f"error: no scheduler at {address}: " in err
-    assert not shards(Path("here"))
+    assert not files_of(Path("here"))
 
 
 def test_progress_is_told_line_by_line_where_there_is_no_terminal(small, command, monkeypatch):
     clock = iter(np.arange(0.0, 1e6, 2.5))
-    monkeypatch.setattr("monmdp.cli.results.time.monotonic", lambda: next(clock))
+    monkeypatch.setattr("monmdp.cli.running.time.monotonic", lambda: next(clock))
     code, _, err = command("run", small / "small.toml", "--out", "here", "--jobs", 1)
     assert code == 0
     first, *lines = err.splitlines()
@@ -1154,13 +1146,13 @@ def test_progress_is_told_line_by_line_where_there_is_no_terminal(small, command
     assert len(lines) > 2
     for line in lines:
         assert "/24 runs  " in line
-        assert " steps/s" in line
+        assert " a second" in line
         assert "\r" not in line
     assert lines[-1].endswith("left")
 
 
 def test_requests_are_kept_and_unreadable_ones_are_named(copy, command):
-    asked, unreadable = kept(copy)
+    asked, unreadable = understood(copy)
     assert [one.name for one in asked] == ["small"]
     assert asked[0].runs().keys() == runs_of(copy).keys()
     assert not unreadable

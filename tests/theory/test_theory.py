@@ -207,7 +207,7 @@ def test_models_are_solved_exactly():
         )
         observation, over = following, terminated or truncated
     agent.begin_episode()
-    state, slots = agent.state, agent.state.successors
+    state, slots = agent.state, agent.state.counts.successors
     for q, reward, weight in (
         (state.q_opt, state.r_opt, slots.go_on),
         (state.q_obs, state.r_obs, slots.land),

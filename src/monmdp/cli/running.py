@@ -92,8 +92,7 @@ def train(
     }  # fmt: skip
     request = _request("train", world, words, {agent: (agent, {})}, settings, preset)
     results = _carried_out(request, out, jobs, stale=stale, unchecked=unchecked, quiet=as_json)
-    (table,) = results.comparisons
-    (row,) = table.rows
+    (row,) = _table(results).rows
     if as_json:
         told = row.to_dict()
         told.pop("agent")
@@ -101,6 +100,7 @@ def train(
     else:
         _print_training(results)
         _print_files(results)
+    _end(results)
 
 
 @app.command()
@@ -134,14 +134,19 @@ def compare(
     from monmdp.agents import registry
     from monmdp.experiment.assembly import parse_agents
 
-    settings = {"steps": steps, "seeds": seeds, "evaluation": evaluation, "every": every}
+    settings: dict[str, Any] = {
+        "steps": steps, "seeds": seeds, "evaluation": evaluation, "every": every,
+    }  # fmt: skip
     chosen = parse_agents(",".join(registry) if agents is None else agents)
     left_out: dict[str, str] = {}
     if agents is None:
         chosen, left_out = _fitting(world, words, chosen, settings, preset)
+    first = _request("compare", world, words, dict([next(iter(chosen.items()))]), settings, preset)
+    (resolved,) = first.plans[0].resolved.values()
+    settings["gamma"] = resolved.settings["gamma"]  # returns are compared: one discount for all
     request = _request("compare", world, words, chosen, settings, preset)
     results = _carried_out(request, out, jobs, stale=stale, unchecked=unchecked, quiet=as_json)
-    (table,) = results.comparisons
+    table = _table(results)
     if as_json:
         shared = table.rows[0].of.settings
         keys = ("world", "monitor", "problem_parameters", "steps", "every", "evaluation", "gamma")
@@ -152,6 +157,7 @@ def compare(
         for name, reason in left_out.items():
             print(f"left out: {name} ({reason})")
         _print_files(results)
+    _end(results)
 
 
 def _suite_command(name: str, doc: str, names: Any, ask: Callable[..., Request]) -> None:
@@ -259,6 +265,8 @@ def _request(
     from monmdp.results.request import Request
     from monmdp.suites import parse
 
+    for key in ("steps", "seeds", "every"):
+        _count(settings[key], f"--{key}")
     monitor, params = names_of(world, words)
     chosen = []
     parts: dict[str, dict[str, Any]] = {}
@@ -353,9 +361,20 @@ def _carried_out(
         print(f"failed: {key[0]}, seed {key[1]}: {reason}", file=sys.stderr)
     if failures:
         print(f"{len(failures)} runs failed", file=sys.stderr)
-        if not results.evidence.aggregates:
-            raise typer.Exit(1)
     return results
+
+
+def _table(results: Results) -> Comparison:
+    """The table of train or compare; if the reference has failed, there is none."""
+    if not results.comparisons:
+        raise typer.Exit(1)
+    return results.comparisons[0]
+
+
+def _end(results: Results) -> None:
+    """A command whose runs have failed says so at last."""
+    if results.outcome.failures:
+        raise typer.Exit(1)
 
 
 def _again() -> str:
@@ -386,8 +405,7 @@ def _do_suite(
         print(f"When all are done (copied together, if need be): {whole}")
     elif results.report is not None:
         print_report(results.report)
-    if results.outcome.failures:
-        raise typer.Exit(1)
+    _end(results)
 
 
 @contextmanager

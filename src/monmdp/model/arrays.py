@@ -108,6 +108,15 @@ def no_distribution(rows: FloatArray) -> int | None:
     return int(np.argmax(wrong)) if wrong.any() else None
 
 
+def frozen_policy(values: Any, shape: tuple[int, ...]) -> FloatArray:
+    """Return a policy [s, a] as a frozen array, or say what is wrong with it."""
+    policy = frozen(values, np.float64, shape, "policy [s, a]")
+    s = no_distribution(policy)
+    if s is not None:
+        raise MonMDPError(f"policy: no distribution in joint state {s}: {policy[s].tolist()}")
+    return policy
+
+
 def cumulative(rows: FloatArray) -> FloatArray:
     """Return cumulative sums along the last axis, exactly 1 from the last possible outcome on.
 

@@ -22,18 +22,21 @@ from concurrent.futures import (
 )
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from monmdp.agents import KINDS, AgentConfig, is_python_agent
 from monmdp.errors import MonMDPError, import_extra
 from monmdp.experiment.loop import PULSE
 from monmdp.experiment.provenance import now, provenance
-from monmdp.experiment.training import PythonAgent, Run, StoppedError, carry_out, prepare
+from monmdp.experiment.training import Run, StoppedError, carry_out, prepare
 from monmdp.model.arrays import IntArray
 from monmdp.model.mdp import whole_number
+from monmdp.naming import looking_in
 from monmdp.results.store import (
     Inventory,
     Key,
@@ -48,7 +51,7 @@ from monmdp.results.store import (
     write_problem,
     write_run,
 )
-from monmdp.suites import Resolved
+from monmdp.suites import Configuration, Resolved, resolve
 
 Tell = Callable[["Progress"], None]
 
@@ -60,18 +63,6 @@ LOOK = 0.2
 """seconds between two looks at how far the running ones are"""
 MEMORY_SHARE = 0.8
 """share of the machine's memory that agents may fill"""
-MICROSECONDS: dict[str, tuple[float, float]] = {
-    "factored-mbie-eb": (3.0, 0.0080),
-    "monitored-mbie-eb": (1.0, 0.0040),
-    "known-monitor": (13.0, 0.0016),
-    "mbie-eb": (1.6, 0.0020),
-    "pessimistic-mbie-eb": (1.5, 0.0028),
-    "directed-e2": (0.5, 0.0055),
-    "posterior-sampling": (1.0, 0.0280),
-    "r-max": (1.0, 0.0060),
-}
-"""agent -> CPU microseconds a step: so many, and so many more for each joint pair"""
-OTHERS = (3.0, 0.0)
 
 
 @dataclass
@@ -140,7 +131,7 @@ class Failure:
 def estimate(resolved: Resolved) -> float:
     """Return about how many CPU seconds a run takes on a machine of 2025."""
     settings, (n_se, n_sm, n_ae, n_am) = resolved.settings, resolved.task.monmdp.shape
-    each, by_pair = MICROSECONDS.get(settings["agent"], OTHERS)
+    each, by_pair = KINDS.get(settings["agent"], AgentConfig).microseconds
     pairs = n_se * n_sm * n_ae * n_am
     tests = settings["steps"] / settings["every"]
     drawn = tests * settings["episodes"] * settings["time_limit"] * 0.01
@@ -195,7 +186,7 @@ def execute(
     if jobs is not None:
         whole_number(jobs, "jobs", at_least=1)
     mine = {key: of for key, of in runs.items() if belongs(key, shard)}
-    _demand_fresh_agents(mine, several=len(mine) > 1, kept=folder is not None)
+    _demand_fresh_agents(mine, kept=folder is not None)
     begin, tell = begin or (lambda: None), tell or (lambda _: None)
     if folder is None:
         kept: dict[Key, Run] = {}
@@ -223,15 +214,15 @@ def execute(
         return _Batch(mine, to_do, jobs, scheduler, tell, begin, keep).done(inventory, aside, {})
 
 
-def _demand_fresh_agents(runs: Mapping[Key, Resolved], *, several: bool, kept: bool) -> None:
+def _demand_fresh_agents(runs: Mapping[Key, Resolved], *, kept: bool) -> None:
     """Refuse finished agents where each run needs a new one, or has to be found again."""
-    for resolved in runs.values():
-        agent = resolved.task.agent
-        if not (several or kept) or not isinstance(agent, PythonAgent) or isinstance(agent, type):
-            continue
-        why = "learn for several seeds" if several else "be told from others in a folder of results"
-        name = type(agent).__name__
-        raise MonMDPError(f"one object cannot {why}: give what makes it, {name} itself")
+    finished = [of.task.agent for of in runs.values() if is_python_agent(of.task.agent)]
+    for agent in finished:
+        several = sum(other is agent for other in finished) > 1
+        if several or kept:
+            why = "learn for several seeds" if several else "be told from others on disk"
+            name = type(agent).__name__
+            raise MonMDPError(f"one object cannot {why}: give what makes it, {name} itself")
 
 
 @dataclass(frozen=True)
@@ -289,8 +280,10 @@ class _Batch:
                 while True:
                     for key, resolved in islice(left, 2 * width - len(waiting)):
                         pulse = np.zeros(PULSE, dtype=np.int64)
-                        watched = pulse if in_threads else None
-                        future = pool.submit(work, resolved, key[1], watched, parent)
+                        if in_threads:
+                            future = pool.submit(work, resolved, key[1], pulse)
+                        else:
+                            future = pool.submit(work_there, resolved.configuration, key[1], parent)
                         waiting[future], pulses[future] = key, pulse
                     if not waiting:
                         return
@@ -310,12 +303,25 @@ class _Batch:
 # ---- workers --------------------------------------------------------------------------------
 
 
-def work(
-    resolved: Resolved, seed: int, pulse: IntArray | None = None, parent: int | None = None
-) -> Run | Failure:
-    """Do one run, in whatever process or on whatever machine this is called."""
+def work_there(configuration: Configuration, seed: int, parent: int | None) -> Run | Failure:
+    """Do one run in another process, or on another machine, which may lack something."""
     if parent is not None:
         _die_with(parent)
+    try:
+        return work(_resolved_there(configuration), seed)
+    except MonMDPError as error:
+        return Failure(str(error))
+
+
+@lru_cache(maxsize=64)
+def _resolved_there(configuration: Configuration) -> Resolved:
+    """The runs of a configuration come one after the other."""
+    with looking_in(configuration.folder):
+        return resolve(configuration)
+
+
+def work(resolved: Resolved, seed: int, pulse: IntArray | None = None) -> Run | Failure:
+    """Do one run in this process."""
     try:
         _warm_up(resolved)
         wall, cpu = time.perf_counter(), time.thread_time()

@@ -420,7 +420,7 @@ def run_files(folder: Path) -> list[Path]:
     refuse_old(folder)
     if not (folder / "runs").is_dir():
         raise MonMDPError(f"{folder}: there are no results here")
-    found = sorted((folder / "runs").rglob(f"seed-*{SUFFIX}"))
+    found = sorted((folder / "runs").rglob(f"*{SUFFIX}"))
     return [path for path in found if not path.name.endswith(INSIDE)]
 
 

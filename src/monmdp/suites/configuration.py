@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from monmdp import agents, catalogue
-from monmdp.agents.base import AgentConfig
+from monmdp.agents import AgentConfig
 from monmdp.errors import MonMDPError
 from monmdp.experiment.assembly import assemble, default_steps
 from monmdp.experiment.provenance import kernel_hash
@@ -54,11 +54,13 @@ class Configuration:
     """how many snapshots to keep, closer together early on, or after which steps"""
     snapshot_seed: int | None = None
     """the one seed that keeps them; None: all do"""
+    folder: str | None = None
+    """where ``module:object`` is looked for, too"""
 
 
 @dataclass(frozen=True, eq=False)
 class Resolved:
-    """What a configuration comes to. In another process it is resolved again, once."""
+    """What a configuration comes to."""
 
     configuration: Configuration
     id: str
@@ -68,12 +70,6 @@ class Resolved:
     task: Task
     kernel: str
     """hash of the code that a run of it would be done with"""
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Travel as the configuration alone."""
-        of = self.configuration
-        key = self.id, of.keep_policy, self.task.snapshot_steps, of.snapshot_seed
-        return _resolved_here, (key, of)
 
     def demand_curve(self) -> Resolved:
         """Refuse what would be a single test; a learning curve has two or more."""
@@ -152,15 +148,6 @@ def resolve(configuration: Configuration, problems: Problems | None = None) -> R
         task=replace(task, settings=settings),
         kernel=kernel_hash(task.agent),
     )
-
-
-_here: dict[tuple[Any, ...], Resolved] = {}
-
-
-def _resolved_here(key: tuple[Any, ...], configuration: Configuration) -> Resolved:
-    if key not in _here:
-        _here[key] = resolve(configuration)
-    return _here[key]
 
 
 def _shared(problems: Problems, key: tuple[Any, ...], make: Any) -> MonMDP:

@@ -168,7 +168,8 @@ def bandit_law(
     mean[0] += epsilon
     play = compiled(eliminate)
     results = np.empty((len(chances), runs, 3), dtype=np.int64)
-    for i, run in np.ndindex(len(chances), runs):
+    for number_of_run in range(len(chances) * runs):  # a product would list all runs first
+        i, run = divmod(number_of_run, runs)
         rng = np.random.default_rng([seed, i, run])
         results[i, run] = play(mean, float(chances[i]), epsilon, delta, rng)
         if progress is not None:
