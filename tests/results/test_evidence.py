@@ -19,7 +19,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from monmdp.experiment.sessions import read_sessions
 
 import monmdp
 from conftest import ROOT
