@@ -366,6 +366,7 @@ def test_a_report_of_finished_runs_makes_no_problem(counted, command):
     words = ("--seeds", 2, "--out", "here")
     assert command("run", small_suite(), *words)[0] == 0
     assert command("train", "loop", "ask", "--steps", 200, "--snapshots", 2, *words)[0] == 0
+    assert 2 <= counted["make"] <= 4
     counted.update(make=0, join=0)
     code, out, _ = command("report", "here")
     assert code == 0
@@ -419,12 +420,9 @@ def test_a_suite_keeps_policies_and_snapshots_if_it_says_so(command):
 
 
 def test_snapshots_are_of_the_first_seed_that_is_listed(command):
-    assert command("run", small_suite(seeds_too=1), "--out", "here")[0] == 2
-    text = (
-        Path(small_suite("listed", snapshots=1)).read_text().replace("seeds = 2", "seeds = [7, 3]")
-    )
-    Path("listed.toml").write_text(text)
-    assert command("run", "listed.toml", "--out", "here")[0] == 0
+    listed = Path(small_suite("listed", snapshots=1))
+    listed.write_text(listed.read_text().replace("seeds = 2", "seeds = [7, 3]"))
+    assert command("run", listed, "--out", "here")[0] == 0
     for (_, seed), run in kept_of("here").items():
         assert len(run.snapshot_steps) == (2 if seed == 7 else 0)
 
@@ -502,7 +500,7 @@ def test_a_stored_problem_takes_no_monitor_and_a_world_needs_one():
         ({"worlds": ["problem.npz"], "monitors": ["ask"]}, "monitor"),
         ({"worlds": ["problem.npz"], "rho": [0.5]}, "rho"),
         ({"worlds": ["problem.npz", "loop"]}, "monitor"),
-        ({"worlds": [{"name": "problem.npz", "slip": 0.1}]}, "slip"),
+        ({"worlds": [{"name": "problem.npz", "slip": 0.1}]}, "it takes no parameters"),
         ({"worlds": ["nowhere.npz"]}, "no such file"),
     ):
         with pytest.raises(MonMDPError, match=message):
