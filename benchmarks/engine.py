@@ -51,7 +51,7 @@ def seconds(task, repeats: int) -> float:
 def uncompiled_seconds_a_step(task, steps: int) -> float:
     """Seconds a training step of the very same loop as plain Python."""
     problem, config = task.monmdp, task.agent
-    state = config.state(problem.shape, problem.mdp.r_min, problem)
+    state = config.new_state(problem.shape, problem.mdp.r_min, problem.mdp.r_max, problem)
     clock = np.zeros(loop.CLOCK, dtype=np.int64)
     clock[1] = -1
     policies = np.zeros((1, problem.n_states, problem.n_actions))
@@ -119,7 +119,7 @@ def main() -> None:
         task = training.prepare(problem, agent, 50_000, evaluation="monte-carlo")
         training.carry_out(task, 0)  # compile
         ours = seconds(task, min(args.repeats, 3))
-        size = megabytes(task.agent.state(problem.shape, 0.0, problem))
+        size = megabytes(task.agent.new_state(problem.shape, 0.0, 1.0, problem))
         print(f"| {agent} | {ours:.2f} s | {size:.1f} MB | {1e6 * ours / 50_000:.1f} |")
     print()
     print("| agent | first start, nothing compiled | start from the cache |")
@@ -135,7 +135,7 @@ def main() -> None:
     print("|---|---|---|---|")
     for side in (20, 40, 80):
         problem = open_grid(side)
-        state = agents.config("monitored-mbie-eb").state(problem.shape, 0.0, problem)
+        state = agents.config("monitored-mbie-eb").new_state(problem.shape, 0.0, 1.0, problem)
         pairs, size = problem.n_states * problem.n_actions, megabytes(state)
         print(f"| {side} x {side} | {pairs:,} | {size:,.1f} MB | {1e6 * size / pairs:.0f} |")
 

@@ -48,7 +48,7 @@ def configured(words: str, problem) -> agents.AgentConfig:
 def seconds(task, seed: int, stop: int) -> float:
     """CPU seconds of the loop up to a step, with nothing tested on the way."""
     problem, config = task.monmdp, task.agent
-    state = config.state(problem.shape, problem.mdp.r_min, problem)
+    state = config.new_state(problem.shape, problem.mdp.r_min, problem.mdp.r_max, problem)
     clock = np.zeros(loop.CLOCK, dtype=np.int64)
     clock[1] = -1
     policies = np.zeros((1, problem.n_states, problem.n_actions))

@@ -32,7 +32,7 @@ from gymnasium.wrappers import TransformReward
 
 import monmdp
 from monmdp import stats
-from monmdp.envs import JointDiscrete, Monitor, ObserveRewardMask
+from monmdp.envs import AddMonitor, JointDiscrete, ObserveRewardMask
 
 try:
     import torch
@@ -128,7 +128,7 @@ class LearntReward(gymnasium.Wrapper[Any, Any, Any, Any]):
 
 def cartpole(**options: Any) -> Env:
     """Make a CartPole in which it costs 0.8 to see a reward; all of them are 1."""
-    return Monitor(gymnasium.make("CartPole-v1"), "ask", cost=-0.8, **options)
+    return AddMonitor(gymnasium.make("CartPole-v1"), "ask", cost=-0.8, **options)
 
 
 def bottleneck(**options: Any) -> Env:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import sys
+
+import joblib
 import pytest
 
-from monmdp import MonMDPError, make, worlds
-from monmdp.naming import Parameter, parse_assignments
+from monmdp import MonMDPError, make, monitors, naming, worlds
+from monmdp.naming import Parameter, import_object, looking_in, parse_assignments
 
 
 def test_flat_keys_find_their_owner():
@@ -85,14 +88,89 @@ def test_factories_of_ones_own(my_module):
         (f"{my_module}:constant", "is an int; a world is a function that returns an MDP"),
         (f"{my_module}_broken:x", "importing it failed, ZeroDivisionError"),
         ("no_such_module:x", "there is no module 'no_such_module'"),
-        ("not a module:x", "is no module name"),
+        ("not a module:x", "is not a module name"),
         (f"{my_module}:boom", "raised RuntimeError: my boom"),
         (f"{my_module}:needs", "needs size=…"),
-        ("math:sqrt", "no function with named parameters|needs|raised"),
-        (f"{my_module}.py:world", f"write {my_module}:world"),
+        ("math:sqrt", "not a function with named parameters|needs|raised"),
+        (f"{my_module}_gone.py:world", "there is no file .*; looked in"),
+        ("folder/my_module.txt:world", "no such map file"),
     ):
         with pytest.raises(MonMDPError, match=message):
             worlds.make(name)
+
+
+WATCH = """
+from chance import chance
+from monmdp import Monitor
+
+def watch(rho: float = chance):
+    return Monitor(states=["ON"], actions=["NO-OP"], start=[1.0], transition=[[[1.0]]],
+                   reward=[[0.0]], show=[[rho]])
+"""
+
+
+@pytest.fixture
+def two_folders(tmp_path, monkeypatch):
+    """Two folders with a module of the same name, in neither of which we are."""
+    for folder, rho in (("a", 0.25), ("b", 0.75)):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "watches.py").write_text(WATCH)
+        (tmp_path / folder / "chance.py").write_text(f"chance = {rho}")
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    yield tmp_path
+    with looking_in(elsewhere), pytest.raises(MonMDPError):
+        monitors.make("watches:watch")  # which forgets them
+    assert not naming._folder_of
+
+
+def test_names_are_found_in_given_folders(two_folders):
+    with pytest.raises(MonMDPError, match=r"no module 'watches'; looked in .*elsewhere$"):
+        monitors.make("watches:watch")
+    with pytest.raises(MonMDPError, match=r"no module 'clocks'; looked in .*elsewhere, .*/a$"):
+        import_object("clocks:watch", "monitor", [two_folders / "a"])
+    before = None
+    for folder, rho in (("a", 0.25), ("b", 0.75), ("a", 0.25)):
+        found = import_object("watches:watch", "monitor", [two_folders / folder])
+        assert found().show.max() == rho
+        before = before or list(sys.path)
+        assert sys.path == before  # but for the working directory
+        with looking_in(two_folders / folder):
+            assert make("loop", "watches:watch").observability().max() == rho
+            with looking_in(two_folders / "elsewhere"):
+                assert monitors.make("watches:watch").show.max() == rho
+    with pytest.raises(MonMDPError, match="no module 'watches'"):
+        monitors.make("watches:watch")
+
+
+def test_names_may_be_paths(two_folders):
+    for folder, rho in (("a", 0.25), ("b", 0.75)):
+        path = two_folders / folder / "watches.py"
+        assert monitors.make(f"{path}:watch").show.max() == rho
+        assert monitors.make(f"../{folder}/watches.py:watch").show.max() == rho
+        with looking_in(two_folders / folder):
+            assert monitors.make("watches.py:watch").show.max() == rho
+    with pytest.raises(MonMDPError, match="did you mean 'watch'"):
+        monitors.make(f"{two_folders}/a/watches.py:wacht")
+    (two_folders / "a" / "broken.py").write_text("import no_such_thing")
+    for _ in "ab":  # a module that failed is not kept
+        with pytest.raises(MonMDPError, match="importing it failed, ModuleNotFoundError"):
+            monitors.make(f"{two_folders}/a/broken.py:watch")
+
+
+def test_worker_processes_find_names_as_well(two_folders):
+    with looking_in(two_folders / "b"):
+        monitors.make("watches:watch")
+        found = joblib.Parallel(n_jobs=2)(
+            joblib.delayed(_shown_in)(two_folders / folder) for folder in "ab"
+        )
+    assert found == [0.25, 0.75]
+
+
+def _shown_in(folder):
+    with looking_in(folder):
+        return float(monitors.make("watches:watch").show.max())
 
 
 def test_a_world_may_be_given_by_its_path(tmp_path):

@@ -17,14 +17,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
-from monmdp.agents.base import AgentConfig
+from monmdp.agents import AgentConfig
 from monmdp.errors import MonMDPError
 from monmdp.experiment.assembly import default_steps
 from monmdp.experiment.policy import EvaluationKind
 from monmdp.experiment.provenance import commit, now, provenance
-from monmdp.experiment.training import EPISODES, EVERY, PythonAgent, Run, snapshot_steps
+from monmdp.experiment.training import EPISODES, EVERY, Run, snapshot_steps
 from monmdp.model import MonMDP
 from monmdp.model.mdp import whole_number
+from monmdp.planning.factors import checked_problem
 from monmdp.results.comparison import Comparison, compare_agents
 from monmdp.results.evidence import Evidence, LeftOutWarning, Reader, gather, reader
 from monmdp.results.figures import draw
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
 Folder = str | os.PathLike[str]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Results:
     """What some runs came to. In a notebook it shows its figures and tables."""
 
@@ -56,6 +57,11 @@ class Results:
     """the figures, tables and claims that were written; None: nothing was"""
     notes: Sequence[str] = field(default=())
     """what one should know: damaged runs that were left out, a report that was replaced"""
+
+    def __repr__(self) -> str:
+        n = sum(len(of.seeds) for of in self.evidence.aggregates.values())
+        where = "not kept on disk" if self.folder is None else f"in {self.folder}"
+        return f"<Results: {n:,} of {self.outcome.progress.total:,} runs, {where}>"
 
     @cached_property
     def runs(self) -> dict[Key, Run]:
@@ -128,10 +134,11 @@ def train(
     0.961
     """
     seed = whole_number(seed, "seed", at_least=0, at_most=None)
-    steps = default_steps(problem) if steps is None else steps
+    steps = default_steps(checked_problem(problem)) if steps is None else steps
+    steps = whole_number(steps, "steps", at_least=1)
     found = resolve(
         Configuration(
-            world=problem,
+            world=checked_problem(problem),
             monitor=None,
             agent=agent,
             steps=steps,
@@ -155,7 +162,7 @@ def compare(
     agents: Iterable[Any] | Mapping[str, Any],
     steps: int | None = None,
     *,
-    seeds: int | Sequence[int] = 30,
+    seeds: int | Iterable[int] = 30,
     out: Folder | None = None,
     jobs: int | None = None,
     evaluation: EvaluationKind = "exact",
@@ -188,14 +195,8 @@ def compare(
     ('monitored-mbie-eb', 3)
     """
     chosen, which = _labelled(agents), _seeds(seeds)
-    for agent in chosen.values():
-        if len(which) > 1 and isinstance(agent, PythonAgent) and not isinstance(agent, type):
-            raise MonMDPError(
-                "one object cannot learn for several seeds: give what makes it, "
-                f"{type(agent).__name__} itself"
-            )
     settings: dict[str, Any] = {
-        "world": problem,
+        "world": checked_problem(problem),
         "monitor": None,
         "steps": steps,
         "every": every,
@@ -220,6 +221,7 @@ def compare(
 
 def _labelled(agents: Iterable[Any] | Mapping[str, Any]) -> dict[str, Any]:
     """Return label -> agent."""
+    agents = [agents] if isinstance(agents, str) else agents
     named = agents.items() if isinstance(agents, Mapping) else ((_label(of), of) for of in agents)
     chosen: dict[str, Any] = {}
     for label, agent in named:

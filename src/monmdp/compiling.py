@@ -4,7 +4,7 @@ A *compilable* function is plain Python on numbers, arrays, tuples and generator
 Python it runs as it stands; called from compiled code, numba compiles it, to the same bits. So one
 text serves the reader, the debugger and the machine.
 
-A *verb* is a function with one implementation for each kind of its first argument, a named tuple:
+A *dispatched* function has one implementation for each kind of its first argument, a named tuple:
 the state of an agent, say. Compiled code chooses by the type, while compiling; numba can then keep
 the result on disk, which it cannot do for functions that are handed in as arguments.
 
@@ -19,9 +19,11 @@ numba is loaded by the first `compiled` call, not by importing this module.
 from __future__ import annotations
 
 import hashlib
+import operator
+import sys
 import threading
-from collections.abc import Callable
-from functools import cache
+from collections.abc import Callable, Mapping
+from functools import cache, wraps
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, TypeVar, get_type_hints
 
@@ -30,8 +32,8 @@ import numpy as np
 F = TypeVar("F", bound=Callable[..., Any])
 
 _compilable: list[Callable[..., Any]] = []
-_verbs: list[Callable[..., Any]] = []
-_implementations: dict[tuple[str, type], Callable[..., Any]] = {}
+_dispatched: list[Callable[..., Any]] = []
+_implementations: dict[tuple[Callable[..., Any], type], Callable[..., Any]] = {}
 _known_to_numba: set[Callable[..., Any]] = set()
 _lock = threading.RLock()
 
@@ -45,38 +47,50 @@ def compilable(function: F) -> F:
     return function
 
 
-def verb(function: F) -> F:
-    """Mark a function as a verb; its body is what Python runs, never compiled code."""
-    _verbs.append(function)
-    return function
+def dispatched(function: F) -> F:
+    """Return a function that runs the implementation for the kind of its first argument.
 
-
-def implement(kind: type, **functions: Callable[..., Any]) -> None:
-    """Give a kind of state its implementations, by the names of the verbs.
-
-    Those of `object` serve every kind that has none of its own.
+    The body of the function given here is the implementation for every kind without its own.
     """
+    made = undefined(function)
+    _implementations[made, object] = function
+    return made
+
+
+def undefined(function: F) -> F:
+    """Return the same for a function that every kind must implement itself."""
+
+    @wraps(function)
+    def dispatch(first: Any, *others: Any) -> Any:
+        return implementation(dispatch, type(first))(first, *others)
+
+    _dispatched.append(dispatch)
+    return dispatch  # type: ignore[return-value]
+
+
+def implement(kind: type, functions: Mapping[Callable[..., Any], Callable[..., Any]]) -> None:
+    """Give a kind its implementations: dispatched function -> implementation."""
     for name, function in functions.items():
         _implementations[name, kind] = function
 
 
-def implementation(name: str, kind: type) -> Callable[..., Any]:
-    """Return the implementation of a verb for a kind of state."""
+def implementation(name: Callable[..., Any], kind: type) -> Callable[..., Any]:
+    """Return the implementation of a dispatched function for a kind."""
     found = _implementations.get((name, kind), _implementations.get((name, object)))
     if found is None:
-        raise TypeError(f"{kind.__name__} has no implementation of {name}")
+        raise TypeError(f"{kind.__name__} has no implementation of {name.__name__}")
     return found
 
 
-def implements(name: str, kind: type) -> bool:
-    """Return whether a kind of state has an implementation of its own."""
+def implements(name: Callable[..., Any], kind: type) -> bool:
+    """Return whether a kind has an implementation of its own."""
     return (name, kind) in _implementations
 
 
 def compiled(function: Callable[..., Any], kind: type | None = None) -> Callable[..., Any]:
     """Return the compiled function, from numba's cache on disk if it is there.
 
-    `kind` is the class of the state whose verbs it calls, if it calls any.
+    `kind` is the class of the state whose dispatched functions it calls, if it calls any.
     """
     with _lock:
         return _compiled(function, kind)
@@ -95,10 +109,20 @@ def _compiled(function: Callable[..., Any], kind: type | None) -> Callable[..., 
     options: dict[str, Any] = {"error_model": "numpy", "no_cfunc_wrapper": True}
     dispatcher: Callable[..., Any]
     try:
-        dispatcher = njit(cache=True, nogil=True, **options)(named)
+        dispatcher = njit(cache=_can_be_found(kind), nogil=True, **options)(named)
     except RuntimeError:  # there is no place that the cache could be written to
         dispatcher = njit(nogil=True, **options)(named)
     return dispatcher
+
+
+def _can_be_found(kind: type | None) -> bool:
+    """Return whether other processes can import a class, as a cache on disk demands."""
+    if kind is None:
+        return True
+    try:
+        return operator.attrgetter(kind.__qualname__)(sys.modules[kind.__module__]) is kind
+    except (AttributeError, KeyError):  # made within a function, say
+        return False
 
 
 def _tell_numba() -> None:
@@ -109,27 +133,31 @@ def _tell_numba() -> None:
         if function not in _known_to_numba:
             register_jitable(**_INNER)(function)
             _known_to_numba.add(function)
-    for function in _verbs:
+    for function in _dispatched:
         if function not in _known_to_numba:
-            overload(function, strict=False, jit_options=_INNER)(_chooser(function.__name__))
+            overload(function, strict=False, jit_options=_INNER)(_chooser(function))
             _known_to_numba.add(function)
 
 
-def _chooser(name: str) -> Callable[..., Any]:
-    """Return what numba asks while compiling a verb: which function serves this type?"""
+def _chooser(name: Callable[..., Any]) -> Callable[..., Any]:
+    """Return what numba asks while compiling a dispatched function: what serves this type?"""
 
-    def choose(agent: Any, *_: Any) -> Callable[..., Any] | None:
-        kind = getattr(agent, "instance_class", None)  # of a named tuple's numba type
+    def choose(first: Any, *_: Any) -> Callable[..., Any] | None:
+        kind = getattr(first, "instance_class", None)  # of a named tuple's numba type
         return None if kind is None else implementation(name, kind)
 
     return choose
 
 
 def _digest(function: Callable[..., Any], kind: type | None) -> str:
-    """Hash the code that a function can reach, the constants in it, and the fields of the state."""
+    """Hash the code that a function can reach, the constants in it, and the tuples it may be given.
+
+    These are the state, and the named tuples that its module knows.
+    """
     digest = hashlib.sha256()
-    if kind is not None:
-        digest.update(repr(_structure(kind)).encode())
+    known = [value for value in function.__globals__.values() if hasattr(value, "_fields")]
+    for structure in sorted(repr(_structure(of)) for of in (kind, *known) if isinstance(of, type)):
+        digest.update(structure.encode())
     for visited in reached(function, kind):
         digest.update(repr(_content(visited.__code__)).encode())
         for name, value in constants_of(visited):
@@ -140,7 +168,7 @@ def _digest(function: Callable[..., Any], kind: type | None) -> str:
 def reached(
     function: Callable[..., Any], kind: type | None, also: tuple[str, ...] = ()
 ) -> list[Callable[..., Any]]:
-    """Return a function and all that it calls and that compiles, verbs as `kind` implements them.
+    """Return a function and all that it calls and that compiles, as `kind` implements it.
 
     `also` are beginnings of module names: plain functions of these modules count, too.
     """
@@ -150,8 +178,8 @@ def reached(
             if not isinstance(value, FunctionType):
                 continue
             called: Callable[..., Any] = value
-            if kind is not None and value in _verbs:
-                called = implementation(value.__name__, kind)
+            if kind is not None and value in _dispatched:
+                called = implementation(value, kind)
             counts = called is not value or value in _compilable
             if (counts or value.__module__.startswith(also)) and called not in found:
                 found.append(called)
@@ -167,6 +195,8 @@ def constants_of(function: Callable[..., Any]) -> list[tuple[str, str]]:
             result.append((name, f"{value.dtype}{value.shape}{value.tobytes().hex()}"))
         elif isinstance(value, bool | int | float | str | tuple | dict):
             result.append((name, repr(value)))
+        elif isinstance(value, type) and hasattr(value, "_fields"):
+            result.append((name, repr(_structure(value))))
     return result
 
 
@@ -180,7 +210,9 @@ def _structure(kind: type) -> tuple[Any, ...]:
     for name in getattr(kind, "_fields", ()):
         of: Any = hints.get(name)
         fields.append((name, _structure(of) if hasattr(of, "_fields") else repr(of)))
-    return kind.__module__, kind.__qualname__, fields
+    of_kind = getattr(kind, "Parameters", None)  # of a state: derived from the configuration
+    parameters = () if of_kind is None else _structure(of_kind)
+    return kind.__module__, kind.__qualname__, fields, *parameters
 
 
 def _globals_of(function: Callable[..., Any]) -> list[tuple[str, Any]]:

@@ -1,4 +1,4 @@
-"""The one exception users meet, and the helper that finds the name they meant."""
+"""The exception for wrong input, and the helper that finds the name that was meant."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from types import ModuleType
 
 
 class MonMDPError(ValueError):
-    """Something a person gave us is wrong; the message says what, where and what would be right.
+    """An input is wrong; the message says what, where, and what would be right.
 
     >>> import monmdp
     >>> try:

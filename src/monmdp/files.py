@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all, and archives of arrays."""
+"""Files that are written completely or not at all, and archives of arrays."""
 
 from __future__ import annotations
 

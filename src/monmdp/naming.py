@@ -7,14 +7,18 @@ description of its parameters there is: what can be given, of which type, with w
 from __future__ import annotations
 
 import ast
+import hashlib
 import importlib
+import importlib.util
 import inspect
+import os
 import sys
 import types
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, is_dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, Generic, Literal, TypeVar
 
@@ -84,15 +88,16 @@ def scope_of(factory: Callable[..., Any], what: str) -> Scope:
     try:
         found = _read_once(factory) if plain else _read(factory)
     except (TypeError, ValueError):
-        raise MonMDPError(f"{what} is no function with named parameters") from None
+        raise MonMDPError(f"{what} is not a function with named parameters") from None
     return Scope(what, *found)
 
 
 def _read(factory: Callable[..., Any]) -> tuple[Mapping[str, Parameter], bool]:
-    """Parameters by name, and whether it takes others, too."""
+    """Parameters by name, and whether it also takes others."""
     signature = inspect.signature(factory)
-    target = factory
-    while hasattr(target, "func"):  # functools.partial
+    target, bound = factory, set[str]()
+    while isinstance(target, partial):
+        bound |= target.keywords.keys()
         target = target.func
     # A dataclass inherits fields whose types are named where they were written, not here.
     plain_class = inspect.isclass(target) and not is_dataclass(target)
@@ -105,7 +110,7 @@ def _read(factory: Callable[..., Any]) -> tuple[Mapping[str, Parameter], bool]:
     for p in signature.parameters.values():
         if p.kind is p.VAR_KEYWORD:
             open_ended = True
-        elif p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD):
+        elif p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD) and p.name not in bound:
             annotation = hints.get(p.name, Any)
             default = None if p.default is p.empty else p.default
             parameters[p.name] = Parameter(p.name, annotation, default)
@@ -212,7 +217,7 @@ class Registry(Generic[T]):
         return name in self._factories
 
     def factory(self, name: str) -> Callable[..., T]:
-        """Return the factory of a registered name or of ``module:object``."""
+        """Return the factory of a registered name, or an object by `import_object`."""
         if name in self._factories:
             return self._factories[name]
         if ":" in name:
@@ -234,37 +239,124 @@ class Registry(Generic[T]):
         return made
 
 
-def import_object(name: str, kind: str) -> Any:
-    """Import ``module:object``; modules in the working directory count too."""
-    module_name, _, attribute = name.partition(":")
-    here = str(Path.cwd())
-    if here not in sys.path:
-        sys.path.append(here)
-    if not all(part.isidentifier() for part in module_name.split(".")):
-        raise MonMDPError(
-            f"{name!r}: {module_name!r} is no module name; {_article(kind)} of your own is "
-            "module:object"
-        )
+@contextmanager
+def looking_in(*folders: str | os.PathLike[str] | None) -> Iterator[None]:
+    """Also look for names in these folders while the context lasts.
+
+    A suite looks beside its own file. A worker process must enter the same context.
+    """
+    global _folders
+    before = _folders
+    _folders = (*(Path(folder) for folder in folders if folder is not None), *before)
     try:
-        module = importlib.import_module(module_name)
-    except ModuleNotFoundError as error:
-        if error.name is not None and module_name.split(".")[0] != error.name.split(".")[0]:
-            raise MonMDPError(f"{name}: importing it failed, {error}") from None
-        hint = f"; write {module_name[:-3]}:{attribute}" if module_name.endswith(".py") else ""
-        raise MonMDPError(
-            f"{name}: there is no module {module_name!r} here ({here}){hint}"
-        ) from None
+        yield
+    finally:
+        _folders = before
+
+
+_folders: tuple[Path, ...] = ()
+"""where `looking_in` says to look"""
+_folder_of: dict[str, Path] = {}
+"""modules that came from such a folder; another folder may have one of the same name"""
+
+
+def import_object(name: str, kind: str, folders: Iterable[str | os.PathLike[str]] = ()) -> Any:
+    """Import ``module:object`` or ``path/to/file.py:object``.
+
+    Modules are looked for among those that Python finds, in the working directory, and in
+    `folders`, which are on Python's path only while this runs. A path may be relative to any of
+    them.
+    """
+    here = Path.cwd()
+    if str(here) not in sys.path:
+        sys.path.append(str(here))
+    places = [here, *(folder.resolve() for folder in (*map(Path, folders), *_folders))]
+    module_name, _, attribute = name.rpartition(":")
+    try:
+        if module_name.endswith(".py"):
+            file = _find_file(module_name, places)
+            module = _import_from([here, file.parent, *places[1:]], lambda: _import_file(file))
+        else:
+            module = _import_from(places, lambda: _import_module(module_name, kind, places))
+    except MonMDPError as error:
+        raise MonMDPError(f"{name}: {error}") from None
     except Exception as error:
         raise MonMDPError(
             f"{name}: importing it failed, {type(error).__name__}: {error}"
         ) from error
-    try:
-        return getattr(module, attribute)
-    except AttributeError:
+    if not hasattr(module, attribute):
         names = [n for n in vars(module) if not n.startswith("_")]
+        raise MonMDPError(f"{module_name} has no {attribute!r}{nearest(attribute, names)}")
+    return getattr(module, attribute)
+
+
+def _import_from(places: list[Path], import_it: Callable[[], types.ModuleType]) -> types.ModuleType:
+    """Import with these places on the path; modules from other folders give way."""
+    stale = [top for top, folder in _folder_of.items() if folder not in places]
+    for key in [key for key in sys.modules if key.split(".")[0] in stale]:
+        del sys.modules[key]
+    for top in stale:
+        del _folder_of[top]
+    path, before = list(sys.path), set(sys.modules)
+    sys.path.extend(map(str, places[1:]))
+    try:
+        return import_it()
+    finally:
+        sys.path[:] = path
+        for top in set(sys.modules) - before:
+            folder = _folder(sys.modules[top])
+            if "." not in top and folder in places[1:] and str(folder) not in path:
+                _folder_of[top] = folder
+
+
+def _folder(module: types.ModuleType) -> Path:
+    """The folder in which Python found a top-level module."""
+    file = Path(getattr(module, "__file__", None) or "")
+    return file.parent.parent if file.name == "__init__.py" else file.parent
+
+
+def _import_module(name: str, kind: str, places: list[Path]) -> types.ModuleType:
+    if not all(part.isidentifier() for part in name.split(".")):
         raise MonMDPError(
-            f"{module_name} has no {attribute!r}{nearest(attribute, names)}"
-        ) from None
+            f"{name!r} is not a module name; {_article(kind)} of your own is module:object or "
+            "path/to/file.py:object"
+        )
+    top = name.split(".")[0]
+    if top not in sys.modules:
+        importlib.invalidate_caches()  # the file may be new
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name is not None and top != error.name.split(".")[0]:
+            raise
+        raise MonMDPError(f"there is no module {name!r}; {_looked_in(places)}") from None
+
+
+def _find_file(path: str, places: list[Path]) -> Path:
+    for place in places:
+        if (place / path).is_file():
+            return (place / path).resolve()
+    raise MonMDPError(f"there is no file {path}; {_looked_in(places)}")
+
+
+def _import_file(file: Path) -> types.ModuleType:
+    """Import a file under a name of its own, so that two files may share one."""
+    name = f"{file.stem}_{hashlib.sha256(str(file).encode()).hexdigest()[:12]}"
+    if name not in sys.modules:
+        spec = importlib.util.spec_from_file_location(name, file)
+        assert spec is not None
+        assert spec.loader is not None
+        sys.modules[name] = importlib.util.module_from_spec(spec)
+        try:
+            spec.loader.exec_module(sys.modules[name])
+        except BaseException:
+            del sys.modules[name]
+            raise
+    return sys.modules[name]
+
+
+def _looked_in(places: list[Path]) -> str:
+    return f"looked in {', '.join(dict.fromkeys(map(str, places)))}"
 
 
 def parse_assignments(words: Iterable[str]) -> dict[str, str]:

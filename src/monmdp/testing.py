@@ -22,12 +22,11 @@ from typing import Any
 import numpy as np
 
 from monmdp import agents
-from monmdp.agents import AgentConfig, Transition
+from monmdp.agents import AgentConfig, AgentFactory, PythonAgent, Transition, is_python_agent
 from monmdp.api import train
 from monmdp.envs import MonMDPEnv
 from monmdp.errors import MonMDPError
 from monmdp.experiment import streams
-from monmdp.experiment.training import AgentFactory, PythonAgent
 from monmdp.model import MDP, Monitor, MonMDP, join
 from monmdp.model.arrays import ROW_SUM_TOLERANCE, BoolArray
 from monmdp.planning import biased_pairs, observability
@@ -214,31 +213,39 @@ def _check_steps(monmdp: MonMDP, steps: int, seed: int) -> list[str]:
 
 
 def check_agent(
-    agent: str | AgentConfig | AgentFactory, monmdp: MonMDP, *, steps: int = 300, seed: int = 0
+    agent: str | AgentConfig | type[AgentConfig] | AgentFactory,
+    monmdp: MonMDP,
+    *,
+    steps: int = 300,
+    seed: int = 0,
 ) -> list[str]:
     """Check an agent on a problem: sound actions and policies, no randomness but its own stream.
 
-    For the compiled agents also: step by step they do the same. An agent in plain Python is given
-    as what makes it, a class or a function of (shape, rng).
+    For compiled agents, ours and variants of them, also: they compile, and do the same step by step
+    in plain Python. An agent in plain Python is given as what makes it, a class or a function of
+    (shape, rng).
 
     >>> from monmdp import make, testing
     >>> testing.check_agent("monitored-mbie-eb", make("loop", "ask"))
     []
     """
     problems: list[str] = []
-    if isinstance(agent, str):
-        agent = agents.paper_config(agent, monmdp.mdp.name, monmdp.monitor.name)
-    keep = [steps] if isinstance(agent, AgentConfig) else []
     runs, actions = [], []
     before = _global_streams()
     try:
+        found: Any = agents.find(agent, monmdp)
+        keep = [steps] if isinstance(found, AgentConfig) else []
         for every in (TESTED_EVERY, TESTED_EVERY, steps):
             taken: list[Any] = []
-            tried = agent if isinstance(agent, AgentConfig) else _recorded(agent, taken)
+            tried = found if isinstance(found, AgentConfig) else _recorded(found, taken)
             runs.append(train(monmdp, tried, steps, seed, every=every, snapshots=keep))
             actions.append(taken)
     except MonMDPError as error:
         raise CheckError("agent", [str(error)]) from None
+    except Exception as error:
+        if not type(error).__module__.startswith("numba."):
+            raise
+        raise CheckError("agent", [f"it does not compile: {error}"]) from error
     first, again, _ = runs
     policies = [run.policy.probability for run in runs if run.policy is not None]
     same = np.array_equal(policies[0], policies[1])
@@ -250,8 +257,8 @@ def check_agent(
         problems.append("how often it is tested changes the run: test_policy must change nothing")
     if _global_streams() != before:
         problems.append("it uses random or np.random: use only the random stream it is given")
-    if isinstance(agent, AgentConfig):
-        stepwise = _stepwise_snapshot(agent.for_training(steps), monmdp, steps, seed)
+    if isinstance(found, AgentConfig):
+        stepwise = _stepwise_snapshot(found.for_training(steps), monmdp, steps, seed)
         problems += [
             f"{name} differs between compiled and stepwise training"
             for name, values in first.snapshots.items()
@@ -278,7 +285,7 @@ def _recorded(agent: Any, actions: list[Any]) -> Any:
         except Exception as error:
             raise MonMDPError(f"making it raised {type(error).__name__}: {error}") from error
         # training says what an agent lacks
-        return _Recorder(made, actions) if isinstance(made, PythonAgent) else made
+        return _Recorder(made, actions) if is_python_agent(made) else made
 
     functools.update_wrapper(factory, getattr(agent, "func", agent), updated=())
     factory.__wrapped__ = agent  # type: ignore[attr-defined]  # whose signature is checked
@@ -325,7 +332,7 @@ def _stepwise_snapshot(
             agent.reveal(info["env_reward"])
         agent.update(Transition.from_step(observation, action, following, terminated, info))
         observation, over = following, terminated or truncated
-    return config.snapshot(agent.state)
+    return config.snapshot(agent.state, monmdp.shape)
 
 
 def _reachable_states(mdp: MDP) -> BoolArray:

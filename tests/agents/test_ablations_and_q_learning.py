@@ -13,8 +13,7 @@ from scipy.stats import chisquare
 import monmdp
 from conftest import MONITORS, WORLDS, random_monmdp, seeds
 from monmdp import MonMDPError, agents, experiment, planning
-from monmdp.agents import DirectedE2, EpsilonGreedy, Transition
-from monmdp.agents.base import AgentConfig
+from monmdp.agents import AgentConfig, DirectedE2, EpsilonGreedy, Transition
 from monmdp.agents.greedy import TIE
 from monmdp.agents.q_learning import QLearning
 from monmdp.envs import MonMDPEnv
@@ -97,7 +96,7 @@ def follow(problem, config, steps, seed=0):
             hidden_reward=info["env_reward"] if told else None,
         )  # fmt: skip
         observation, over = following, terminated or truncated
-    found = config.snapshot(agent.state)
+    found = config.snapshot(agent.state, problem.shape)
     n_oracle = oracle.n if learns else oracle.n_joint
     assert {tuple(map(int, i)): found["n"][tuple(i)] for i in np.argwhere(found["n"])} == dict(
         +n_oracle
@@ -112,7 +111,7 @@ def follow(problem, config, steps, seed=0):
     if config.name == "directed-e2":
         np.testing.assert_allclose(agent.state.psi, oracle.psi, **close)
         np.testing.assert_array_equal(agent.state.psi_best, agent.state.psi.max(axis=1))
-    compiled = experiment.train(problem, config, steps, seed, snapshots=[steps], every=37)
+    compiled = monmdp.train(problem, config, steps, seed, snapshots=[steps], every=37)
     for field, values in compiled.snapshots.items():
         np.testing.assert_array_equal(values[0], found[field], err_msg=field)
     np.testing.assert_array_equal(compiled.policy.probability, agent.test_policy())
@@ -206,12 +205,11 @@ def test_directed_e2_tests_for_the_first_time_with_ln_2():
 def ends(agent, monitor, **params):
     """Minimax return; mean end returns; mean ⊥ visits of a test episode, early and late."""
     problem = monmdp.make("bottleneck", monitor, **params)
-    task = experiment.prepare(problem, agent, 15_000)
-    runs = experiment.train_seeds(task, range(5), jobs=2)
-    late = np.mean([run.curve["bottom_visits"][-10:].mean() for run in runs])
-    early = np.mean([run.curve["bottom_visits"][0] for run in runs])
-    summary = experiment.summarize(runs, planning.solve(problem))
-    return summary.episode_return_minimax, summary.final_mean, early, late
+    found = monmdp.compare(problem, [agent], 15_000, seeds=5, jobs=2)
+    (row,) = found.comparisons[0].rows
+    late = np.mean([run.curve["bottom_visits"][-10:].mean() for run in found.runs.values()])
+    early = np.mean([run.curve["bottom_visits"][0] for run in found.runs.values()])
+    return row.of.minimax, row.end.estimate, early, late
 
 
 @pytest.mark.parametrize("monitor", ["ask", "button"])
@@ -283,7 +281,7 @@ def test_the_initial_reward_model_is_uniform_and_comes_from_the_agents_stream():
 def test_directed_e2_walks_to_the_least_visited_pair():
     problem = monmdp.make("loop", "full", one_way="block")
     config = DirectedE2(epsilon=0.0, epsilon_end=0.0)
-    run = experiment.train(problem, config, 3_000, snapshots=[3_000])
+    run = monmdp.train(problem, config, 3_000, snapshots=[3_000])
     n = run.snapshots["n"][0]
     reached = np.any(n > 0, axis=1)
     assert n[reached].min() >= 10  # ε-greedy on Q leaves some pairs untried for ever
@@ -303,7 +301,7 @@ def test_directed_e2_stops_exploring_when_every_pair_was_visited_often():
 
 def test_directed_e2_says_what_memory_it_takes_and_refuses_too_much():
     problem = monmdp.make("bottleneck", "n-experts")
-    state = DirectedE2(anneal_steps=1).state(problem.shape, 0.0)
+    state = DirectedE2(anneal_steps=1).new_state(problem.shape)
     needed = DirectedE2().memory(problem.shape)
     assert needed == state.psi.nbytes + state.psi_best.nbytes == 107_827_200
     small = agents.config("directed-e2", memory_limit=1e8)
@@ -316,7 +314,7 @@ def test_directed_e2_says_what_memory_it_takes_and_refuses_too_much():
 
 
 def test_no_more_agents_are_trained_at_a_time_than_fit_into_memory(monkeypatch):
-    from monmdp.experiment import seeds as training_seeds
+    from monmdp.results import runner
 
     problem = monmdp.make("bottleneck", "n-experts")
     for name, memory, expected in (
@@ -325,9 +323,9 @@ def test_no_more_agents_are_trained_at_a_time_than_fit_into_memory(monkeypatch):
         ("directed-e2", None, 8),
         ("monitored-mbie-eb", 1_000, 8),
     ):
-        monkeypatch.setattr(training_seeds, "machine_memory", lambda memory=memory: memory)
+        monkeypatch.setattr(runner, "machine_memory", lambda memory=memory: memory)
         needed = experiment.prepare(problem, name, 100).agent.memory(problem.shape)
-        assert training_seeds.jobs_that_fit(needed, 8) == expected
+        assert runner.jobs_that_fit(needed, 8) == expected
 
 
 def test_directed_e2_says_so_when_there_is_no_room(monkeypatch):
@@ -341,7 +339,7 @@ def test_directed_e2_says_so_when_there_is_no_room(monkeypatch):
     problem = monmdp.make("bottleneck", "n-experts")
     monkeypatch.setattr(np, "full", full)
     with pytest.raises(MonMDPError, match="no room for the 107,827,200 bytes"):
-        DirectedE2(anneal_steps=1).state(problem.shape, 0.0)
+        DirectedE2(anneal_steps=1).new_state(problem.shape)
 
 
 def test_what_is_annealed_needs_to_know_how_long():
@@ -426,7 +424,7 @@ def test_hidden_rewards_reach_nobody_but_an_oracle(name, treatment, monkeypatch)
     streams = experiment.streams(problem, 0)
     monkeypatch.setattr(experiment.training, "streams", lambda *_: streams)
     runs = [
-        experiment.train(p, config, 600, snapshots=[600], gamma=0.99)
+        monmdp.train(p, config, 600, snapshots=[600], gamma=0.99)
         for p in (problem, with_other_hidden_rewards(problem))
     ]
     bottom = np.repeat(problem.mdp.bottom, 2)
@@ -461,12 +459,12 @@ def test_an_agent_that_takes_hidden_rewards_must_say_so():
         def sees_hidden_rewards(self):
             return False
 
-        def state(self, shape, r_min, model=None):
+        def new_state(self, *problem):
             honest = EpsilonGreedy(bottom="oracle", anneal_steps=1)
-            return honest.state(shape, r_min, model)
+            return honest.new_state(*problem)
 
     with pytest.raises(MonMDPError, match="does not say so"):
-        experiment.train(monmdp.make("empty", "ask"), Sly(anneal_steps=1), 10)
+        monmdp.train(monmdp.make("empty", "ask"), Sly(anneal_steps=1), 10)
     assert not AgentConfig.sees_hidden_rewards.fget(None)
 
 
@@ -481,6 +479,6 @@ def test_an_oracle_learns_where_nothing_is_ever_shown():
     problem = monmdp.make("empty", "full-random", rho=0.0)
     for bottom, optimal in (("oracle", True), ("ignore", False), ("reward-model", False)):
         config = agents.config("epsilon-greedy", bottom=bottom, q_init=1.0)
-        run = experiment.train(problem, config, 8_000)
+        run = monmdp.train(problem, config, 8_000)
         best = planning.solve(monmdp.make("empty", "full")).episode_return
         assert (run.curve["episode_return"][-1] > best - 0.01) == optimal, bottom

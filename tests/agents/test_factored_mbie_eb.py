@@ -18,10 +18,11 @@ from test_monitored_mbie_eb import Foreign, walk
 import monmdp
 from conftest import MONITORS, READING, ROOT, WORLDS, random_monmdp, seeds
 from monmdp import MDP, MonMDPError, agents, experiment, planning
-from monmdp.agents import Transition, stepwise, verbs
+from monmdp.agents import FactoredMBIEEB, Step, Transition, contract, stepwise
 from monmdp.agents import factored_mbie_eb as code
 from monmdp.compiling import compiled
 from monmdp.envs import MonMDPEnv
+from monmdp.report.layers import layers
 from oracles import factored_mbie_eb as oracle_factored
 from oracles.factored_mbie_eb import FactoredOracle
 
@@ -42,17 +43,18 @@ def oracle_of(config, problem):
             lambda y: monitor.reward[y],
             lambda c: chance[c[0][0] * monitor.n_states + c[1][0], c[0][1] * n_am + c[1][1]],
         )
+    params |= {"r_max": problem.mdp.r_max}
     return FactoredOracle(problem.shape, problem.mdp.r_min, given=given_monitor, **params)
 
 
 def _test(agent, policy):
-    verbs.test_policy(agent, policy)
+    contract.test_policy(agent, policy)
 
 
 def policy_now(agent):
     """The test policy, compiled: in plain Python it takes long."""
     policy = np.zeros(agent.state.cells.shape)
-    compiled(_test, code.State)(agent.state, policy)
+    compiled(_test, FactoredMBIEEB.State)(agent.state, policy)
     return policy
 
 
@@ -285,15 +287,26 @@ def test_no_state_is_passed_over_while_the_next_episode_gains(monkeypatch):
     assert 0 < ahead[0] < ahead[1] < ahead[2]
 
 
+def stretched(problem, more):
+    """The same problem, of which less is known: rewards could be larger by so much."""
+    mdp = problem.mdp
+    return problem.with_mdp(dataclasses.replace(mdp, r_max=mdp.r_max + more))
+
+
+@pytest.mark.parametrize(("world", "monitor"), [("river-swim", "button"), ("loop", "zones")])
+def test_oracle_where_rewards_could_be_larger(world, monitor):
+    follow(stretched(make_small(world, monitor), 2.0), agents.config(NAME), 100, seed=1)
+
+
 SETTINGS = [
     {"factored": False}, {"pool_sights": False}, {"likely_first": False}, {"aim": False},
     {"stop": False}, {"novelty": False}, {"pessimistic_test": False}, {"replan": 0}, {"replan": 2},
     {"sweeps": 1}, {"gamma": 0.7}, {"gamma_obs": 0.6, "path": 0.2, "aside": 0.3}, {"net": 0.0},
-    {"net": 0.9}, {"net_after": 0.2, "bored": 1}, {"give_up": 0.3, "revive": 0.1},
+    {"net": 0.9}, {"net_after": 0.2, "stalled": 1}, {"give_up": 0.3, "revive": 0.1},
     {"insist": 1.0, "give_up": 0.3}, {"insist": 5.0, "give_up": 0.1, "revive": 0.1},
     {"give_up": 0.1, "revive": 3.0, "caution": 0.0},
     {"caution": 0.0, "rho_cap": 0.9}, {"evidence": 0.3}, {"typical": 0.4, "unseen_cost": 0.2},
-    {"trust": -1.0}, {"r_max": 3.0}, {"r_max": 0.0}, {"beta_kl": 0.5, "beta_obs": 0.1},
+    {"trust": -1.0}, {"beta_kl": 0.5, "beta_obs": 0.1},
 ]  # fmt: skip
 
 
@@ -367,7 +380,7 @@ def test_oracle_on_random_rewards(length):
     problem_seed=seeds,
     seed=st.integers(0, 1000),
     gamma=st.sampled_from([0.5, 0.9, 0.99]),
-    r_max=st.sampled_from([0.0, 1.0, 10.0]),
+    more=st.sampled_from([0.0, 1.0, 10.0]),
     evidence=st.sampled_from([0.5, 3.0]),
     precision=st.sampled_from([0.1, 1.0]),
     give_up=st.sampled_from([0.5, 4.0]),
@@ -376,9 +389,14 @@ def test_oracle_on_random_rewards(length):
     knows_monitor=st.booleans(),
     switch=st.sampled_from(["factored", "pool_sights", "likely_first", "aim", "novelty", None]),
 )
-def test_oracle_on_random_problems(problem_seed, seed, switch, **params):
+def test_oracle_on_random_problems(problem_seed, seed, more, switch, **params):
     off = {} if switch is None else {switch: False}
-    follow(random_monmdp(problem_seed), agents.config(NAME, **params, **off), 100, seed)
+    follow(
+        stretched(random_monmdp(problem_seed), more),
+        agents.config(NAME, **params, **off),
+        100,
+        seed,
+    )
 
 
 # ---- what looks on, and what is hidden ----------------------------------------------------------
@@ -386,13 +404,13 @@ def test_oracle_on_random_problems(problem_seed, seed, switch, **params):
 
 def test_neither_tests_nor_snapshots_make_a_difference():
     problem, config = monmdp.make("river-swim", "n-experts"), agents.config(NAME)
-    often = experiment.train(problem, config, 1500, every=1, snapshots=[1500])
-    seldom = experiment.train(problem, config, 1500, every=100, snapshots=[700, 1500])
+    often = monmdp.train(problem, config, 1500, every=1, snapshots=[1500])
+    seldom = monmdp.train(problem, config, 1500, every=100, snapshots=[700, 1500])
     for field, values in often.snapshots.items():
         np.testing.assert_array_equal(values[-1], seldom.snapshots[field][-1], err_msg=field)
     for field, values in often.curve.items():
         np.testing.assert_array_equal(values[::100], seldom.curve[field], err_msg=field)
-    alone = experiment.train(problem, config, 1500)
+    alone = monmdp.train(problem, config, 1500)
     for field, values in seldom.curve.items():
         np.testing.assert_array_equal(values, alone.curve[field], err_msg=field)
 
@@ -402,9 +420,9 @@ def test_compiled_stepwise_and_plain_python_are_the_same(knows_monitor):
     problem = make_small("loop", "zones")
     config = agents.config(NAME, knows_monitor=knows_monitor)
     streams = experiment.streams(problem, 2)
-    run = experiment.train(problem, config, 130, 2, snapshots=[130])
-    again = experiment.train(problem, config, 130, 2, snapshots=[130])
-    other = experiment.train(problem, config, 130, 3, snapshots=[130])
+    run = monmdp.train(problem, config, 130, 2, snapshots=[130])
+    again = monmdp.train(problem, config, 130, 2, snapshots=[130])
+    other = monmdp.train(problem, config, 130, 3, snapshots=[130])
     by_step = agents.make(config, problem, seed=streams.agent)
     plain = agents.make(config, problem, seed=streams.agent)
     plain._run = lambda _, function: function
@@ -413,7 +431,7 @@ def test_compiled_stepwise_and_plain_python_are_the_same(knows_monitor):
     for field, values in run.snapshots.items():
         np.testing.assert_array_equal(values, again.snapshots[field])
         for agent in (by_step, plain):
-            found = config.snapshot(agent.state)[field]
+            found = config.snapshot(agent.state, problem.shape)[field]
             np.testing.assert_array_equal(values[0], found, err_msg=field)
     assert (run.snapshots["n"] != other.snapshots["n"]).any()
 
@@ -433,7 +451,7 @@ def test_many_tries_overflow_nothing():
     )
     code._plan(agent.state)
     assert np.isfinite(agent.state.cells["q_obs"]).all()
-    config.layers(config.snapshot(agent.state), problem)
+    layers(config, config.snapshot(agent.state, problem.shape), problem)
 
 
 def test_what_was_not_shown_does_not_reach_it():
@@ -441,22 +459,23 @@ def test_what_was_not_shown_does_not_reach_it():
     states = []
     for hidden in (0.0, 7.0):
         rng, env = np.random.default_rng(0), MonMDPEnv(problem)
-        state = agents.config(NAME).state(problem.shape, problem.mdp.r_min, problem)
-        begin = compiled(stepwise._begin_episode, code.State)
-        learn = compiled(stepwise._update, code.State)
+        state = agents.config(NAME).new_state(problem.shape, problem.mdp.r_min, 1.0, problem)
+        begin = compiled(stepwise._begin_episode, FactoredMBIEEB.State)
+        learn = compiled(stepwise._update, FactoredMBIEEB.State)
         over = True
         for t in range(300):
             if over:
                 begin(state, rng)
                 seen, _ = env.reset(seed=5) if t == 0 else env.reset()
             s = problem.shape.joint_state(seen)
-            a = code.act(state, s, rng)
+            a = FactoredMBIEEB.act(state, s, rng)
             seen, _, ended, cut, info = env.step(problem.shape.action(a))
             shown, next_s = info["reward_observed"], problem.shape.joint_state(seen)
             reward = info["proxy_reward"] if shown else hidden
-            learn(state, s, a, shown, reward, info["monitor_reward"], next_s, ended)
+            step = Step(s, a, shown, reward, info["monitor_reward"], next_s, ended)
+            learn(state, step)
             over = ended or cut
-        states.append(agents.config(NAME).snapshot(state))
+        states.append(agents.config(NAME).snapshot(state, problem.shape))
     assert 0 < states[0]["n_seen"].sum() < 300
     for field, values in states[0].items():
         np.testing.assert_array_equal(values, states[1][field], err_msg=field)
@@ -475,7 +494,7 @@ def test_episodes_are_counted_as_what_they_are():
             following, _, ended, cut, info = env.step(action)
             agent.update(Transition.from_step(seen, action, following, ended, info))
             seen, over = following, ended or cut
-        k, kappa, now = agent.config.snapshot(agent.state)["episodes"]
+        k, kappa, now = agent.config.snapshot(agent.state, problem.shape)["episodes"]
         assert kappa == observed
         assert (kappa == k and now) == (params == {"stop": False})
 
@@ -578,7 +597,7 @@ def trained(problem, steps, seed=0, env=None, **params):
     """An agent after some training, step by step, on an environment of ours or on `env`."""
     streams = experiment.streams(problem, seed)
     env = env or MonMDPEnv(problem)
-    agent = agents.make(NAME, env, seed=streams.agent, r_min=problem.mdp.r_min, **params)
+    agent = agents.make(NAME, env, seed=streams.agent, r_min=problem.mdp.r_min, r_max=1.0, **params)
     walk(agent, env, steps, streams.environment)
     return agent
 
@@ -620,7 +639,7 @@ def test_false_exceptions_get_rarer_with_visits(seed):
     assert cells["own"].sum() <= 1
     if seed == 7:
         best = planning.solve(problem).episode_return
-        run = experiment.train(problem, NAME, 16_000, seed, every=100)
+        run = monmdp.train(problem, NAME, 16_000, seed, every=100)
         np.testing.assert_allclose(run.curve["episode_return"][10:], best, rtol=0.01)
         # one cell was visited 14 times, and the verdict on it goes away with more visits
         ((s, a),) = np.argwhere(cells["own"])
@@ -643,18 +662,18 @@ def test_false_exceptions_get_rarer_with_visits(seed):
 def test_an_environment_without_a_model_gives_the_same_agent(world, monitor):
     problem = monmdp.make(world, monitor, rho=0.5)
     foreign = trained(problem, 800, env=Foreign(problem))
-    run = experiment.train(problem, NAME, 800, snapshots=[800])
-    for field, values in foreign.config.snapshot(foreign.state).items():
+    run = monmdp.train(problem, NAME, 800, snapshots=[800])
+    for field, values in foreign.config.snapshot(foreign.state, problem.shape).items():
         np.testing.assert_array_equal(run.snapshots[field][0], values, err_msg=field)
     ours, theirs = trained(problem, 800), foreign.state
-    ours.config.snapshot(ours.state)  # which writes what is of the plan in progress, as above
+    ours.config.snapshot(ours.state, problem.shape)  # writes the plan in progress, as above
     ours = ours.state
     for table in ("cells", "pairs", "monitor", "states", "pool", "bins"):
         for field in getattr(ours, table).dtype.names:
             found, wanted = getattr(theirs, table)[field], getattr(ours, table)[field]
             np.testing.assert_array_equal(found, wanted, err_msg=f"{table}: {field}")
     # its slots stand elsewhere, and what was seen has moved with them
-    room = foreign.config.state(problem.shape, problem.mdp.r_min).env
+    room = foreign.config.new_state(problem.shape, problem.mdp.r_min, 1.0).env
     moved = 0
     for x in range(problem.mdp.n_pairs):
         at, to = ours.env.first[x], theirs.env.first[x]
@@ -744,7 +763,7 @@ def values(policy=None, gamma=0.99):
 @pytest.mark.parametrize("seed", range(3))
 def test_factors_that_go_together_are_found_out(seed):
     env = Coupled()
-    agent = agents.make(NAME, env, seed=seed, r_min=0.0)
+    agent = agents.make(NAME, env, seed=seed, r_min=0.0, r_max=1.0)
     walk(agent, env, 1500, seed)
     best, found = values()[0, :2], values(agent.test_policy())[0, :2]
     np.testing.assert_allclose(best, 0.99**2)
@@ -871,7 +890,7 @@ def test_likely_ways_are_insisted_on(tries, level):
     assert taken.state.clock[code.PHASE] == (code.POSSIBLE if level == 2 else code.OPTIMIZE)
     # to the plan that observes what is not aimed at is worth something on the higher level alone
     possible.pairs["aim"][:] = False
-    code._lure(possible)
+    code._reward_observing(possible)
     assert (possible.cells["reward"][0, 1] > 0) == (level == 2)
 
 
@@ -898,7 +917,7 @@ def test_monitor_actions_never_tried_come_between_those_that_show_and_those_in_v
     state.pairs["aim"][0, 0], state.monitor["aim"][:] = True, False
     code._find_untried(state)
     assert state.cells["untried"][0, 2]
-    code._lure(state)
+    code._reward_observing(state)
     assert not state.cells["untried"][0, 2]
     in_vain_, shows, never = state.cells["reward"][0, [0, 1, 2]]
     assert never == pytest.approx(0.5 * 0.5)  # ρ̂ = ½, times `path`
@@ -916,7 +935,7 @@ def test_a_monitor_that_moves_at_random_is_no_exception(world):
     problem = monmdp.make(world, "n-experts", n=16)
     best = planning.solve(problem).episode_return
     for seed in range(3):
-        run = experiment.train(problem, NAME, 2000, seed, every=200)
+        run = monmdp.train(problem, NAME, 2000, seed, every=200)
         np.testing.assert_allclose(run.curve["episode_return"][-5:], best, rtol=1e-3)
     agent = trained(problem, 2000, seed=0)
     assert agent.state.odds[0] < -10
@@ -934,7 +953,7 @@ def test_it_converges_whatever_the_monitor_does(world, monitor):
     # with zones no pair tells much about others: nearly all end as exceptions
     steps = 100_000 if (world, monitor) == ("hazard", "zones") else 20_000
     for seed in range(3):
-        run = experiment.train(problem, NAME, steps, seed, every=1000)
+        run = monmdp.train(problem, NAME, steps, seed, every=1000)
         ends = run.curve["episode_return"][-5:]
         np.testing.assert_allclose(ends, best, atol=0.01 * max(1, abs(best)))
 
@@ -949,7 +968,7 @@ def test_it_converges_on_the_papers_problems(world, monitor):
     for params in ({}, {"knows_monitor": True}):
         config = agents.config(NAME, **params)
         for seed in range(2):
-            run = experiment.train(problem, config, 5000, seed, every=500)
+            run = monmdp.train(problem, config, 5000, seed, every=500)
             assert run.curve["episode_return"][-1] > solution.episode_return - 0.1, params
 
 
@@ -968,7 +987,7 @@ def test_it_converges_on_the_papers_problems(world, monitor):
         ({"replan": -1}, "replan"),
         ({"replan": 1.5}, "whole number"),
         ({"sweeps": 0}, "sweeps"),
-        ({"bored": 0}, "bored"),
+        ({"stalled": 0}, "stalled"),
         ({"net": -0.1}, "net must not be negative"),
         ({"net_after": 1.5}, "net_after is a probability"),
         ({"give_up": -1}, "give_up must not be negative"),
@@ -986,13 +1005,13 @@ def test_bad_hyper_parameters_are_named(params, message):
 
 
 def test_problems_it_cannot_have_are_named():
-    with pytest.raises(MonMDPError, match="r_max is -20, below the world's r_min, -10"):
+    with pytest.raises(MonMDPError, match="r_max = -20 is below r_min = -10"):
         agents.make(NAME, monmdp.make("hazard", "ask"), r_max=-20.0)
     with pytest.raises(MonMDPError, match="semi-random"):
         agents.make(NAME, monmdp.make("hazard", "semi-random"), knows_monitor=True)
     env = Foreign(monmdp.make("hazard", "ask"))
     with pytest.raises(MonMDPError, match="without a model"):
-        agents.make(NAME, env, r_min=-10, knows_monitor=True)
+        agents.make(NAME, env, r_min=-10, r_max=1, knows_monitor=True)
     with pytest.raises(MonMDPError, match="r_min"):
         agents.make(NAME, env)
 

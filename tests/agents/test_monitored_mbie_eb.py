@@ -16,11 +16,15 @@ from scipy.stats import chisquare
 import monmdp
 from conftest import MONITORS, READING, WORLDS, random_monmdp, seeds
 from monmdp import MonMDPError, agents, experiment
-from monmdp.agents import KnownMonitor, MonitoredMBIEEB, Transition, verbs
+from monmdp.agents import KnownMonitor, MonitoredMBIEEB, Step, Transition, contract
 from monmdp.agents.greedy import TIE, greedy_action, greedy_policy
-from monmdp.agents.planner import growth_of
-from monmdp.agents.successors import count_successor, no_successors, with_room
-from monmdp.agents.value_iteration import value_iteration
+from monmdp.agents.learnt_model import (
+    count_successor,
+    no_successors,
+    value_iteration,
+    with_room,
+)
+from monmdp.agents.monitored_mbie_eb import growth_of
 from monmdp.envs import MonMDPEnv
 from monmdp.model.dynamics import step
 from oracles.monitored_mbie_eb import KnownMonitorOracle, MonitoredMBIEEBOracle
@@ -49,9 +53,10 @@ def oracle_of(config, problem):
 
 def counts_of(state) -> dict:
     """Counts of a state in the oracle's form: only what is not zero."""
+    knows_monitor, state = hasattr(state, "row"), state.counts
     found = {"n_env": {tuple(map(int, i)): state.n_env[tuple(i)] for i in np.argwhere(state.n_env)}}
     found["n"] = {tuple(map(int, i)): state.n[tuple(i)] for i in np.argwhere(state.n)}
-    if hasattr(state, "n_mon"):
+    if not knows_monitor:
         found["n_mon"] = {
             tuple(map(int, i)): state.n_mon[tuple(i)] for i in np.argwhere(state.n_mon)
         }
@@ -107,7 +112,7 @@ def follow(problem, config, steps, seed=0):
 
 def compiled_state(problem, config, steps, seed=0):
     """What the compiled training loop ends with."""
-    run = experiment.train(problem, config, steps, seed, snapshots=[steps], every=37)
+    run = monmdp.train(problem, config, steps, seed, snapshots=[steps], every=37)
     return {name: values[0] for name, values in run.snapshots.items()}, run
 
 
@@ -134,7 +139,7 @@ def test_oracle_stepwise_and_compiled_agree_on_every_problem(name, world, monito
     agent, kinds = follow(problem, config, steps)
     assert set(kinds) == {True, False}, "both kinds of episodes must occur"
     compiled, run = compiled_state(problem, config, steps)
-    for field, values in config.snapshot(agent.state).items():
+    for field, values in config.snapshot(agent.state, problem.shape).items():
         np.testing.assert_array_equal(compiled[field], values, err_msg=field)
     np.testing.assert_array_equal(run.policy.probability, agent.test_policy())
 
@@ -162,7 +167,7 @@ def test_oracle_on_random_problems_and_parameters(
     )  # fmt: skip
     agent, _ = follow(problem, config, 120, seed)
     compiled, _ = compiled_state(problem, config, 120, seed)
-    for field, values in config.snapshot(agent.state).items():
+    for field, values in config.snapshot(agent.state, problem.shape).items():
         np.testing.assert_array_equal(compiled[field], values, err_msg=field)
 
 
@@ -316,7 +321,7 @@ def test_a_foreign_environment_gives_the_same_agent(monitor):
     agent = agents.make("monitored-mbie-eb", env, seed=streams.agent, r_min=-10)
     walk(agent, env, 600, streams.environment)
     compiled, _ = compiled_state(problem, MonitoredMBIEEB(), 600, 3)
-    for field, values in agent.config.snapshot(agent.state).items():
+    for field, values in agent.config.snapshot(agent.state, problem.shape).items():
         np.testing.assert_array_equal(compiled[field], values, err_msg=field)
 
 
@@ -358,11 +363,11 @@ def test_more_successors_than_the_model_has_find_room(name):
     env = Slippery(MonMDPEnv(monmdp.make("empty", "button")))
     agent = agents.make(name, env)
     walk(agent, env, 600, seed=0)
-    slots = agent.state.successors
+    slots = agent.state.counts.successors
     for pair in np.flatnonzero(slots.used):
         mine = slice(slots.first[pair], slots.first[pair] + slots.used[pair])
         assert slots.land[mine].sum() == pytest.approx(0.99)
-        assert slots.visits[mine].sum() == agent.state.n.flat[pair]
+        assert slots.visits[mine].sum() == agent.state.counts.n.flat[pair]
 
 
 def test_what_an_agent_is_handed_has_no_place_for_a_hidden_reward():
@@ -392,9 +397,10 @@ def test_rewards_that_are_never_shown_make_no_difference():
         walk(agent, MonMDPEnv(p), 400, seed=2)
         states.append(agent.state)
     bottom = np.repeat(problem.mdp.bottom, 2)
-    assert states[0].n[bottom].sum() > 0  # ⊥ was visited
+    assert states[0].counts.n[bottom].sum() > 0  # ⊥ was visited
+    kept = [MonitoredMBIEEB().snapshot(state, problem.shape) for state in states]
     for field in ("n", "n_env", "q_opt", "q_obs"):
-        np.testing.assert_array_equal(getattr(states[0], field), getattr(states[1], field))
+        np.testing.assert_array_equal(kept[0][field], kept[1][field])
 
 
 def test_wrong_observations_actions_and_transitions_are_named():
@@ -521,24 +527,24 @@ def test_memory_grows_with_the_pairs_not_with_their_square(name, tmp_path):
         grid.write_text("@" + "." * (columns - 2) + "$\n")
         problem = monmdp.make(str(grid), "n-experts")
         config = agents.config(name).for_training(1)
-        sizes.append(nbytes(config.state(problem.shape, 0.0, problem)))
+        sizes.append(nbytes(config.new_state(problem.shape, 0.0, 1.0, problem)))
     assert sizes[1] < 2.1 * sizes[0]
     assert sizes[2] < 2.1 * sizes[1]
 
 
 def test_room_is_set_aside_for_exactly_the_successors_there_are():
     problem = monmdp.make("river-swim", "level-up")
-    state = MonitoredMBIEEB().state(problem.shape, 0.0, problem)
+    state = MonitoredMBIEEB().new_state(problem.shape, 0.0, 1.0, problem)
     per_pair = np.diff(problem.transition_matrix().indptr)
-    np.testing.assert_array_equal(state.successors.capacity, per_pair)
+    np.testing.assert_array_equal(state.counts.successors.capacity, per_pair)
 
 
 def test_a_kind_without_implementation_says_so():
     for verb, args in (
-        (verbs.begin_episode, (None,)),
-        (verbs.act, (0, None)),
-        (verbs.update, (0, 0, True, 0.0, 0.0, 0, False)),
-        (verbs.test_policy, (None,)),
+        (contract.begin_episode, (None,)),
+        (contract.act, (0, None)),
+        (contract.update, (Step(0, 0, True, 0.0, 0.0, 0, False),)),
+        (contract.test_policy, (None,)),
     ):
         with pytest.raises(TypeError, match="object has no implementation"):
             verb(object(), *args)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 
 import numpy as np
 import pytest
@@ -13,11 +14,12 @@ from test_monitored_mbie_eb import Foreign, Slippery, counts_of, walk
 
 import monmdp
 from conftest import MONITORS, WORLDS, random_monmdp, seeds
-from monmdp import MonMDPError, agents, experiment, planning
+from monmdp import MonMDPError, agents, experiment
 from monmdp.agents import PosteriorSampling, RMax, Transition
 from monmdp.agents.greedy import TIE
 from monmdp.agents.posterior_sampling import _draw
 from monmdp.envs import MonMDPEnv
+from monmdp.report.layers import layers as layers_of
 from oracles.posterior_sampling_and_r_max import PosteriorSamplingOracle, RMaxOracle
 
 ORACLES = {"posterior-sampling": PosteriorSamplingOracle, "r-max": RMaxOracle}
@@ -27,7 +29,8 @@ def follow(problem, config, steps, seed=0):
     """Run an agent step by step and feed its transitions to the oracle; compare all the way."""
     streams = experiment.streams(problem, seed)
     agent = agents.make(config, problem, seed=streams.agent)
-    oracle = ORACLES[config.name](problem.shape, problem.mdp.r_min, **config.hyper_parameters())
+    bounds = {"r_min": problem.mdp.r_min, "r_max": problem.mdp.r_max}
+    oracle = ORACLES[config.name](problem.shape, **bounds, **config.hyper_parameters())
     env, over, pinned = MonMDPEnv(problem), True, 0
     close = {"rtol": 1e-12, "atol": 1e-10}
     for t in range(steps):
@@ -59,11 +62,17 @@ def follow(problem, config, steps, seed=0):
     assert found["n_mon"] == dict(+oracle.n_mon)
     assert found["n_successor"] == dict(oracle.n_successor)
     assert found["n_ended"] == dict(oracle.n_ended)
-    compiled = experiment.train(problem, config, steps, seed, snapshots=[steps], every=37)
-    for field, values in config.snapshot(agent.state).items():
+    compiled = monmdp.train(problem, config, steps, seed, snapshots=[steps], every=37)
+    for field, values in config.snapshot(agent.state, problem.shape).items():
         np.testing.assert_array_equal(compiled.snapshots[field][0], values, err_msg=field)
     np.testing.assert_array_equal(compiled.policy.probability, agent.test_policy())
     return pinned
+
+
+def stretched(problem, more):
+    """The same problem, of which less is known: rewards could be larger by so much."""
+    mdp = problem.mdp
+    return problem.with_mdp(dataclasses.replace(mdp, r_max=mdp.r_max + more))
 
 
 PROBLEMS = [(world, "ask") for world in WORLDS] + [("loop", monitor) for monitor in MONITORS]
@@ -88,15 +97,13 @@ def test_oracle_stepwise_and_compiled_agree(name, world, monitor):
     alpha=st.sampled_from([0.0, 0.01, 2.0]),
     sigma=st.sampled_from([0.0, 0.1, 20.0]),
     q_init=st.sampled_from([None, 3.0]),
-    r_max=st.sampled_from([1.0, 10.0]),
+    r_max=st.sampled_from([0.0, 9.0]),
 )
 def test_posterior_sampling_on_random_problems(
     problem_seed, gamma, sweeps, alpha, sigma, q_init, r_max
 ):
-    config = PosteriorSampling(
-        gamma=gamma, sweeps=sweeps, alpha=alpha, sigma=sigma, q_init=q_init, r_max=r_max
-    )
-    follow(random_monmdp(problem_seed), config, 120, problem_seed)
+    config = PosteriorSampling(gamma=gamma, sweeps=sweeps, alpha=alpha, sigma=sigma, q_init=q_init)
+    follow(stretched(random_monmdp(problem_seed), r_max), config, 120, problem_seed)
 
 
 @settings(max_examples=25)
@@ -106,11 +113,11 @@ def test_posterior_sampling_on_random_problems(
     sweeps=st.sampled_from([1, 2, 5, 50]),
     m=st.sampled_from([1, 2, 7]),
     q_init=st.sampled_from([None, 3.0]),
-    r_max=st.sampled_from([1.0, 10.0]),
+    r_max=st.sampled_from([0.0, 9.0]),
 )
 def test_r_max_on_random_problems(problem_seed, gamma, sweeps, m, q_init, r_max):
-    config = RMax(gamma=gamma, sweeps=sweeps, m=m, q_init=q_init, r_max=r_max)
-    follow(random_monmdp(problem_seed), config, 120, problem_seed)
+    config = RMax(gamma=gamma, sweeps=sweeps, m=m, q_init=q_init)
+    follow(stretched(random_monmdp(problem_seed), r_max), config, 120, problem_seed)
 
 
 # ---- what is drawn ------------------------------------------------------------------------------
@@ -121,7 +128,7 @@ def draws(agent, n=4000):
     state = agent.state
     rewards, weights = [], []
     for _ in range(n):
-        reward, go_on = np.empty(state.n.shape), np.zeros(len(state.successors.go_on))
+        reward, go_on = np.empty(state.q.shape), np.zeros(len(state.counts.successors.go_on))
         _draw(state, agent.rng, reward, go_on)
         rewards.append(reward)
         weights.append(go_on)
@@ -141,13 +148,13 @@ def test_what_is_drawn_has_the_distribution_that_it_should():
     )
     problem = monmdp.make(world, "full-random")
     config = PosteriorSampling(alpha=0.5, sigma=0.3, gamma=0.9, q_init=0.0)
-    agent = agents.make(config, problem, seed=1)
+    agent = agents.make(config, problem, seed=1, r_max=1.0)
     told(agent, 0, 0, None, 1, 3)
     told(agent, 0, 0, None, 2, 2)
     told(agent, 0, 0, None, 2, 1, ended=True)
     told(agent, 1, 0, 0.5, 1, 9)
     told(agent, 2, 1, 0.95, 0, 1)
-    agent.state.n_mon[:] = 10**18  # so that rᵐ is 0, nearly for certain
+    agent.state.counts.n_mon[:] = 10**18  # so that rᵐ is 0, nearly for certain
     rewards, weights = draws(agent)
     # never shown in six tries: r_min + θ (r_max - r_min), θ ~ Beta(1, 7)
     hope = (rewards[:, 0, 0] + 2.0) / 3.0
@@ -170,9 +177,8 @@ def test_something_new_is_worth_an_untried_pair():
     world = monmdp.worlds.from_tables(
         np.ones((1, 1, 1)), np.zeros((1, 1)), layout="sas", time_limit=9
     )
-    agent = agents.make(
-        PosteriorSampling(alpha=1.0, sigma=0.0, gamma=0.5, q_init=7.0), monmdp.make(world, "full")
-    )
+    config = PosteriorSampling(alpha=1.0, sigma=0.0, gamma=0.5, q_init=7.0)
+    agent = agents.make(config, monmdp.make(world, "full"), r_max=1.0)
     told(agent, 0, 0, 0.25, 0, 3)
     rewards, weights = draws(agent, 200)
     np.testing.assert_allclose(rewards[:, 0, 0], 0.25 + (0.5 - weights[:, 0]) * 7.0)
@@ -182,10 +188,12 @@ def test_planning_skips_nothing_where_something_new_is_likely():
     """Where all values fall, a pair that is likely to meet something new falls less than others."""
     world = monmdp.worlds.from_tables(np.full((2, 4, 2), 0.5), np.zeros((2, 4)), time_limit=9)
     problem = monmdp.make(world, "full")
-    config = PosteriorSampling(alpha=3.0, sigma=0.5, q_init=10.0, r_max=5.0)
+    config = PosteriorSampling(alpha=3.0, sigma=0.5, q_init=10.0)
     for seed in range(20):
-        agent = agents.make(config, problem, seed=seed, r_min=-5.0)
-        oracle = PosteriorSamplingOracle(problem.shape, -5.0, **config.hyper_parameters())
+        agent = agents.make(config, problem, seed=seed, r_min=-5.0, r_max=5.0)
+        oracle = PosteriorSamplingOracle(
+            problem.shape, -5.0, r_max=5.0, **config.hyper_parameters()
+        )
         rng = np.random.default_rng(seed)
         for pair in range(8):  # all pairs are tried: none is pinned
             s, a, reward = pair // 4, pair % 4, float(rng.normal())
@@ -202,7 +210,7 @@ def test_planning_skips_nothing_where_something_new_is_likely():
 def test_without_noise_the_model_drawn_is_nearly_the_mean():
     problem = monmdp.make("empty", "full")
     config = PosteriorSampling(alpha=0.0, sigma=0.0)
-    run = experiment.train(problem, config, 3_000, snapshots=[3_000])
+    run = monmdp.train(problem, config, 3_000, snapshots=[3_000])
     q, q_opt, n = (run.snapshots[name][0] for name in ("q", "q_opt", "n"))
     # moves are deterministic, so a Dirichlet over one successor is certain
     assert (n[:-1] > 0).all()  # of all cells but the chest's, where some action ends the episode
@@ -215,11 +223,9 @@ def test_without_noise_the_model_drawn_is_nearly_the_mean():
 def final(agent, monitor, steps=10_000, **params):
     """Minimax return, and mean end return."""
     problem = monmdp.make("bottleneck", monitor, **params)
-    task = experiment.prepare(problem, agent, steps)
-    summary = experiment.summarize(
-        experiment.train_seeds(task, range(4), jobs=2), planning.solve(problem)
-    )
-    return summary.episode_return_minimax, summary.final_mean
+    (table,) = monmdp.compare(problem, [agent], steps, seeds=4, jobs=2).comparisons
+    (row,) = table.rows
+    return row.of.minimax, row.end.estimate
 
 
 @pytest.mark.parametrize("monitor", ["ask", "button"])
@@ -246,8 +252,8 @@ def test_r_max_comes_back_until_a_pair_is_known():
     agent = agents.make("r-max", problem, m=3)
     walk(agent, MonMDPEnv(problem), 9, seed=0)
     start = int(problem.mdp.start.argmax())
-    assert agent.state.n[start].tolist() == [3, 3, 3]
-    assert agent.state.n.sum() == 9
+    assert agent.state.counts.n[start].tolist() == [3, 3, 3]
+    assert agent.state.counts.n.sum() == 9
     agent.begin_episode()
     assert agent.state.q[start].max() == pytest.approx(1.0)  # Full shows even what ⊥ hides
     assert agent.state.q.max() == pytest.approx(100)
@@ -279,10 +285,10 @@ def test_a_foreign_environment_gives_the_same_agent(name):
     problem = monmdp.make("hazard", "n-experts")
     streams = experiment.streams(problem, 3)
     env = Foreign(problem)
-    agent = agents.make(name, env, seed=streams.agent, r_min=-10)
+    agent = agents.make(name, env, seed=streams.agent, r_min=-10, r_max=1)
     walk(agent, env, 400, streams.environment)
-    run = experiment.train(problem, agents.config(name), 400, 3, snapshots=[400])
-    for field, values in agent.config.snapshot(agent.state).items():
+    run = monmdp.train(problem, agents.config(name), 400, 3, snapshots=[400])
+    for field, values in agent.config.snapshot(agent.state, problem.shape).items():
         np.testing.assert_array_equal(run.snapshots[field][0], values, err_msg=field)
 
 
@@ -291,10 +297,10 @@ def test_more_successors_than_the_model_has_find_room(name):
     env = Slippery(MonMDPEnv(monmdp.make("empty", "button")))
     agent = agents.make(name, env)
     walk(agent, env, 600, seed=0)
-    slots = agent.state.successors
+    slots = agent.state.counts.successors
     for pair in np.flatnonzero(slots.used):
         mine = slice(slots.first[pair], slots.first[pair] + slots.used[pair])
-        assert slots.visits[mine].sum() == agent.state.n.flat[pair]
+        assert slots.visits[mine].sum() == agent.state.counts.n.flat[pair]
 
 
 @pytest.mark.parametrize(
@@ -326,10 +332,10 @@ def test_their_settings_are_the_same_everywhere(name):
         assert agents.paper_config(name, world, "ask") == agents.config(name)
     with pytest.raises(MonMDPError, match="is not in figure 9"):
         agents.paper_config(name, "bottleneck", "ask", 9)
-    state = agents.config(name, gamma=0.9, r_max=2.0).state(monmdp.make("loop", "ask").shape, -1.0)
+    state = agents.config(name, gamma=0.9).new_state(monmdp.make("loop", "ask").shape, -1.0, 2.0)
     assert state.q.min() == state.q.max() == pytest.approx(20)
     assert state.q_opt.min() == state.q_opt.max() == pytest.approx(-10)
-    state = agents.config(name, q_init=3.0).state(monmdp.make("loop", "ask").shape, -1.0)
+    state = agents.config(name, q_init=3.0).new_state(monmdp.make("loop", "ask").shape, -1.0, 2.0)
     assert state.q.min() == state.q.max() == 3.0
 
 
@@ -337,9 +343,9 @@ def test_their_settings_are_the_same_everywhere(name):
 def test_layers(name):
     problem = monmdp.make("bottleneck", "ask", rho=0.5, time_limit=20)
     config = agents.config(name)
-    run = experiment.train(problem, config, 800, 1, snapshots=[800])
+    run = monmdp.train(problem, config, 800, 1, snapshots=[800])
     snapshot = {field: values[0] for field, values in run.snapshots.items()}
-    layers, shape = config.layers(snapshot, problem), problem.shape
+    layers, shape = layers_of(config, snapshot, problem), problem.shape
     assert set(layers) == {
         "visits", "seen", "status", "q_opt", "q", "policy", "monitor_policy",
         *(("hope",) if name == "posterior-sampling" else ()),

@@ -174,7 +174,7 @@ def test_check(monmdp):
         (("solve", "bottleneck", "ask", "--what-if", "--pair", "x"), "STATE:ACTION"),
         (("solve", "none.npz"), "no such file"),
         (("solve", "none.txt", "ask"), "no such map file"),
-        (("solve", "bottleneck", "button", "button=9,9:DOWN"), "is no cell"),
+        (("solve", "bottleneck", "button", "button=9,9:DOWN"), "is not a cell"),
         (("solve", "bottleneck", "n-experts", "n=-4"), "at least 1"),
         (("solve", "bottleneck", "ask", "--jsn"), "No such option"),
         (("solv", "bottleneck", "ask"), "No such command"),

@@ -8,7 +8,7 @@ import pytest
 import torch
 from gymnasium import spaces
 
-from monmdp.envs import Monitor
+from monmdp.envs import AddMonitor
 
 ACTIONS = 3
 
@@ -66,7 +66,7 @@ def is_two(observation, action, following):
 def learnt(example, kind, secret, steps=300, exposed=False):
     """Walk at random; returns the rewards a learner was given, and the model."""
     box = kind == "net"
-    env = Monitor(Dial(secret, box), "ask", hidden=is_two, expose_env_reward=exposed)
+    env = AddMonitor(Dial(secret, box), "ask", hidden=is_two, expose_env_reward=exposed)
     torch.manual_seed(0)
     model = example.RewardNet(env) if box else example.MeanTable(env, prior=-7.0)
     env = example.LearntReward(Guard(env) if exposed else env, model)
@@ -121,7 +121,7 @@ def test_the_table_says_the_mean_or_the_prior(example):
 
 
 def test_the_network_starts_at_zero_and_learns(example):
-    env = Monitor(Dial(5.0, box=True), "ask")
+    env = AddMonitor(Dial(5.0, box=True), "ask")
     model = example.RewardNet(env)
     one = np.array([1.0], dtype=np.float32)
     assert model.predict(one, 0) == 0.0

@@ -10,14 +10,14 @@ from stable_baselines3.common.env_checker import check_env
 
 from conftest import BY_STATE, MONITORS, PRESSED, THEIRS
 from monmdp import MonMDPError
-from monmdp.envs import IDS, JointDiscrete, Monitor, MultiDiscreteAction, ObserveRewardMask
+from monmdp.envs import IDS, AddMonitor, JointDiscrete, MultiDiscreteAction, ObserveRewardMask
 
 FREE = [name for name in MONITORS if name not in BY_STATE]
 
 
 def monitored(environment, monitor):
     pressed = {"pressed": lambda observation, action: action == 0} if monitor in PRESSED else {}
-    return Monitor(gymnasium.make(environment), monitor, **pressed)
+    return AddMonitor(gymnasium.make(environment), monitor, **pressed)
 
 
 def check(env):

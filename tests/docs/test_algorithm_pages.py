@@ -11,7 +11,7 @@ import pytest
 
 from conftest import MONITORS, ROOT, WORLDS
 from monmdp import MonMDPError, agents
-from monmdp.agents.settings import FIGURES
+from monmdp.agents import FIGURES
 from monmdp.naming import scope_of
 
 FOLDER = ROOT / "docs" / "algorithms"

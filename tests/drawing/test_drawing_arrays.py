@@ -14,7 +14,7 @@ from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 from test_drawing import chain, huge, many
 
-from monmdp import agents, drawing, experiment, make, monitors, solve, worlds
+from monmdp import agents, compare, drawing, make, monitors, solve, train, worlds
 from monmdp.drawing import (
     draw_dynamics,
     draw_heatmap,
@@ -22,15 +22,22 @@ from monmdp.drawing import (
     draw_values,
     draw_world,
     save,
-    styles,
 )
 from monmdp.drawing.canvas import pixels
 from monmdp.drawing.graph import RADIUS, _positions
 from monmdp.drawing.icons import letter
-from monmdp.drawing.palette import AGENTS, BLUES, DASH_DOTTED, ORANGES, OTHERS, Style
+from monmdp.drawing.palette import BLUES, ORANGES, OTHERS, Style
 from monmdp.drawing.sheet import sheet_of
 from monmdp.errors import MonMDPError
 from monmdp.model.monmdp import join
+
+AGENTS = {name: colour for name, (colour, _) in agents.COLOURS.items()}
+DASH_DOTTED = {name for name, (_, line) in agents.COLOURS.items() if line == "-."}
+
+
+def styles(curves):
+    return drawing.styles(curves, agents.COLOURS)
+
 
 TAXI = max(name for name in gymnasium.registry if name.startswith("Taxi-v"))
 WORLDS = {name: lambda name=name: worlds.make(name) for name in worlds.registry} | {
@@ -144,7 +151,7 @@ def test_wrong_arrays_are_refused():
     with pytest.raises(MonMDPError, match="numbers expected, got list") as caught:
         draw_heatmap(mdp, ["a" * 100] * 9000)
     assert len(str(caught.value)) < 200
-    with pytest.raises(MonMDPError, match="numbers expected, got Plan"):
+    with pytest.raises(MonMDPError, match="numbers expected, got Optimum"):
         draw_values(make("loop", "ask"), solve(make("loop", "ask")).minimax)
     with pytest.raises(MonMDPError, match="limits"):
         draw_heatmap(mdp, np.zeros(9), limits=(1, 1))
@@ -478,10 +485,8 @@ def test_an_agent_has_one_colour_in_all_figures():
 
     names = ["directed-e2", "monitored-mbie-eb", "epsilon-greedy"]
     monmdp = make("loop", "ask")
-    solution = solve(monmdp)
-    runs = {name: [experiment.train(monmdp, name, 300)] for name in names}
-    alone = lines_of(experiment.draw_runs({names[0]: runs[names[0]]}, solution))
-    together = lines_of(experiment.draw_runs(runs, solution))
+    alone = lines_of(train(monmdp, names[0], 300).figure())
+    together = lines_of(compare(monmdp, names, 300, seeds=1).figure())
     suite = suites.parse(
         {
             "name": "few",
@@ -499,7 +504,7 @@ def test_an_agent_has_one_colour_in_all_figures():
         draw_profiles("t", tau, dict.fromkeys(labels, (tau, tau, tau)), figure, 1, 1)
     )
     for name, label in zip(names, labels, strict=True):
-        assert {together[name], drawn[label], profile[label]} == {AGENTS[name]}
+        assert {together[label], drawn[label], profile[label]} == {AGENTS[name]}
     assert alone[names[0]] == AGENTS[names[0]]
 
 

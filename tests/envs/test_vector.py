@@ -6,14 +6,25 @@ import gymnasium
 import numpy as np
 import pytest
 from gymnasium.utils.seeding import np_random
-from gymnasium.vector import AutoresetMode
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from hypothesis import given
 from hypothesis import strategies as st
 
 from conftest import MONITORS, WORLDS
 from monmdp import MonMDPError, envs, worlds
 from monmdp.compiling import compiled
-from monmdp.envs.streams import pack, uniform, unpack
+from monmdp.envs import (
+    AddMonitor,
+    JointDiscrete,
+    MultiDiscreteAction,
+    ObserveRewardMask,
+    RewardDict,
+    VectorJointDiscrete,
+    VectorMultiDiscreteAction,
+    VectorObserveRewardMask,
+    VectorRewardDict,
+)
+from monmdp.envs.pcg64 import pack, uniform, unpack
 from monmdp.envs.vector import MonMDPVectorEnv
 
 
@@ -239,3 +250,131 @@ def test_mistakes_are_named():
         made("monmdp/Loop-v0", "vector_entry_point", 0)
     with pytest.raises(MonMDPError, match="unknown monitor 'aks'"):
         made("monmdp/Loop-v0", "vector_entry_point", monitor="aks")
+
+
+# ---- wrappers -----------------------------------------------------------------------------------
+
+STACKS = {
+    "joint": [(JointDiscrete, VectorJointDiscrete)],
+    "mask": [(ObserveRewardMask, VectorObserveRewardMask)],
+    "multi": [(MultiDiscreteAction, VectorMultiDiscreteAction)],
+    "mask, joint": [
+        (ObserveRewardMask, VectorObserveRewardMask),
+        (JointDiscrete, VectorJointDiscrete),
+    ],
+    "multi, mask": [
+        (MultiDiscreteAction, VectorMultiDiscreteAction),
+        (ObserveRewardMask, VectorObserveRewardMask),
+    ],
+}
+
+
+def both(env_id, stack, n=5, **params):
+    """The wrapped native environment, and a row of single wrapped ones."""
+    native = made(env_id, "vector_entry_point", n, **params)
+    for _, wrapper in STACKS[stack]:
+        native = wrapper(native)
+    wrappers = [wrapper for wrapper, _ in STACKS[stack]]
+    row = gymnasium.make_vec(
+        env_id, num_envs=n, vectorization_mode="sync", wrappers=wrappers, **params
+    )
+    return native, row
+
+
+@pytest.mark.parametrize("stack", STACKS)
+@pytest.mark.parametrize(
+    ("world", "monitor"),
+    [
+        ("bottleneck", "button"),
+        ("river-swim", "n-experts"),
+        ("treasure-hunter", "ask"),
+        ("hazard", "level-up"),
+        ("loop", "semi-random"),
+    ],
+)
+def test_wrapped_the_same_as_single_wrapped_environments(world, monitor, stack):
+    params = {"monitor": monitor, "rho": 0.4, "fill": -2.5, "expose_env_reward": True}
+    ours, theirs = both(envs.IDS[world], stack, **params)
+    assert isinstance(ours.unwrapped, MonMDPVectorEnv)
+    for space in ("observation_space", "action_space"):
+        assert getattr(ours, space) == getattr(theirs, space)
+        assert getattr(ours, f"single_{space}") == getattr(theirs, f"single_{space}")
+    assert walk_alike(ours, theirs, 210) > 0
+    same(ours.reset(), theirs.reset(), "reset")
+    mask = np.array([True, False, False, True, False])
+    for t in range(5):
+        action = ours.action_space.sample()
+        same(ours.step(action), theirs.step(action), "step")
+        same(
+            ours.reset(seed=[t, None, None, t, None], options={"reset_mask": mask}),
+            theirs.reset(seed=[t, None, None, t, None], options={"reset_mask": mask}),
+            "some",
+        )
+
+
+@pytest.mark.parametrize("exposed", [True, False])
+def test_rewards_as_dictionaries(exposed):
+    params = {"monitor": "ask", "rho": 0.5, "expose_env_reward": exposed}
+    ours = VectorRewardDict(made("monmdp/TreasureHunter-v0", "vector_entry_point", 3, **params))
+    row = [RewardDict(gymnasium.make("monmdp/TreasureHunter-v0", **params)) for _ in range(3)]
+    ours.reset(seed=4)
+    for i, env in enumerate(row):
+        env.reset(seed=4 + i)
+    ours.action_space.seed(0)
+    over = [False] * 3
+    for _ in range(13):  # every other one resets
+        action = ours.action_space.sample()
+        _, rewards, terminated, truncated, _ = ours.step(action)
+        for i, env in enumerate(row):
+            expected = {"env": np.nan, "mon": 0.0, "proxy": np.nan}  # of a step that resets
+            if over[i]:
+                env.reset()
+            else:
+                _, expected, *_ = env.step({key: int(action[key][i]) for key in action})
+            for key, value in expected.items():
+                assert np.array_equal(rewards[key][i], value, equal_nan=True)
+        over = (terminated | truncated).tolist()
+    assert np.isnan(rewards["env"]).all() != exposed
+
+
+def test_wrappers_around_a_row_of_monitored_environments():
+    def one():
+        return AddMonitor(gymnasium.make("FrozenLake-v1"), "ask", fill=-1.0)
+
+    ours = VectorJointDiscrete(SyncVectorEnv([one] * 3))
+    theirs = SyncVectorEnv([lambda: JointDiscrete(one())] * 3)
+    assert walk_alike(ours, theirs, 60) > 0
+    ours = VectorObserveRewardMask(SyncVectorEnv([one] * 3))
+    theirs = SyncVectorEnv([lambda: ObserveRewardMask(one())] * 3)
+    assert walk_alike(ours, theirs, 60) > 0
+
+
+def test_mistakes_with_wrappers_are_named():
+    native = made("monmdp/Loop-v0", "vector_entry_point", 2, monitor="ask")
+    joint, multi = VectorJointDiscrete(native), VectorMultiDiscreteAction(native)
+    joint.reset(seed=0)
+    for env, action, message in (
+        (joint, [0, 10], "joint actions: 10 in copy 1; there are 10, from 0"),
+        (joint, [0.0, 1.0], "2 whole numbers expected"),
+        (multi, [0, 1], r"of shape \(2, 2\), got"),
+        (multi, [[0, 1], [7, 0]], "'env': 7 in copy 1"),
+    ):
+        with pytest.raises(MonMDPError, match=message):
+            env.step(action)
+    same_step = SyncVectorEnv(
+        [lambda: gymnasium.make("monmdp/Loop-v0")], autoreset_mode=AutoresetMode.SAME_STEP
+    )
+    bare = SyncVectorEnv([lambda: gymnasium.make("CartPole-v1")])
+    for wrapper, env, message in (
+        (VectorJointDiscrete, gymnasium.make("monmdp/Loop-v0"), "a vector environment expected"),
+        (VectorObserveRewardMask, same_step, "NEXT_STEP"),
+        (VectorJointDiscrete, bare, "actions: Dict"),
+        (VectorMultiDiscreteAction, bare, "actions: Dict"),
+        (VectorObserveRewardMask, joint, "a Dict expected"),
+    ):
+        with pytest.raises(MonMDPError, match=message):
+            wrapper(env)
+    rewards = VectorRewardDict(bare)
+    rewards.reset(seed=0)
+    with pytest.raises(MonMDPError, match="has no monitor"):
+        rewards.step(np.array([0]))

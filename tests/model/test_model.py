@@ -49,7 +49,7 @@ def test_arrays_are_frozen_and_independent_of_the_callers():
         ({"probability": [0.25, 0.7, 1.0]}, r"state '0', action '0' sum to 0.95"),
         ({"probability": [0.0, 1.0, 1.0]}, "must be positive"),
         ({"probability": [np.nan, 1.0, 1.0]}, r"nan at index \[0\]"),
-        ({"successor": [0, 5, 1]}, "successor 5 of state '0', action '0' is no state"),
+        ({"successor": [0, 5, 1]}, "successor 5 of state '0', action '0' is not a state"),
         ({"reward": [0.0, 7.0, 0.0]}, r"reward 7 .* outside \[r_min, r_max\] = \[-1, 1\]"),
         ({"reward": [0.0, np.inf, 0.0]}, "inf"),
         ({"start": [0.5, 0.4]}, "sum to 0.9"),
@@ -280,7 +280,7 @@ def test_states_and_actions_can_be_named_in_several_ways():
     assert mdp.find_state("5,1") == mdp.find_state((5, 1)) == mdp.find_state(31) == 31
     assert mdp.find_state("31") == 31
     assert mdp.find_action("down") == mdp.find_action("1") == mdp.find_action(1) == 1
-    with pytest.raises(MonMDPError, match="row 9, column 9 is no cell of the 6x6 map"):
+    with pytest.raises(MonMDPError, match="row 9, column 9 is not a cell of the 6x6 map"):
         mdp.find_state("9,9")
     with pytest.raises(MonMDPError, match="did you mean 'DOWN'"):
         mdp.find_action("DWON")

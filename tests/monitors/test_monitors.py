@@ -188,7 +188,7 @@ def test_a_button_in_a_state_whose_name_has_blanks():
 @pytest.mark.parametrize(
     ("button", "message"),
     [
-        ("9,9:DOWN", "row 9, column 9 is no cell"),
+        ("9,9:DOWN", "row 9, column 9 is not a cell"),
         ("0,0:JUMP", "unknown action 'JUMP'"),
         ("0,0", "'row,column:ACTION'"),
         (5, r"\(state, action\) expected"),

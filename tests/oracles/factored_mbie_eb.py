@@ -535,7 +535,7 @@ class FactoredOracle:
                 due = due or self.done % 2 == 0
             else:
                 due = due or self.passes(self.done, self.net_after)
-        elif self.idle > self.bored:
+        elif self.idle > self.stalled:
             due = due or self.idle % 2 == 0
         self.of_net = due and self.net > 0
         if self.of_net:

@@ -87,6 +87,10 @@ class _Oracle:
         x = math.log(n)
         return 1 + x * math.log(x) ** 2
 
+    def bonus(self, g, n):
+        """√(g/n); variants have another."""
+        return math.sqrt(g / n)
+
     def observes(self):
         """Whether episode k, with κ observe episodes before it, is an observe episode."""
         # constant: observe iff κ ≤ κ*
@@ -217,7 +221,7 @@ class MonitoredMBIEEBOracle(_Oracle):
             # R̄ᵉ(sᵉ,aᵉ), the mean of the shown rewards
             env = self.sum_env[se, ae] / n
             # βᵉ √(g(N(sᵉ)) / N(sᵉ,aᵉ))
-            env += self.beta_e * math.sqrt(self.g(self.n_of_env_state(se)) / n)
+            env += self.beta_e * self.bonus(self.g(self.n_of_env_state(se)), n)
         else:
             # R_min: r_min in the place of R̄ᵉ and its bonus, N(sᵉ,aᵉ) = 0
             env = self.r_min
@@ -225,9 +229,9 @@ class MonitoredMBIEEBOracle(_Oracle):
         # R̄ᵐ(sᵐ,aᵐ)
         mon = self.sum_mon[sm, am] / n
         # βᵐ √(g(N(sᵐ)) / N(sᵐ,aᵐ))
-        mon += self.beta_m * math.sqrt(self.g(self.n_of_mon_state(sm)) / n)
+        mon += self.beta_m * self.bonus(self.g(self.n_of_mon_state(sm)), n)
         # β √(g(N(s)) / N(s,a))
-        transition = self.beta * math.sqrt(self.g(self.n_of_state(s)) / self.n_joint[s, a])
+        transition = self.beta * self.bonus(self.g(self.n_of_state(s)), self.n_joint[s, a])
         # R_opt(s,a)
         return env + mon + transition
 
@@ -240,7 +244,7 @@ class MonitoredMBIEEBOracle(_Oracle):
         # 1{N(sᵉ,aᵉ) = 0}
         unseen = 1 if self.n_env[se, ae] == 0 else 0
         # R_obs(s,a) = 1{N(sᵉ,aᵉ) = 0} KL-UCB + β_obs √(g(N(s)) / N(s,a))
-        return unseen * kl_ucb + self.beta_obs * math.sqrt(growth / n)
+        return unseen * kl_ucb + self.beta_obs * self.bonus(growth, n)
 
 
 class KnownMonitorOracle(_Oracle):
@@ -315,7 +319,7 @@ class KnownMonitorOracle(_Oracle):
     def transition_bonus(self, se, ae):
         # β √(g(N_v(sᵉ)) / N_v(sᵉ,aᵉ))
         growth = self.g(self.n_visits_of_env_state(se))
-        return self.beta * math.sqrt(growth / self.n_visits[se, ae])
+        return self.beta * self.bonus(growth, self.n_visits[se, ae])
 
     def r_opt(self, se, sm, ae, am):
         if self.n_env[se, ae] > 0:
@@ -323,7 +327,7 @@ class KnownMonitorOracle(_Oracle):
             # R̄ᵉ(sᵉ,aᵉ), the mean of the shown rewards
             env = self.sum_env[se, ae] / n
             # βᵉ √(g(N(sᵉ)) / N(sᵉ,aᵉ))
-            env += self.beta_e * math.sqrt(self.g(self.n_of_env_state(se)) / n)
+            env += self.beta_e * self.bonus(self.g(self.n_of_env_state(se)), n)
         else:
             # R_min: r_min in the place of R̄ᵉ and its bonus, N(sᵉ,aᵉ) = 0
             env = self.r_min

@@ -59,7 +59,7 @@ def main() -> None:
     vec = gymnasium.make_vec("monmdp/Bottleneck-v0", num_envs=16, monitor="ask")
     observations, _ = vec.reset(seed=0)
     assert np.shape(observations["env"]) == (16,)
-    monitored = package.envs.Monitor(gymnasium.make("CartPole-v1"), "ask")
+    monitored = package.envs.AddMonitor(gymnasium.make("CartPole-v1"), "ask")
     monitored.reset(seed=0)
     assert monitored.step({"env": 0, "mon": 1})[4]["proxy_reward"] == 1.0
     print(f"monmdp {package.__version__} from {place.parent}: all is there and works")

@@ -7,21 +7,25 @@ import json
 import math
 from dataclasses import replace
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pytest
-from monmdp.experiment.sessions import SESSIONS, read_sessions
 
 import monmdp
-from monmdp import MonMDP, agents, experiment, monitors, worlds
-from monmdp.agents.planner import GROWTH, growth_of
+from monmdp import MonMDP, agents, experiment, monitors, train, worlds
+from monmdp.agents.monitored_mbie_eb import Growth, growth_of
 from monmdp.drawing import palette
 from monmdp.errors import MonMDPError
-from monmdp.experiment import Run, prepare, train, train_seeds
+from monmdp.experiment import prepare
 from monmdp.experiment.training import snapshots_from_start
 from monmdp.report import inside
 from monmdp.report.inside import config_of, explorer
+from monmdp.report.layers import layers as layers_of
 from monmdp.report.packing import unpack
+from monmdp.results import execute
+from monmdp.results.request import read_sessions
+from monmdp.suites import Configuration, resolve
 
 OBSERVING = ("factored-mbie-eb", "monitored-mbie-eb", "known-monitor")
 
@@ -32,10 +36,12 @@ OBSERVING = ("factored-mbie-eb", "monitored-mbie-eb", "known-monitor")
 def test_one_seed_keeps_snapshots_and_all_have_the_same_settings(command):
     words = ("train", "loop", "ask", "--steps", 600, "--seeds", 3, "--snapshots", 4, "--out", "x")
     assert command(*words)[0] == 0
-    runs = [Run.load(f"x/seed-{seed:04d}.npz") for seed in range(3)]
+    paths = sorted(Path("x/runs").glob("*/seed-????.parquet"))
+    runs = [monmdp.load_run(path) for path in paths]
+    assert [run.seed for run in runs] == [0, 1, 2]
     assert runs[0].snapshot_steps.tolist() == [0, 38, 150, 338, 600]
-    assert runs[0].settings["snapshot_seed"] == 0
     assert all(run.settings == runs[0].settings for run in runs)
+    assert all(run.policy is not None for run in runs)
     assert all(len(run.snapshot_steps) == 0 and not run.snapshots for run in runs[1:])
     code, out, _ = command(*words)
     assert code == 0
@@ -43,11 +49,14 @@ def test_one_seed_keeps_snapshots_and_all_have_the_same_settings(command):
 
 
 def test_settings_without_snapshots_are_as_ever():
+    """Nor does it matter who keeps them: a run is found with or without."""
     problem = monmdp.make("loop", "ask")
-    assert "snapshot_seed" not in prepare(problem, "ucb", 10, snapshot_seed=0).settings
-    assert "snapshot_seed" not in prepare(problem, "ucb", 10, snapshots=2).settings
-    with_seed = prepare(problem, "ucb", 10, snapshots=2, snapshot_seed=0).settings
-    assert with_seed == prepare(problem, "ucb", 10, snapshots=2).settings | {"snapshot_seed": 0}
+    without = prepare(problem, "ucb", 10).settings
+    assert prepare(problem, "ucb", 10, snapshots=2).settings == without
+    asked = [Configuration(problem, None, "ucb", steps=10, snapshots=n, snapshot_seed=s)
+             for n, s in ((0, None), (2, None), (2, 0), ((1, 5), 3))]  # fmt: skip
+    assert len({resolve(of).id for of in asked}) == 1
+    assert [len(resolve(of).task.snapshot_steps) for of in asked] == [0, 3, 3, 2]
     assert snapshots_from_start(0, 10) == ()
     assert snapshots_from_start(2, 10) == (0, 3, 10)
     assert snapshots_from_start(4, 5) == (0, 1, 2, 3, 5)
@@ -60,10 +69,14 @@ def test_settings_without_snapshots_are_as_ever():
 
 
 def test_every_seed_keeps_snapshots_if_none_is_chosen():
-    task = prepare(monmdp.make("loop", "ask"), "ucb", 100, snapshots=2)
-    assert [len(run.snapshot_steps) for run in train_seeds(task, [4, 5])] == [2, 2]
-    task = prepare(monmdp.make("loop", "ask"), "ucb", 100, snapshots=2, snapshot_seed=5)
-    assert [len(run.snapshot_steps) for run in train_seeds(task, [4, 5], jobs=2)] == [0, 2]
+    asked = Configuration(monmdp.make("loop", "ask"), None, "ucb", steps=100, snapshots=2)
+    for of, jobs, expected in (
+        (asked, 1, [3, 3]),
+        (replace(asked, snapshot_seed=5), 2, [0, 3]),
+    ):
+        found = resolve(of)
+        runs = execute(None, {(found.id, seed): found for seed in (4, 5)}, jobs=jobs).runs
+        assert [len(runs[found.id, seed].snapshot_steps) for seed in (4, 5)] == expected
 
 
 @pytest.mark.parametrize("agent", list(agents.registry))
@@ -80,37 +93,39 @@ def test_snapshots_hold_the_test_policy(agent):
         assert k[-1] >= run.curve["episodes"][-1]
 
 
-def test_a_folder_of_runs_holds_its_problem_and_its_sessions(tmp_path):
+def test_a_folder_of_runs_holds_its_problem_and_its_sessions(command):
     Path("mine.txt").write_text("@.$\n.S.\n")
     problem = monmdp.make("mine.txt", "ask")
-    folder, task = tmp_path / "runs", prepare(problem, "ucb", 50)
-    train_seeds(task, [0, 1], out=folder)
-    again = MonMDP.load(folder / "problem.npz")
-    assert experiment.fingerprint(again) == task.settings["problem"]
-    (session,) = read_sessions(folder / SESSIONS)
-    assert session["runs"] == 2
+
+    def trained(seeds):
+        words = ("--agent", "ucb", "--steps", 50, "--every", 10, "--seeds", seeds, "--unchecked")
+        assert command("train", "mine.txt", "ask", *words)[0] == 0
+        (path,) = Path("results/problems").iterdir()
+        assert experiment.fingerprint(MonMDP.load(path)) == experiment.fingerprint(problem)
+        folders = sorted(Path("results/reports").iterdir())
+        return sorted(tuple(one["runs"] for one in read_sessions(of)) for of in folders)
+
+    assert trained(2) == [(2,)]
+    (report,) = Path("results/reports").iterdir()
+    (session,) = read_sessions(report)
     assert session["wall_seconds"] > 0
     assert session["ended"].endswith("Z")
-    assert {"versions", "commit", "machine"} <= set(session)
-    train_seeds(task, [0, 1], out=folder)
-    assert len(read_sessions(folder / SESSIONS)) == 1, "nothing was done"
-    train_seeds(task, [0, 1, 2], out=folder)
-    assert [s["runs"] for s in read_sessions(folder / SESSIONS)] == [2, 1]
+    assert {"steps", "jobs", "commit", "cpu_seconds_of_process"} <= set(session)
+    assert trained(2) == [(2,)], "nothing was done"
+    assert trained(3) == [(1,), (2,)], "another request, of which two runs were there"
 
 
-def test_what_was_done_before_a_failure_is_on_record(tmp_path, monkeypatch):
-    task = prepare(monmdp.make("loop", "ask"), "ucb", 50)
-    real = experiment.seeds.carry_out
-
-    def breaks(task, seed, progress=None):
-        if seed == 1:
+def test_what_was_done_before_it_was_stopped_is_on_record():
+    def stop(progress):
+        if progress.done:
             raise KeyboardInterrupt
-        return real(task, seed, progress)
 
-    monkeypatch.setattr(experiment.seeds, "carry_out", breaks)
+    block = {"worlds": ["loop"], "monitors": ["ask"], "agents": ["ucb"]}
+    suite = {"name": "small", "seeds": 3, "steps": 50, "every": 10, "experiment": [block]}
     with pytest.raises(KeyboardInterrupt):
-        train_seeds(task, [0, 1], out=tmp_path / "runs")
-    assert [s["runs"] for s in read_sessions(tmp_path / "runs" / SESSIONS)] == [1]
+        monmdp.run_suite(suite, jobs=1, tell=stop)
+    assert [session["runs"] for session in read_sessions(Path("results/reports/small"))] == [1]
+    assert len(list(Path("results/runs").glob("*/seed-????.parquet"))) == 1
 
 
 # ---- layers, against loops written from the paper -------------------------------------------
@@ -124,7 +139,7 @@ def snapshot_of(problem, agent, steps=400, seed=1, **params):
 
 
 def g(config, n):
-    return growth_of(int(n), GROWTH[config.growth])
+    return growth_of(int(n), get_args(Growth).index(config.growth))
 
 
 def bonus_of_models(config, n, snapshot, s, a):
@@ -151,7 +166,7 @@ def test_layers_of_the_planners(agent, world, monitor, params):
     n_se, n_sm, n_ae, n_am = shape = problem.shape
     found_statuses = set()
     for snapshot in snapshots:
-        layers = config.layers(snapshot, problem)
+        layers = layers_of(config, snapshot, problem)
         n = snapshot["n"].reshape(shape)
         assert set(layers) == {
             "visits", "seen", "status", "q_opt", "bonus", "pinned", "policy", "monitor_policy",
@@ -200,7 +215,7 @@ def test_layers_of_the_planners(agent, world, monitor, params):
 def test_layers_of_the_known_monitor():
     problem = monmdp.make("bottleneck", "button", rho=0.3)
     config, (_, snapshot) = snapshot_of(problem, "known-monitor", 600, beta=0.2, beta_e=0.1)
-    layers, shape = config.layers(snapshot, problem), problem.shape
+    layers, shape = layers_of(config, snapshot, problem), problem.shape
     shown = problem.observability().reshape(shape)
     n, n_env = snapshot["n"], snapshot["n_env"]
     for se, sm, ae in np.ndindex(*shape[:3]):
@@ -224,7 +239,7 @@ def test_layers_of_the_known_monitor():
 def test_layers_of_factored_mbie_eb(known):
     problem = monmdp.make("bottleneck", "ask", rho=0.3)
     config, (_, snapshot) = snapshot_of(problem, "factored-mbie-eb", 600, knows_monitor=known)
-    layers, shape = config.layers(snapshot, problem), problem.shape
+    layers, shape = layers_of(config, snapshot, problem), problem.shape
     n, n_seen = snapshot["n"].reshape(shape), snapshot["n_seen"]
     never = problem.observability().reshape(shape).max(axis=(1, 3)) == 0
     names = {"q_opt": "q_low", "q": "q_hope", "q_obs": "q_obs"}
@@ -254,7 +269,7 @@ def test_layers_of_factored_mbie_eb(known):
 def test_an_optimistic_test_policy_has_no_pessimistic_values():
     problem = monmdp.make("loop", "ask")
     config, (_, snapshot) = snapshot_of(problem, "factored-mbie-eb", 300, pessimistic_test=False)
-    layers = config.layers(snapshot, problem)
+    layers = layers_of(config, snapshot, problem)
     assert "q_opt" not in layers
     best = layers["q"] >= layers["q"].max(axis=-1, keepdims=True) - 1e-10  # those are ties
     assert (best[layers["policy"] > 0]).all()
@@ -264,7 +279,7 @@ def test_an_optimistic_test_policy_has_no_pessimistic_values():
 def test_layers_of_the_learners(agent):
     problem = monmdp.make("loop", "level-up")
     config, (_, snapshot) = snapshot_of(problem, agent, 500)
-    layers, shape = config.layers(snapshot, problem), problem.shape
+    layers, shape = layers_of(config, snapshot, problem), problem.shape
     n = snapshot["n"].reshape(shape)
     assert ("bonus" in layers) == (agent in ("ucb", "intrinsic", "q-count"))
     counts = n if agent != "q-count" else 0.01 * snapshot["q_count"].reshape(shape)
@@ -286,7 +301,7 @@ def test_layers_of_the_learners(agent):
 
 
 def test_an_agent_of_somebody_else_has_no_layers():
-    assert agents.AgentConfig.layers(agents.config("ucb"), {}, monmdp.make("loop", "ask")) == {}
+    assert layers_of(None, {}, monmdp.make("loop", "ask")) == {}
 
 
 # ---- the explorer's data --------------------------------------------------------------------
@@ -313,7 +328,7 @@ def test_the_explorers_data_are_those_of_the_run(agent):
     config = config_of(run.settings)
     for i in range(3):
         snapshot = {name: values[i] for name, values in run.snapshots.items()}
-        layers = config.layers(snapshot, problem)
+        layers = layers_of(config, snapshot, problem)
         assert set(found["layers"]) == {*layers, "tested"}
         for name, values in layers.items():
             np.testing.assert_allclose(found["layers"][name][i], values, rtol=1e-6, err_msg=name)
@@ -508,7 +523,7 @@ def test_runs_that_cannot_be_explored():
     problem = monmdp.make("loop", "ask")
     with pytest.raises(MonMDPError, match="--snapshots"):
         explorer(train(problem, "ucb", 50), problem)
-    with pytest.raises(MonMDPError, match="another problem"):
+    with pytest.raises(MonMDPError, match="not of the problem loop / full"):
         explorer(train(problem, "ucb", 50, snapshots=1), monmdp.make("loop", "full"))
 
 

@@ -23,7 +23,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 import monmdp
 from conftest import ROOT
 from monmdp import agents, catalogue, planning
-from monmdp.agents import greedy, monitored_mbie_eb
+from monmdp.agents import contract, greedy, monitored_mbie_eb
 from monmdp.drawing import PanelData, RowData, panel_grid, styles
 from monmdp.drawing.panels import CurveData
 from monmdp.experiment import Run, provenance
@@ -572,7 +572,7 @@ def test_any_x_range_is_that_of_the_axis():
     step = np.arange(0, 50_000, 1000)
     curve = CurveData("a", step, np.zeros(50), np.zeros(50))
     rows = [RowData([PanelData([curve], x_range=(10_000.0, 20_000.0)), PanelData([curve])])]
-    picture = panel_grid(rows, styles=styles([("a", "a")]), title="", y_label="", note="")
+    picture = panel_grid(rows, styles=styles([("a", "a")], {}), title="", y_label="", note="")
     assert [ax.get_xlim() for ax in picture.axes] == [(10, 20), (0, 49)]
 
 
@@ -658,7 +658,7 @@ def hash_now(name="monitored-mbie-eb"):
     ("module", "name", "value"),
     [
         (greedy, "TIE", 1e-9),  # of compiled code
-        (monitored_mbie_eb, "GROWTH", {"paper": 0, "log": 1, "none": 0}),  # of what makes a state
+        (contract, "BOUNDS", {"r_min": "", "r_max": ""}),  # of what makes a state
     ],
 )
 def test_the_kernel_hash_changes_with_constants(monkeypatch, module, name, value):
@@ -685,10 +685,10 @@ def edited(function, old, new):
 @pytest.mark.parametrize(
     ("agent", "owner", "name", "old", "new"),
     [
-        ("monitored-mbie-eb", monitored_mbie_eb.MonitoredMBIEEB, "state", "=False", "=True"),
-        ("mbie-eb", agents.KINDS["mbie-eb"], "state", "-1.0", "-2.0"),
+        ("monitored-mbie-eb", monitored_mbie_eb.MonitoredMBIEEB, "blank", "(3,", "(4,"),
+        ("mbie-eb", agents.KINDS["mbie-eb"], "blank", "return ", "return {} | "),
         # What the method calls: a plain function, and another method.
-        ("monitored-mbie-eb", monitored_mbie_eb, "new_state", "return State(", "return State(*(),"),
+        ("monitored-mbie-eb", monitored_mbie_eb, "new_counts", "Counts(\n", "Counts(*(),\n"),
         ("ucb", agents.KINDS["ucb"], "learner", "return ", "return 0 or "),
     ],
 )  # fmt: skip
@@ -706,10 +706,10 @@ def test_the_kernel_hash_changes_with_the_making_of_the_state(
 
 
 def test_the_kernel_hash_changes_with_a_constant_of_the_class(monkeypatch):
-    config = agents.paper_config("mbie-eb", "loop", "ask")
+    config = agents.paper_config("ucb", "loop", "ask").for_training(1)
     before = provenance.kernel_hash(config)
     provenance._hash_of.cache_clear()
-    monkeypatch.setattr(type(config), "pin_unseen", False)
+    monkeypatch.setattr(type(config), "rule", 0)
     after = provenance.kernel_hash(config)
     monkeypatch.undo()
     provenance._hash_of.cache_clear()

@@ -540,7 +540,8 @@ def test_the_papers_figures_are_all_there():
 
 @pytest.mark.parametrize("n", CURVES)
 def test_a_figure_has_the_papers_agents_budgets_and_tests(plans, n):
-    names, problems = agents.settings.FIGURES[n]
+    problems = agents.FIGURES[n]
+    names = {name for name, kind in agents.KINDS.items() if n in kind.figures}
     plan = plans[n, "paper"]
     seen = set()
     for panel in plan.figure.panels():

@@ -207,7 +207,7 @@ def test_models_are_solved_exactly():
         )
         observation, over = following, terminated or truncated
     agent.begin_episode()
-    state, slots = agent.state, agent.state.successors
+    state, slots = agent.state, agent.state.counts.successors
     for q, reward, weight in (
         (state.q_opt, state.r_opt, slots.go_on),
         (state.q_obs, state.r_obs, slots.land),
@@ -325,8 +325,8 @@ def test_equal_arms_end_when_all_are_known_well():
     ("change", "message"),
     [
         ({"rhos": (0.5,)}, "two or more"),
-        ({"rhos": (0.5, 0.0)}, "two or more"),
-        ({"epsilon": 0.2}, "1/8"),
+        ({"rhos": (0.5, 0.0)}, r"rho must lie in \(0, 1\]"),
+        ({"epsilon": 0.2}, "0.125"),
         ({"delta": 0.0}, "delta"),
         ({"k": 1}, "k must be"),
         ({"runs": 1}, "runs"),
@@ -384,7 +384,7 @@ def test_the_bandit_command(command, tmp_path):
     assert (tmp_path / "law.png").read_bytes().startswith(b"\x89PNG")
     assert json.loads(command(*words, "--json")[1]) == law.to_dict()
     code, _, err = command("bandit", "--rhos", "1;2")
-    assert (code, "with commas" in err) == (2, True)
+    assert (code, "separated by commas" in err) == (2, True)
     code, _, err = command("bandit", "--png", "law.xyz", "--runs", 10**9)
     assert (code, "must end in" in err) == (2, True)
 

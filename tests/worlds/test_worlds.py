@@ -384,7 +384,7 @@ def test_square_tables_need_the_layout():
         (np.ones((2, 1, 2)) / 2, np.zeros((2, 1)), {"terminal": ["a"]}, "a terminal state"),
         (np.ones((2, 1, 2)) / 2, np.zeros((2, 1)), {"terminal": [1.5]}, "a terminal state"),
         (np.ones((2, 1, 2)) / 2, np.zeros((2, 1)), {"terminal": [True]}, "terminal: shape"),
-        (np.ones((2, 1, 2)) / 2, np.zeros((2, 1)), {"start": "x"}, "the start state"),
+        (np.ones((2, 1, 2)) / 2, np.zeros((2, 1)), {"start": "x"}, "a start state"),
         (np.ones((2, 1, 2)) / 2, np.zeros((2, 1)), {"frob": 1}, "unknown field 'frob'"),
         (np.ones((2, 1, 2)) / 2, np.zeros((2, 1)), {"button": "x"}, "button 'x'"),
         (np.ones((2, 1, 2)) / 2, np.zeros((2, 1)), {"hidden": [[np.nan], [0]]}, "hidden"),

@@ -7,27 +7,46 @@ from typing import Any
 import gymnasium
 
 from monmdp.agents.ablations import MBIEEB, PessimisticMBIEEB
-from monmdp.agents.base import AgentConfig, Transition
 from monmdp.agents.baselines import UCB, EpsilonGreedy, Intrinsic, Optimistic, QCount
+from monmdp.agents.contract import AgentConfig, Step, Transition
 from monmdp.agents.directed_e2 import DirectedE2
 from monmdp.agents.factored_mbie_eb import FactoredMBIEEB
 from monmdp.agents.known_monitor import KnownMonitor
 from monmdp.agents.monitored_mbie_eb import MonitoredMBIEEB
+from monmdp.agents.named import (
+    COLOURS,
+    FIGURES,
+    KINDS,
+    PRESETS,
+    config,
+    find,
+    paper_config,
+    parameters_of,
+    preset,
+    registry,
+)
 from monmdp.agents.posterior_sampling import PosteriorSampling
 from monmdp.agents.r_max import RMax
-from monmdp.agents.settings import KINDS, PRESETS, paper_config, preset
-from monmdp.agents.stepwise import Agent, model_and_shape
+from monmdp.agents.stepwise import (
+    Agent,
+    AgentFactory,
+    PythonAgent,
+    is_python_agent,
+    model_and_shape,
+)
 from monmdp.errors import MonMDPError
 from monmdp.model import MonMDP
-from monmdp.naming import Registry, call
 
 __all__ = [
+    "COLOURS",
+    "FIGURES",
     "KINDS",
     "MBIEEB",
     "PRESETS",
     "UCB",
     "Agent",
     "AgentConfig",
+    "AgentFactory",
     "DirectedE2",
     "EpsilonGreedy",
     "FactoredMBIEEB",
@@ -37,52 +56,41 @@ __all__ = [
     "Optimistic",
     "PessimisticMBIEEB",
     "PosteriorSampling",
+    "PythonAgent",
     "QCount",
     "RMax",
+    "Step",
     "Transition",
     "config",
+    "find",
+    "is_python_agent",
     "make",
     "paper_config",
+    "parameters_of",
     "preset",
     "registry",
 ]
 
-registry: Registry[AgentConfig] = Registry("agent", AgentConfig)
-"""the agents of this package by name, and how to add one"""
-for _name, _kind in KINDS.items():
-    registry.register(_name, _kind)
-
-
-def config(agent: str | AgentConfig, **params: Any) -> AgentConfig:
-    """Return the hyper-parameters of an agent by its name, with changes.
-
-    >>> from monmdp import agents
-    >>> agents.config("monitored-mbie-eb", beta=0.001).beta
-    0.001
-    """
-    if isinstance(agent, AgentConfig):
-        if not params:
-            return agent
-        return call(type(agent), f"agent {agent.name!r}", agent.hyper_parameters() | params)
-    what = f"agent {agent!r}"
-    return registry.checked(call(registry.factory(agent), what, params), what)
-
 
 def make(
-    agent: str | AgentConfig,
+    agent: str | AgentConfig | type[AgentConfig],
     environment: MonMDP | gymnasium.Env[Any, Any],
     *,
     seed: int = 0,
     r_min: float | None = None,
+    r_max: float | None = None,
     **params: Any,
 ) -> Agent:
     """Make an agent that acts and learns step by step on a Gymnasium environment.
 
     Args:
-        agent: a registered name, which stands for the paper's settings, or a configuration.
+        agent: a registered name, which stands for the paper's settings, ``module:object``, or a
+            configuration.
         environment: a `MonMDP`, or an environment with spaces ``Dict(env=Discrete, mon=Discrete)``.
         seed: of the agent's random stream.
-        r_min: the least environment reward there can be; needed for environments not of ours.
+        r_min: the least environment reward there can be. Environments with a model tell it; for all
+            others an agent that needs it must be given it.
+        r_max: the largest, likewise.
         **params: hyper-parameters that differ.
 
     >>> import monmdp
@@ -93,9 +101,8 @@ def make(
     >>> sorted(agent.act({"env": 0, "mon": 0}))
     ['env', 'mon']
     """
-    if not isinstance(agent, str | AgentConfig):
-        raise MonMDPError(f"an agent is a name or a configuration, got {agent!r}")
     model, _ = model_and_shape(environment)
-    if model is not None and agent in KINDS:
-        agent = paper_config(str(agent), model.mdp.name, model.monitor.name)
-    return Agent(config(agent, **params), environment, seed=seed, r_min=r_min)
+    found = find(agent, model, params)
+    if not isinstance(found, AgentConfig):
+        raise MonMDPError(f"an agent is a name or a configuration here, got {agent!r}")
+    return Agent(found, environment, seed=seed, r_min=r_min, r_max=r_max)

@@ -14,20 +14,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from monmdp.agents.base import at_least_zero
+from monmdp.agents.contract import Step, at_least_zero
 from monmdp.agents.greedy import greedy_action
-from monmdp.agents.q_learning import (
-    Learner,
-    QLearning,
-    acts_at_random,
-    implement_learner,
-    learn,
-    learning_rate,
-)
+from monmdp.agents.q_learning import Learner, QLearning, acts_at_random, learn, learning_rate
 from monmdp.compiling import compilable
 from monmdp.errors import MonMDPError
 from monmdp.model import MonMDP
@@ -39,8 +32,12 @@ from monmdp.model.monmdp import Shape
 class DirectedE2(QLearning):
     """Directed-E², the baseline of the paper, and its hyper-parameters."""
 
-    name: ClassVar[str] = "directed-e2"
-    slow_verbs: ClassVar[tuple[str, ...]] = ("update",)
+    name = "directed-e2"
+    label = "Directed-E²"
+    colour = "#e69f00"  # orange, as in the paper
+    microseconds = (0.5, 0.0055)
+    figures = (4, 5, 6, 9, 10, 11)
+    slow_verbs = ("update",)
 
     psi_init: float = 1.0
     """Ψ₀"""
@@ -49,10 +46,26 @@ class DirectedE2(QLearning):
     memory_limit: int = 2_000_000_000
     """bytes that Ψ may take; a problem that needs more is refused"""
 
+    class State(NamedTuple):
+        """All that the agent knows."""
+
+        parameters: Any
+        learner: Learner
+        psi: FloatArray
+        """[s, a, goal] Ψ(s,a | goal), goal = s·|A| + a"""
+        psi_best: FloatArray
+        """[s, goal] max_a Ψ(s,a | goal)"""
+
     def check(self) -> None:
         """Refuse what is out of range."""
         super().check()
         at_least_zero(self, "beta_bar", "memory_limit")
+
+    @classmethod
+    def paper_settings(cls, world: str, monitor: str, figure: int | None) -> dict[str, Any]:
+        """Return α, and r₀ of the figures that state it."""
+        r0 = {"r0": -10.0} if figure in (9, 10, 11) else {}
+        return super().paper_settings(world, monitor, figure) | r0
 
     def check_model(self, model: MonMDP | None) -> None:
         """Refuse a problem whose Ψ is too large."""
@@ -76,57 +89,41 @@ class DirectedE2(QLearning):
                 "each seed that is trained at a time. Set it higher if there is room"
             )
 
-    def state(self, shape: Shape, r_min: float, model: MonMDP | None = None) -> State:
-        """Return the state of an agent that has seen nothing yet."""
-        del r_min, model  # it is no pessimist, and plans nothing
+    def blank(self, shape: Shape, parameters: Any, model: MonMDP | None) -> dict[str, Any]:
+        """Return the fields of the state of an agent that has seen nothing yet."""
         self.check_memory(shape)
         learner = self.learner(shape)
         n_states, n_actions = learner.q.shape
         n_goals = n_states * n_actions
-        kind = OracleState if self.sees_hidden_rewards else State
         try:
             psi = np.full((n_states, n_actions, n_goals), self.psi_init)
         except MemoryError:
             raise MonMDPError(
                 f"there is no room for the {self.memory(shape):,} bytes that Ψ takes"
             ) from None
-        return kind(
-            beta_bar=self.beta_bar,
-            learner=learner,
-            psi=psi,
-            psi_best=np.full((n_states, n_goals), self.psi_init),
-        )
+        psi_best = np.full((n_states, n_goals), self.psi_init)
+        return {"learner": learner, "psi": psi, "psi_best": psi_best}
 
+    def act(agent: Any, s: int, rng: np.random.Generator) -> int:
+        """Go for the least visited pair, or exploit when it was visited often enough."""
+        learner, n_actions = agent.learner, agent.psi.shape[1]
+        goal = least_visited(learner.n)
+        t = learner.steps[0] + 2  # it starts at 1 and grows before it is used
+        n = learner.n[goal // n_actions, goal % n_actions]
+        if n > 0 and math.log(t) / n <= agent.parameters.beta_bar:
+            return greedy_action(learner.q, s, rng.random())
+        if acts_at_random(agent, rng):
+            return int(rng.random() * n_actions)
+        towards = np.empty((1, n_actions))
+        for a in range(n_actions):
+            towards[0, a] = agent.psi[s, a, goal]
+        return greedy_action(towards, 0, rng.random())
 
-class State(NamedTuple):
-    """All that the agent knows."""
-
-    beta_bar: float
-    learner: Learner
-    psi: FloatArray
-    """[s, a, goal] Ψ(s,a | goal), goal = s·|A| + a"""
-    psi_best: FloatArray
-    """[s, goal] max_a Ψ(s,a | goal)"""
-
-
-class OracleState(State):
-    """The same for an agent that is told hidden rewards."""
-
-
-def act(agent: State, s: int, rng: np.random.Generator) -> int:
-    """Go for the least visited pair, or exploit when it was visited often enough."""
-    learner, n_actions = agent.learner, agent.psi.shape[1]
-    goal = least_visited(learner.n)
-    t = learner.steps[0] + 2  # it starts at 1 and grows before it is used
-    n = learner.n[goal // n_actions, goal % n_actions]
-    if n > 0 and math.log(t) / n <= agent.beta_bar:
-        return greedy_action(learner.q, s, rng.random())
-    if acts_at_random(learner, rng):
-        return int(rng.random() * n_actions)
-    towards = np.empty((1, n_actions))
-    for a in range(n_actions):
-        towards[0, a] = agent.psi[s, a, goal]
-    return greedy_action(towards, 0, rng.random())
+    def update(agent: Any, step: Step) -> None:
+        """Count, learn Ψ for all goals, then r̂ and Q."""
+        agent.learner.n[step.s, step.a] += 1
+        _learn_psi(agent, step)
+        learn(agent, step, step.monitor_reward)
 
 
 @compilable
@@ -140,30 +137,13 @@ def least_visited(n: IntArray) -> int:
     return pair
 
 
-def update(
-    agent: State,
-    s: int,
-    a: int,
-    shown: bool,
-    reward: float,
-    monitor_reward: float,
-    next_s: int,
-    terminated: bool,
-) -> None:
-    """Count, learn Ψ for all goals, then r̂ and Q."""
-    learner = agent.learner
-    learner.n[s, a] += 1
-    _learn_psi(agent, s, a, next_s, terminated)
-    learn(learner, s, a, shown, reward, monitor_reward, next_s, terminated)
-
-
 @compilable
-def _learn_psi(agent: Any, s: int, a: int, next_s: int, terminated: bool) -> None:
+def _learn_psi(agent: Any, step: Any) -> None:
     """Ψ(s,a | goal) ← Ψ + α (target - Ψ) for every goal, and the maxima that change with it."""
-    n_actions, n_goals = agent.psi.shape[1], agent.psi.shape[2]
-    alpha, own = learning_rate(agent.learner), s * n_actions + a
-    go_on = 0.0 if terminated else agent.learner.parameters.gamma
-    of_pair, best, next_best = agent.psi[s, a], agent.psi_best[s], agent.psi_best[next_s]
+    s, (n_actions, n_goals) = step.s, agent.psi.shape[1:]
+    alpha, own = learning_rate(agent), s * n_actions + step.a
+    go_on = 0.0 if step.terminated else agent.parameters.gamma
+    of_pair, best, next_best = agent.psi[s, step.a], agent.psi_best[s], agent.psi_best[step.next_s]
     for goal in range(n_goals):
         before = of_pair[goal]
         target = 1.0 if goal == own else go_on * next_best[goal]
@@ -175,6 +155,3 @@ def _learn_psi(agent: Any, s: int, a: int, next_s: int, terminated: bool) -> Non
             best[goal] = after
             for b in range(n_actions):
                 best[goal] = max(best[goal], agent.psi[s, b, goal])
-
-
-implement_learner(State, OracleState, act=act, update=update)

@@ -33,25 +33,25 @@ an episode is one of Monitored MBIE-EB that observes, on counts of joint pairs a
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from monmdp.agents import layers
-from monmdp.agents.base import AgentConfig, at_least_zero, tried_with
+from monmdp.agents.contract import AgentConfig, Step, at_least_zero
 from monmdp.agents.greedy import TIE, greedy_action, greedy_policy
-from monmdp.agents.planner import growth_of
-from monmdp.agents.successors import (
+from monmdp.agents.learnt_model import (
+    LOW,
     Successors,
     count_successor,
     find_slot,
+    most_successors,
     no_successors,
+    value_iteration,
     with_room,
 )
-from monmdp.agents.value_iteration import LOW, value_iteration
-from monmdp.compiling import compilable, implement
+from monmdp.agents.monitored_mbie_eb import growth_of
+from monmdp.compiling import compilable
 from monmdp.errors import MonMDPError
 from monmdp.model import MonMDP
 from monmdp.model.arrays import FloatArray, IntArray, Table
@@ -104,27 +104,15 @@ MOST = 700.0
 class FactoredMBIEEB(AgentConfig):
     """Factored MBIE-EB and its hyper-parameters, one set for all problems."""
 
-    name: ClassVar[str] = "factored-mbie-eb"
-    slow_verbs: ClassVar[tuple[str, ...]] = ("begin_episode", "update")
-    explains: ClassVar[Mapping[str, str]] = {
-        "hope": "How likely the agent holds it that a reward never shown can be seen at all. It "
-        "falls with every try in vain, the faster the better the monitor action shows other "
-        "rewards.",
-        "q_opt": "Value of each action with the best monitor action in the mean of what was seen, "
-        "with r_min for what was not, and worse than r_min for ever for what was never tried; the "
-        "test policy takes the largest. As planned at this moment.",
-        "q": "Value of each action with the best monitor action if rewards not seen yet are the "
-        "best that is likely or, once that is known, the best that is possible. What is not known "
-        "on the way of the largest is aimed at; when there is nothing, the agent acts on it. As "
-        "last planned.",
-        "q_obs": "Value of each action for seeing what is aimed at; while there is anything, the "
-        "agent acts on the largest. As last planned.",
-    }
+    name = "factored-mbie-eb"
+    label = "Factored MBIE-EB"
+    colour = "#cc1111"
+    microseconds = (3.0, 0.0080)
+    needs = ("r_min", "r_max")
+    slow_verbs = ("begin_episode", "update")
 
     knows_monitor: bool = False
     """the monitor is given: pᵐ, rᵐ and the chance to see a reward"""
-    r_max: float = 1.0
-    """the largest environment reward there can be"""
     typical: float = 0.0
     """what a reward that was not seen yet is likely to be, where the episode went on"""
     factored: bool = True
@@ -174,17 +162,45 @@ class FactoredMBIEEB(AgentConfig):
     """of k episodes, about k to this power are of the net; 0: none ever"""
     net_after: float = 0.75
     """the same for those that would optimize"""
-    bored: int = 20
+    stalled: int = 20
     """episodes without news after which every other one is of the net"""
     beta_kl: float = 0.05
     """β_KL of the net"""
     beta_obs: float = 5e-4
     """β_obs of the net"""
 
-    @property
-    def takes_unseen_for(self) -> str:
-        """What a reward that was tried and never shown counts as, in words."""
-        return "r_min in tests"
+    class State(NamedTuple):
+        """All that the agent knows: one table for each kind of thing."""
+
+        parameters: Any
+        clock: IntArray
+        """see K, NET, … above"""
+        cells: Table
+        """[s, a] of CELL"""
+        pairs: Table
+        """[sᵉ, aᵉ] of PAIR"""
+        monitor: Table
+        """[sᵐ, aᵐ] of MONITOR_PAIR"""
+        states: Table
+        """[s] of STATE"""
+        env: Successors
+        """of environment pairs: P̄ᵉ; its slots are the outcomes"""
+        outcomes: Table
+        """[slot of env] of OUTCOME"""
+        mon: Moves
+        """of monitor pairs, kind by kind: P̄ᵐ"""
+        pool: Table
+        """[kind, sᵐ, aᵐ] of POOL"""
+        joint: Successors
+        """of cells: P̄"""
+        votes: IntArray
+        """[sᵐ, aᵐ, s′ᵐ] moves of the monitor, a few of each cell"""
+        bins: Table
+        """[bin of n(x)] of BIN"""
+        odds: FloatArray
+        """[1] log odds that the monitor is set in its ways, and does not move at random"""
+        noise: FloatArray
+        """[2] squared deviations of rewards from the mean of their outcome, and how many"""
 
     @property
     def needs_model(self) -> bool:
@@ -210,66 +226,16 @@ class FactoredMBIEEB(AgentConfig):
             raise MonMDPError(f"insist must be at least 1, got {self.insist:g}")
         whole_number(self.replan, "replan", at_least=0)
         whole_number(self.sweeps, "sweeps", at_least=1)
-        whole_number(self.bored, "bored", at_least=1)
+        whole_number(self.stalled, "stalled", at_least=1)
 
-    def check_model(self, model: MonMDP | None) -> None:
-        """Demand the monitor if it is to be known, and one that does not give the reward away."""
-        if not self.knows_monitor:
-            return
-        what = f"agent {self.name!r} with knows_monitor=true"
-        if model is None:
-            raise MonMDPError(
-                f"{what} must be given the monitor: it takes a MonMDP or one of its environments, "
-                "not an environment without a model"
-            )
-        if model.monitor.reads_reward:
-            raise MonMDPError(
-                f"{what} is not offered for monitor {model.monitor.name!r}: whether it shows a "
-                "reward depends on the reward, so to know the monitor is to know rᵉ"
-            )
-
-    def state(self, shape: Shape, r_min: float, model: MonMDP | None = None) -> State:
-        """Return the state of an agent that has seen nothing yet."""
-        self.check_model(model)
-        if r_min > self.r_max:
-            raise MonMDPError(f"r_max is {self.r_max:g}, below the world's r_min, {r_min:g}")
+    def blank(self, shape: Shape, parameters: Any, model: MonMDP | None) -> dict[str, Any]:
+        """Return the fields of the state of an agent that has seen nothing yet."""
+        r_min, r_max = parameters.r_min, parameters.r_max
         n_se, n_sm, n_ae, n_am = shape
         joint, env, mon = (n_se * n_sm, n_ae * n_am), (n_se, n_ae), (n_sm, n_am)
-        of_env, of_joint = tried_with(shape, model)
-        state = State(
-            parameters=Parameters(
-                gamma=self.gamma,
-                r_min=r_min,
-                r_max=self.r_max,
-                typical=min(max(self.typical, r_min), self.r_max),
-                knows_monitor=self.knows_monitor,
-                factored=self.factored,
-                pool_sights=self.pool_sights,
-                likely_first=self.likely_first,
-                aim=self.aim,
-                stop=self.stop,
-                novelty=self.novelty,
-                pessimistic_test=self.pessimistic_test,
-                replan=self.replan,
-                sweeps=self.sweeps,
-                gamma_obs=self.gamma_obs,
-                path=self.path,
-                aside=self.aside,
-                unseen_cost=self.unseen_cost,
-                trust=self.trust,
-                give_up=self.give_up,
-                insist=self.insist,
-                revive=self.revive,
-                caution=self.caution,
-                rho_cap=self.rho_cap,
-                precision=self.precision,
-                evidence=self.evidence,
-                net=self.net,
-                net_after=self.net_after,
-                bored=self.bored,
-                beta_kl=self.beta_kl,
-                beta_obs=self.beta_obs,
-            ),
+        of_env, of_joint = most_successors(shape, model)
+        state = self.State(
+            parameters=parameters._replace(typical=min(max(self.typical, r_min), r_max)),
             clock=np.zeros(CLOCK, dtype=np.int64),
             cells=np.zeros(joint, dtype=CELL),
             pairs=np.zeros(env, dtype=PAIR),
@@ -277,7 +243,7 @@ class FactoredMBIEEB(AgentConfig):
             states=np.zeros(joint[0], dtype=STATE),
             env=no_successors(of_env),
             outcomes=np.zeros(int(np.sum(of_env)), dtype=OUTCOME),
-            mon=no_successors(np.full(n_sm * n_am, n_sm)),
+            mon=_no_moves(n_sm * n_am, n_sm),
             pool=np.zeros((1, *mon), dtype=POOL),
             joint=no_successors(of_joint),
             votes=np.zeros((n_sm, n_am, n_sm), dtype=np.int64),
@@ -290,20 +256,23 @@ class FactoredMBIEEB(AgentConfig):
         state.pairs["reward"] = r_min
         state.pool["stay"] = 1.0
         state.states["v_low"] = state.cells["q_low"] = r_min / (1 - self.gamma)
-        state.cells["q_hope"] = self.r_max / (1 - self.gamma)
+        state.cells["q_hope"] = r_max / (1 - self.gamma)
         state.cells["q_net"] = 1 / (1 - self.gamma)
-        return self._told(state, model) if self.knows_monitor and model is not None else state
+        if self.knows_monitor and model is not None:
+            state = self._told(state, model)
+        fields: dict[str, Any] = state._asdict()
+        return fields
 
-    def _told(self, state: State, model: MonMDP) -> State:
+    def _told(self, state: Any, model: MonMDP) -> Any:
         """Return the state of an agent that was told what the monitor does."""
         given = factors(model)
         n_classes, n_sm, n_am = given.row_of.shape
         rows = np.array(given.row)[np.array(given.row_of)]  # [class, sᵐ, aᵐ, s′ᵐ]
-        mon = no_successors(np.full(rows[..., 0].size, n_sm))
+        mon = _no_moves(rows[..., 0].size, n_sm)
         for u, row in enumerate(rows.reshape(-1, n_sm)):
             to = np.flatnonzero(row)
             here = slice(mon.first[u], mon.first[u] + len(to))
-            mon.state[here], mon.land[here], mon.used[u] = to, row[to], len(to)
+            mon.state[here], mon.share[here], mon.used[u] = to, row[to], len(to)
         pool = np.ones((n_classes, n_sm, n_am), dtype=POOL)
         for sm in range(n_sm):
             pool["stay"][:, sm] = rows[:, sm, :, sm]
@@ -313,8 +282,9 @@ class FactoredMBIEEB(AgentConfig):
         state.cells["chance"] = model.observability()
         return state._replace(mon=mon, pool=pool)
 
-    def with_room(self, state: State, s: int, a: int, next_s: int) -> State:
+    def with_room(self, state: Any, step: Step) -> Any:
         """Return a state with room for one more successor."""
+        s, a, next_s = step.s, step.a, step.next_s
         n_sm, n_am = state.monitor.shape
         pair = (s // n_sm) * state.pairs.shape[1] + a // n_am
         was, used = int(state.env.first[pair]), int(state.env.used[pair])
@@ -327,13 +297,12 @@ class FactoredMBIEEB(AgentConfig):
         joint = with_room(state.joint, s * state.cells.shape[1] + a, next_s)
         return state._replace(env=env, joint=joint, outcomes=outcomes)
 
-    def snapshot(self, state: State) -> dict[str, Any]:
+    def snapshot(self, state: Any, shape: Shape) -> dict[str, Any]:
         """Return copies of counts and action values, the test policy, and the episodes."""
-        policy = np.zeros(state.cells.shape)
-        test_policy(state, policy)
+        kept = super().snapshot(state, shape)
         clock, cells, pairs = state.clock, state.cells, state.pairs
         observing = clock[NET] or clock[PHASE] < OPTIMIZE or not self.stop
-        return {
+        return kept | {
             "n": cells["n"].copy(),
             "n_env": pairs["n"].copy(),
             "n_seen": pairs["n_seen"].copy(),
@@ -341,69 +310,130 @@ class FactoredMBIEEB(AgentConfig):
             "q_low": cells["q_low"].copy(),
             "q_hope": cells["q_hope"].copy(),
             "q_obs": cells["q_obs"].copy(),
-            "policy": policy,
             "episodes": np.array([clock[K], clock[OBSERVED], observing]),
         }
 
-    def layers(self, snapshot: Mapping[str, Any], monmdp: MonMDP) -> layers.Layers:
-        """Return what one snapshot says of the cells of a map.
+    def begin_episode(agent: Any, rng: np.random.Generator) -> bool:
+        """Plan; return whether the episode observes."""
+        p, clock = agent.parameters, agent.clock
+        clock[K] += 1
+        clock[FIRST] = 1
+        clock[IDLE] += 1
+        _plan_low(agent, 1 + min(clock[LENGTH], 400) // STEPS_A_SWEEP, agent.states["v_low"])
+        clock[LENGTH] = 0
+        if clock[NEWS] or clock[SINCE] >= _patience(clock, p.replan):
+            _plan(agent)
+        net = _falls_due(clock[K], p.net)
+        if clock[PHASE] == OPTIMIZE:
+            clock[DONE] += 1
+            if _is_doubtful(agent.pairs):
+                net = net or clock[DONE] % 2 == 0
+            else:
+                net = net or _falls_due(clock[DONE], p.net_after)
+        elif clock[IDLE] > p.stalled:
+            net = net or clock[IDLE] % 2 == 0
+        clock[NET] = net and p.net > 0
+        if clock[NET]:
+            _plan_net(agent)
+        observing = bool(clock[NET] > 0 or clock[PHASE] < OPTIMIZE or not p.stop)
+        clock[OBSERVED] += observing
+        return observing
 
-        Its hope is what is left of its trust. Q_opt is the low plan, Q the hopeful one; with an
-        optimistic test policy there is no low plan.
-        """
-        shape = monmdp.shape
-        n = layers.by_parts(snapshot["n"], shape)
-        seen = layers.everywhere(snapshot["n_seen"], shape)
-        tries = layers.everywhere(snapshot["fruitless"] * snapshot["n_env"], shape)
-        hope = np.where(seen > 0, 0.0, 1.0 / (1.0 + np.exp(np.minimum(tries - self.trust, MOST))))
-        if self.knows_monitor:
-            chance = layers.by_parts(monmdp.observability(), shape)
-            hope[layers.everywhere(chance.max(axis=(1, 3)) == 0, shape) > 0] = 0.0
-        values = {"q_opt": snapshot["q_low"], "q": snapshot["q_hope"], "q_obs": snapshot["q_obs"]}
-        if not self.pessimistic_test:
-            del values["q_opt"]
-        return (
-            layers.counted(n, seen)
-            | {"hope": hope}
-            | layers.best(values, ("q_opt", "q", "q_obs"), shape)
-            | layers.followed(snapshot, shape)
-        )
+    def act(agent: Any, s: int, rng: np.random.Generator) -> int:
+        """Act greedily on what this episode is for, ties broken uniformly."""
+        clock = agent.clock
+        if clock[FIRST]:
+            clock[FIRST] = 0
+            agent.states["starts"][s] += 1
+        q = agent.cells["q_obs"]
+        if clock[NET]:
+            q = agent.cells["q_net"]
+        elif clock[PHASE] == OPTIMIZE and agent.parameters.stop:
+            q = agent.cells["q_hope"]
+        return greedy_action(q, s, rng.random())
 
+    def update(agent: Any, step: Step) -> None:
+        """Count, weigh the evidence, and plan anew if there is news or it is time."""
+        p, clock, env = agent.parameters, agent.clock, agent.env
+        s, a, next_s, shown, reward = step.s, step.a, step.next_s, step.shown, step.reward
+        n, n_env, n_mon = agent.cells["n"], agent.pairs["n"], agent.monitor["n"]
+        (n_sm, n_am), n_ae = n_mon.shape, n_env.shape[1]
+        se, sm, ae, am = s // n_sm, s % n_sm, a // n_am, a % n_am
+        next_se, next_sm = next_s // n_sm, next_s % n_sm
+        x, c = se * n_ae + ae, s * n.shape[1] + a
+        outcome = find_slot(env, x, next_se)
+        is_new = outcome == env.first[x] + env.used[x]
+        news = is_new
 
-class Parameters(NamedTuple):
-    """The hyper-parameters as compiled code reads them."""
+        if p.factored and not p.knows_monitor:
+            news = _weigh(agent, s, a, next_s, is_new) or news
+        if n_env[se, ae] > 0:
+            b = _bin_of(n_env[se, ae])
+            agent.bins["looked"][b] += 1
+            agent.bins["novel"][b] += is_new
 
-    gamma: float
-    r_min: float
-    r_max: float
-    typical: float
-    knows_monitor: bool
-    factored: bool
-    pool_sights: bool
-    likely_first: bool
-    aim: bool
-    stop: bool
-    novelty: bool
-    pessimistic_test: bool
-    replan: int
-    sweeps: int
-    gamma_obs: float
-    path: float
-    aside: float
-    unseen_cost: float
-    trust: float
-    give_up: float
-    insist: float
-    revive: float
-    caution: float
-    rho_cap: float
-    precision: float
-    evidence: float
-    net: float
-    net_after: float
-    bored: int
-    beta_kl: float
-    beta_obs: float
+        n[s, a] += 1
+        n_env[se, ae] += 1
+        agent.states["n"][s] += 1
+        count_successor(env, x, n_env[se, ae], next_se, step.terminated, p.gamma)
+        count_successor(agent.joint, c, n[s, a], next_s, step.terminated, p.gamma)
+        if not p.knows_monitor:
+            news = news or n_mon[sm, am] == 0
+            n_mon[sm, am] += 1
+            agent.monitor["total"][sm, am] += step.monitor_reward
+            if not agent.cells["own"][s, a]:
+                _pool(agent.mon, agent.pool, sm, am, next_sm, 1)
+
+        sights, total = agent.outcomes["sights"], agent.outcomes["total"]
+        n_sights = sights[outcome]
+        if n_sights > 0:
+            agent.monitor["tries"][sm, am] += 1
+            agent.monitor["hits"][sm, am] += shown
+        if shown:
+            news = news or n_sights == 0
+            if n_sights > 0:
+                off = reward - total[outcome] / n_sights
+                agent.noise[0] += off * off * n_sights / (n_sights + 1)
+                agent.noise[1] += 1
+            sights[outcome] += 1
+            total[outcome] += reward
+            agent.pairs["n_seen"][se, ae] += 1
+            agent.monitor["shown"][sm, am] += 1
+        if agent.pairs["n_seen"][se, ae] > 0:
+            visits, of_seen = 0, 0.0
+            for j in range(env.first[x], env.first[x] + env.used[x]):
+                if sights[j] > 0:
+                    visits += env.visits[j]
+                    of_seen += env.visits[j] * total[j] / sights[j]
+            agent.pairs["reward"][se, ae] = of_seen / visits
+
+        clock[SINCE] += 1
+        clock[QUIET] += 1
+        clock[LENGTH] += 1
+        if news:
+            # Until the next plan there is nothing more to be had of this pair.
+            for m in range(n_sm):
+                for b in range(n_am):
+                    agent.cells["q_obs"][se * n_sm + m, ae * n_am + b] = -1.0
+            clock[NEWS], clock[IDLE], clock[QUIET] = 1, 0, 0
+        patience = _patience(clock, p.replan)
+        if clock[NEWS]:
+            due = clock[SINCE] >= min(HEADSTART, patience)
+        else:
+            due = clock[PHASE] != OPTIMIZE and clock[SINCE] >= patience
+        if due and p.replan > 0 and not (step.terminated or clock[NET]):
+            _plan(agent)
+
+    def test_policy(agent: Any, policy: FloatArray) -> None:
+        """Greedy on the low plan, with what was learnt in the running episode."""
+        if not agent.parameters.pessimistic_test:
+            greedy_policy(agent.cells["q_hope"], policy)
+            return
+        # On a copy: a test makes no difference to training nor to other tests.
+        v = agent.states["v"]
+        v[:] = agent.states["v_low"]
+        _plan_low(agent, agent.parameters.sweeps, v)
+        greedy_policy(agent.cells["q_low"], policy)
 
 
 CELL = np.dtype(
@@ -472,65 +502,31 @@ BIN = np.dtype([("looked", np.int64), ("novel", np.int64)])
 """tries of pairs tried so often before, and those among them that had an outcome never met"""
 
 
-class State(NamedTuple):
-    """All that the agent knows: one table for each kind of thing."""
+class Moves(NamedTuple):
+    """Where the monitor went from each of its pairs; slots as those of `Successors`."""
 
-    parameters: Parameters
-    clock: IntArray
-    """see K, NET, … above"""
-    cells: Table
-    """[s, a] of CELL"""
-    pairs: Table
-    """[sᵉ, aᵉ] of PAIR"""
-    monitor: Table
-    """[sᵐ, aᵐ] of MONITOR_PAIR"""
-    states: Table
-    """[s] of STATE"""
-    env: Successors
-    """of environment pairs: P̄ᵉ; its slots are the outcomes"""
-    outcomes: Table
-    """[slot of env] of OUTCOME"""
-    mon: Successors
-    """of monitor pairs, kind by kind: P̄ᵐ is its `land`"""
-    pool: Table
-    """[kind, sᵐ, aᵐ] of POOL"""
-    joint: Successors
-    """of cells: P̄"""
-    votes: IntArray
-    """[sᵐ, aᵐ, s′ᵐ] moves of the monitor, a few of each cell"""
-    bins: Table
-    """[bin of n(x)] of BIN"""
-    odds: FloatArray
-    """[1] logarithm of the odds that the monitor is set in its ways, and does not move at random"""
-    noise: FloatArray
-    """[2] squared deviations of rewards from the mean of their outcome, and how many"""
+    first: IntArray
+    """[pair] where its slots begin"""
+    used: IntArray
+    """[pair] how many of them are in use"""
+    state: IntArray
+    """[slot] s′ᵐ"""
+    visits: IntArray
+    """[slot] visits that led to s′ᵐ, exceptions left out"""
+    share: FloatArray
+    """[slot] P̄ᵐ(s′ᵐ | y), or what was told"""
 
 
-def begin_episode(agent: State, rng: np.random.Generator) -> bool:
-    """Plan; return whether the episode observes."""
-    p, clock = agent.parameters, agent.clock
-    clock[K] += 1
-    clock[FIRST] = 1
-    clock[IDLE] += 1
-    _plan_low(agent, 1 + min(clock[LENGTH], 400) // STEPS_A_SWEEP, agent.states["v_low"])
-    clock[LENGTH] = 0
-    if clock[NEWS] or clock[SINCE] >= _patience(clock, p.replan):
-        _plan(agent)
-    net = _falls_due(clock[K], p.net)
-    if clock[PHASE] == OPTIMIZE:
-        clock[DONE] += 1
-        if _is_doubtful(agent.pairs):
-            net = net or clock[DONE] % 2 == 0
-        else:
-            net = net or _falls_due(clock[DONE], p.net_after)
-    elif clock[IDLE] > p.bored:
-        net = net or clock[IDLE] % 2 == 0
-    clock[NET] = net and p.net > 0
-    if clock[NET]:
-        _plan_net(agent)
-    observing = bool(clock[NET] > 0 or clock[PHASE] < OPTIMIZE or not p.stop)
-    clock[OBSERVED] += observing
-    return observing
+def _no_moves(n_pairs: int, n_sm: int) -> Moves:
+    """Return empty slots, one for each monitor state."""
+    n = n_pairs * n_sm
+    return Moves(
+        first=np.arange(0, n, n_sm),
+        used=np.zeros(n_pairs, dtype=np.int64),
+        state=np.zeros(n, dtype=np.int64),
+        visits=np.zeros(n, dtype=np.int64),
+        share=np.zeros(n),
+    )
 
 
 @compilable
@@ -556,101 +552,6 @@ def _is_doubtful(pairs: Table) -> bool:
             n_tried += n[se, ae] > 0
             n_alone += alone[se, ae]
     return n_alone > 1 + 0.1 * n_tried
-
-
-def act(agent: State, s: int, rng: np.random.Generator) -> int:
-    """Act greedily on what this episode is for, ties broken uniformly."""
-    clock = agent.clock
-    if clock[FIRST]:
-        clock[FIRST] = 0
-        agent.states["starts"][s] += 1
-    q = agent.cells["q_obs"]
-    if clock[NET]:
-        q = agent.cells["q_net"]
-    elif clock[PHASE] == OPTIMIZE and agent.parameters.stop:
-        q = agent.cells["q_hope"]
-    return greedy_action(q, s, rng.random())
-
-
-def update(
-    agent: State,
-    s: int,
-    a: int,
-    shown: bool,
-    reward: float,
-    monitor_reward: float,
-    next_s: int,
-    terminated: bool,
-) -> None:
-    """Count, weigh the evidence, and plan anew if there is news or it is time."""
-    p, clock, env = agent.parameters, agent.clock, agent.env
-    n, n_env, n_mon = agent.cells["n"], agent.pairs["n"], agent.monitor["n"]
-    (n_sm, n_am), n_ae = n_mon.shape, n_env.shape[1]
-    se, sm, ae, am = s // n_sm, s % n_sm, a // n_am, a % n_am
-    next_se, next_sm = next_s // n_sm, next_s % n_sm
-    x, c = se * n_ae + ae, s * n.shape[1] + a
-    outcome = find_slot(env, x, next_se)
-    is_new = outcome == env.first[x] + env.used[x]
-    news = is_new
-
-    if p.factored and not p.knows_monitor:
-        news = _weigh(agent, s, a, next_s, is_new) or news
-    if n_env[se, ae] > 0:
-        b = _bin_of(n_env[se, ae])
-        agent.bins["looked"][b] += 1
-        agent.bins["novel"][b] += is_new
-
-    n[s, a] += 1
-    n_env[se, ae] += 1
-    agent.states["n"][s] += 1
-    count_successor(env, x, n_env[se, ae], next_se, terminated, p.gamma)
-    count_successor(agent.joint, c, n[s, a], next_s, terminated, p.gamma)
-    if not p.knows_monitor:
-        news = news or n_mon[sm, am] == 0
-        n_mon[sm, am] += 1
-        agent.monitor["total"][sm, am] += monitor_reward
-        if not agent.cells["own"][s, a]:
-            _pool(agent.mon, agent.pool, sm, am, next_sm, 1)
-
-    sights, total = agent.outcomes["sights"], agent.outcomes["total"]
-    n_sights = sights[outcome]
-    if n_sights > 0:
-        agent.monitor["tries"][sm, am] += 1
-        agent.monitor["hits"][sm, am] += shown
-    if shown:
-        news = news or n_sights == 0
-        if n_sights > 0:
-            off = reward - total[outcome] / n_sights
-            agent.noise[0] += off * off * n_sights / (n_sights + 1)
-            agent.noise[1] += 1
-        sights[outcome] += 1
-        total[outcome] += reward
-        agent.pairs["n_seen"][se, ae] += 1
-        agent.monitor["shown"][sm, am] += 1
-    if agent.pairs["n_seen"][se, ae] > 0:
-        visits, of_seen = 0, 0.0
-        for j in range(env.first[x], env.first[x] + env.used[x]):
-            if sights[j] > 0:
-                visits += env.visits[j]
-                of_seen += env.visits[j] * total[j] / sights[j]
-        agent.pairs["reward"][se, ae] = of_seen / visits
-
-    clock[SINCE] += 1
-    clock[QUIET] += 1
-    clock[LENGTH] += 1
-    if news:
-        # Until the next plan there is nothing more to be had of this pair.
-        for m in range(n_sm):
-            for b in range(n_am):
-                agent.cells["q_obs"][se * n_sm + m, ae * n_am + b] = -1.0
-        clock[NEWS], clock[IDLE], clock[QUIET] = 1, 0, 0
-    patience = _patience(clock, p.replan)
-    if clock[NEWS]:
-        due = clock[SINCE] >= min(HEADSTART, patience)
-    else:
-        due = clock[PHASE] != OPTIMIZE and clock[SINCE] >= patience
-    if due and p.replan > 0 and not (terminated or clock[NET]):
-        _plan(agent)
 
 
 @compilable
@@ -774,9 +675,9 @@ def _pool(mon: Any, pool: Table, sm: int, am: int, next_sm: int, moves: int) -> 
     stay[0, sm, am] = 1.0 if n[0, sm, am] == 0 else 0.0
     if n[0, sm, am] > 0:
         for j in range(mon.first[y], mon.first[y] + mon.used[y]):
-            mon.land[j] = mon.visits[j] / n[0, sm, am]
+            mon.share[j] = mon.visits[j] / n[0, sm, am]
             if mon.state[j] == sm:
-                stay[0, sm, am] = mon.land[j]
+                stay[0, sm, am] = mon.share[j]
 
 
 @compilable
@@ -801,7 +702,7 @@ def _plan(agent: Any) -> None:
         if not _take_aim(agent):
             clock[PHASE] = OPTIMIZE
     if clock[PHASE] < OPTIMIZE or not p.stop:
-        _lure(agent)
+        _reward_observing(agent)
         v[:] = 0.0
         _sweep(agent, LOW, True, p.sweeps, ROUGH, v, agent.cells["q_obs"])
 
@@ -930,7 +831,7 @@ def _hope(agent: Any, likely: bool, unknown: float) -> None:
 
 
 @compilable
-def _lure(agent: Any) -> None:
+def _reward_observing(agent: Any) -> None:
     """Rewards of the plan that observes."""
     p, possible = agent.parameters, agent.clock[PHASE] == POSSIBLE
     n, chance, weight = agent.cells["n"], agent.cells["chance"], agent.cells["weight"]
@@ -1011,7 +912,7 @@ def _take_aim(agent: Any) -> bool:
             for j in range(env.first[x], env.first[x] + env.used[x]):
                 for i in range(mon.first[u], mon.first[u] + mon.used[u]):
                     next_s = env.state[j] * n_sm + mon.state[i]
-                    if env.go_on[j] > 0.0 and mon.land[i] > 0.0 and not reached[next_s]:
+                    if env.go_on[j] > 0.0 and mon.share[i] > 0.0 and not reached[next_s]:
                         reached[next_s] = True
                         waiting[n_waiting] = next_s
                         n_waiting += 1
@@ -1153,7 +1054,7 @@ def _look_ahead(mon: Any, n_pool: IntArray, v: FloatArray, se: int, z: FloatArra
             for am in range(n_am):
                 u, total = (kind * n_sm + sm) * n_am + am, 0.0
                 for j in range(mon.first[u], mon.first[u] + mon.used[u]):
-                    total += mon.land[j] * v[se * n_sm + mon.state[j]]
+                    total += mon.share[j] * v[se * n_sm + mon.state[j]]
                 z[se, u] = total if n_pool[kind, sm, am] > 0 else v[se * n_sm + sm]
 
 
@@ -1190,18 +1091,3 @@ def _plan_low(agent: Any, sweeps: int, v: FloatArray) -> None:
             known = seen[s // n_sm, a // n_am] + of_mon[s % n_sm, a % n_am]
             reward[s, a] = worst if untried[s, a] else known
     _sweep(agent, LOW, False, sweeps, FINE, v, agent.cells["q_low"])
-
-
-def test_policy(agent: State, policy: FloatArray) -> None:
-    """Greedy on the low plan, with what was learnt in the running episode."""
-    if not agent.parameters.pessimistic_test:
-        greedy_policy(agent.cells["q_hope"], policy)
-        return
-    # On a copy: a test makes no difference to training nor to other tests.
-    v = agent.states["v"]
-    v[:] = agent.states["v_low"]
-    _plan_low(agent, agent.parameters.sweeps, v)
-    greedy_policy(agent.cells["q_low"], policy)
-
-
-implement(State, begin_episode=begin_episode, act=act, update=update, test_policy=test_policy)

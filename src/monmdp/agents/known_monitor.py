@@ -14,27 +14,27 @@ at the reward to decide, Semi-Random, would give rᵉ away and is refused.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from monmdp.agents import layers
-from monmdp.agents.base import tried_with
-from monmdp.agents.observe_or_optimize import (
-    SCHEDULE,
-    ObserveOrOptimize,
-    act,
-    observes,
-    test_policy,
+from monmdp.agents.contract import Step
+from monmdp.agents.learnt_model import (
+    LOW,
+    Counts,
+    count,
+    counts_with_room,
+    most_successors,
+    new_counts,
 )
-from monmdp.agents.planner import GROWTH, growth_of
-from monmdp.agents.successors import Successors, count_successor, no_successors, with_room
-from monmdp.agents.value_iteration import LOW
-from monmdp.compiling import compilable, implement
-from monmdp.errors import MonMDPError
+from monmdp.agents.monitored_mbie_eb import (
+    ObserveOrOptimize,
+    bonus,
+    confidence,
+    environment_reward,
+)
+from monmdp.compiling import compilable
 from monmdp.model import MonMDP
 from monmdp.model.arrays import FloatArray, IntArray
 from monmdp.model.monmdp import Shape
@@ -45,194 +45,112 @@ from monmdp.planning.factors import factors
 class KnownMonitor(ObserveOrOptimize):
     """Monitored MBIE-EB that is given the monitor, and its hyper-parameters."""
 
-    name: ClassVar[str] = "known-monitor"
-    snapshot_fields: ClassVar[tuple[str, ...]] = ("n", "n_env", "q_opt", "q_obs")
-    pools_visits: ClassVar[bool] = True
+    name = "known-monitor"
+    label = "Known Monitor"
+    colour = "#b66dff"  # purple, as in the paper
+    microseconds = (13.0, 0.0016)
+    figures = (4, 11)
+    snapshot_fields = ("n", "n_env", "q_opt", "q_obs", "episodes")
+
+    class State(NamedTuple):
+        """All that the agent knows: the monitor from the start, the rest by and by."""
+
+        parameters: Any
+        row: FloatArray
+        """[u, s′ᵐ] the distinct rows of pᵐ"""
+        row_of: IntArray
+        """[class, sᵐ, aᵐ] u"""
+        pair_class: IntArray
+        """[env pair] class"""
+        monitor_reward: FloatArray
+        """[sᵐ, aᵐ] rᵐ"""
+        shown: FloatArray
+        """[s, a] P(rᵉ is shown | s,a)"""
+        episodes: IntArray
+        """[3] k, κ, and whether the running episode observes"""
+        counts: Counts
+        """of environment pairs: those of a problem whose monitor does nothing; N is N_v"""
+        r_opt: FloatArray
+        """[s, a] R_opt before the running episode, of pairs that were tried"""
+        r_obs: FloatArray
+        """[s, a] R_obs before the last episode that observed, likewise"""
+        q_opt: FloatArray
+        """[s, a]"""
+        q_obs: FloatArray
+        """[s, a]"""
 
     @property
     def needs_model(self) -> bool:
         """Whether the agent is given the monitor: it always is."""
         return True
 
-    def check_model(self, model: MonMDP | None) -> None:
-        """Demand the monitor, and one that does not give the reward away."""
-        if model is None:
-            raise MonMDPError(
-                "agent 'known-monitor' must be given the monitor: it takes a MonMDP or one of its "
-                "environments, not an environment without a model"
-            )
-        if model.monitor.reads_reward:
-            raise MonMDPError(
-                f"agent 'known-monitor' is not offered for monitor {model.monitor.name!r}: whether "
-                "it shows a reward depends on the reward, so to know the monitor is to know rᵉ"
-            )
-
-    def state(self, shape: Shape, r_min: float, model: MonMDP | None = None) -> State:
-        """Return the state of an agent that knows the monitor and nothing else."""
-        self.check_model(model)
+    def blank(self, shape: Shape, parameters: Any, model: MonMDP | None) -> dict[str, Any]:
+        """Return the fields of the state of an agent that knows the monitor and nothing else."""
         assert model is not None
         n_se, n_sm, n_ae, n_am = shape
-        joint, env = (n_se * n_sm, n_ae * n_am), (n_se, n_ae)
-        capacity, _ = tried_with(shape, model)
-        rows = factors(model)
-        return State(
-            parameters=Parameters(
-                gamma=self.gamma,
-                beta=self.beta,
-                beta_e=self.beta_e,
-                growth=GROWTH[self.growth],
-                schedule=SCHEDULE[self.schedule],
-                log_base=self.log_base,
-                kappa_star=0.0 if self.kappa_star is None else self.kappa_star,
-                sweeps=self.sweeps,
-                r_min=r_min,
-            ),
-            row=np.array(rows.row),
-            row_of=np.array(rows.row_of, dtype=np.int64),
-            pair_class=np.array(model.pair_class),
-            monitor_reward=np.array(model.monitor.reward),
-            shown=model.observability(),
-            episodes=np.zeros(3, dtype=np.int64),
-            n=np.zeros(env, dtype=np.int64),
-            n_state=np.zeros(n_se, dtype=np.int64),
-            n_env=np.zeros(env, dtype=np.int64),
-            n_env_state=np.zeros(n_se, dtype=np.int64),
-            env_sum=np.zeros(env),
-            successors=no_successors(capacity),
-            r_opt=np.zeros(joint),
-            r_obs=np.zeros(joint),
-            q_opt=np.full(joint, self.q_opt_init),
-            q_obs=np.full(joint, self.q_obs_init),
-        )
-
-    def with_room(self, state: State, s: int, a: int, next_s: int) -> State:
-        """Return a state with room for a successor that the model does not know of."""
-        n_sm, n_am = state.monitor_reward.shape
-        pair = (s // n_sm) * state.n.shape[1] + a // n_am
-        return state._replace(successors=with_room(state.successors, pair, next_s // n_sm))
-
-    def layers(self, snapshot: Mapping[str, Any], monmdp: MonMDP) -> layers.Layers:
-        """Return what one snapshot says of the cells of a map.
-
-        Visits are N_v(sᵉ,aᵉ), whatever the monitor did. It knows what can be seen: its hope is the
-        true chance, and what no monitor state and action shows is known to be so from the start.
-        """
-        shape = monmdp.shape
-        n, n_env = snapshot["n"], snapshot["n_env"]
-        seen = layers.everywhere(n_env, shape)
-        chance = layers.by_parts(monmdp.observability(), shape)
-        never = layers.everywhere(chance.max(axis=(1, 3)) == 0, shape)
-        unseen = np.where(never > 0, layers.NEVER_SHOWN, layers.UNKNOWN)
-        of_env, of_move = (
-            layers.confidence(layers.growth(count.sum(axis=1, keepdims=True), self.growth), count)
-            for count in (n_env, n)
-        )
-        with np.errstate(invalid="ignore"):  # 0 · ∞, where a β is 0
-            bonus = np.where(n_env > 0, self.beta_e * of_env, 0.0) + self.beta * of_move
-        bonus[n == 0] = np.inf  # whatever β is, its value is pinned
-        # A pair tried in the running episode has its first value only at the next planning.
-        tried = np.repeat(np.repeat(n > 0, shape[1], axis=0), shape[3], axis=1)
-        learnt = layers.by_parts(tried & (snapshot["q_opt"] != self.q_opt_init), shape) > 0
+        joint, rows = (n_se * n_sm, n_ae * n_am), factors(model)
         return {
-            "visits": layers.everywhere(n, shape),
-            "seen": seen,
-            "status": np.where(seen > 0, layers.SEEN, unseen).astype(np.float64),
-            "hope": np.where(seen > 0, 0.0, chance.max(axis=-1)),
-            **layers.best(snapshot, ("q_opt", "q_obs"), shape),
-            "bonus": layers.largest(layers.everywhere(bonus, shape)[..., None]),
-            "pinned": layers.pinned(learnt, layers.by_parts(tried, shape) > 0),
-            **layers.followed(snapshot, shape),
+            "row": np.array(rows.row),
+            "row_of": np.array(rows.row_of, dtype=np.int64),
+            "pair_class": np.array(model.pair_class),
+            "monitor_reward": np.array(model.monitor.reward),
+            "shown": model.observability(),
+            "episodes": np.zeros(3, dtype=np.int64),
+            "counts": new_counts(Shape(n_se, 1, n_ae, 1), most_successors(shape, model)[0]),
+            "r_opt": np.zeros(joint),
+            "r_obs": np.zeros(joint),
+            "q_opt": np.full(joint, self.q_opt_init),
+            "q_obs": np.full(joint, self.q_obs_init),
         }
 
+    def with_room(self, state: Any, step: Step) -> Any:
+        """Return a state with room for a successor that the model does not know of."""
+        return state._replace(counts=counts_with_room(state.counts, _of_environment(state, step)))
 
-class Parameters(NamedTuple):
-    """The hyper-parameters as compiled code reads them."""
+    def update(agent: Any, step: Step) -> None:
+        """Count; of the monitor there is nothing to learn."""
+        count(agent.counts, _of_environment(agent, step), agent.parameters.gamma)
 
-    gamma: float
-    beta: float
-    beta_e: float
-    growth: int
-    schedule: int
-    log_base: float
-    kappa_star: float
-    sweeps: int
-    r_min: float
+    def plan_to_optimize(agent: Any) -> None:
+        """Improve Q_opt on R_opt."""
+        _write_rewards(agent, True, agent.r_opt)
+        _value_iteration(agent, True, agent.r_opt, agent.q_opt)
 
-
-class State(NamedTuple):
-    """All that the agent knows: the monitor from the start, the rest by and by."""
-
-    parameters: Parameters
-    row: FloatArray
-    """[u, s′ᵐ] the distinct rows of pᵐ"""
-    row_of: IntArray
-    """[class, sᵐ, aᵐ] u"""
-    pair_class: IntArray
-    """[env pair] class"""
-    monitor_reward: FloatArray
-    """[sᵐ, aᵐ] rᵐ"""
-    shown: FloatArray
-    """[s, a] P(rᵉ is shown | s,a)"""
-    episodes: IntArray
-    """[3] k, κ, and whether the running episode observes"""
-    n: IntArray
-    """[sᵉ, aᵉ] N_v(sᵉ,aᵉ), all visits"""
-    n_state: IntArray
-    """[sᵉ] N_v(sᵉ)"""
-    n_env: IntArray
-    """[sᵉ, aᵉ] N(sᵉ,aᵉ), visits whose reward was shown"""
-    n_env_state: IntArray
-    """[sᵉ] N(sᵉ)"""
-    env_sum: FloatArray
-    """[sᵉ, aᵉ] sum of the rewards shown; R̄ᵉ = env_sum / n_env"""
-    successors: Successors
-    """of environment pairs: P̄ᵉ"""
-    r_opt: FloatArray
-    """[s, a] R_opt before the running episode, of pairs that were tried"""
-    r_obs: FloatArray
-    """[s, a] R_obs likewise"""
-    q_opt: FloatArray
-    """[s, a]"""
-    q_obs: FloatArray
-    """[s, a]"""
-
-
-def begin_episode(agent: State, rng: np.random.Generator) -> bool:
-    """Choose between observing and optimizing, and plan; return whether it observes."""
-    p, episodes = agent.parameters, agent.episodes
-    episodes[0] += 1
-    observe = observes(episodes[0], episodes[1], p.schedule, p.log_base, p.kappa_star)
-    _models(agent)
-    _value_iteration(agent, True, agent.r_opt, agent.q_opt)
-    if observe:
+    def plan_to_observe(agent: Any) -> None:
+        """Improve Q_obs on R_obs."""
+        _write_rewards(agent, False, agent.r_obs)
         _value_iteration(agent, False, agent.r_obs, agent.q_obs)
-        episodes[1] += 1
-    episodes[2] = observe
-    return observe
 
 
 @compilable
-def _models(agent: Any) -> None:
-    """R_opt(s,a) and R_obs(s,a) of the pairs that were tried; the values of others are pinned."""
-    p = agent.parameters
-    (n_se, n_ae), (n_sm, n_am) = agent.n_env.shape, agent.monitor_reward.shape
+def _of_environment(agent: Any, step: Any) -> Any:
+    """Return a step without the monitor's part in it."""
+    n_sm, n_am = agent.monitor_reward.shape
+    s, a, next_s = step.s // n_sm, step.a // n_am, step.next_s // n_sm
+    return Step(s, a, step.shown, step.reward, step.monitor_reward, next_s, step.terminated)
+
+
+@compilable
+def _write_rewards(agent: Any, optimize: bool, reward: FloatArray) -> None:
+    """Write R_opt(s,a) or R_obs(s,a) of the pairs that were tried; the others are pinned."""
+    counts, p = agent.counts, agent.parameters
+    (n_se, n_ae), (n_sm, n_am) = counts.n_env.shape, agent.monitor_reward.shape
     for se in range(n_se):
         for ae in range(n_ae):
-            n, n_e = agent.n[se, ae], agent.n_env[se, ae]
+            n = counts.n[se, ae]
             if n == 0:
                 continue
-            bonus = p.beta * math.sqrt(growth_of(agent.n_state[se], p.growth) / n)
-            of_env = p.r_min
-            if n_e > 0:
-                g = growth_of(agent.n_env_state[se], p.growth)
-                of_env = agent.env_sum[se, ae] / n_e + p.beta_e * math.sqrt(g / n_e)
+            of_move = p.beta * bonus(agent, confidence(agent, counts.n_state[se]), n)
+            of_env = environment_reward(agent, se, ae)
             for sm in range(n_sm):
                 for am in range(n_am):
                     s, a = se * n_sm + sm, ae * n_am + am
-                    agent.r_opt[s, a] = of_env + agent.monitor_reward[sm, am] + bonus
-                    agent.r_obs[s, a] = bonus
-                    if n_e == 0:
-                        agent.r_obs[s, a] += agent.shown[s, a]
+                    if optimize:
+                        reward[s, a] = of_env + agent.monitor_reward[sm, am] + of_move
+                    else:
+                        reward[s, a] = of_move
+                        if counts.n_env[se, ae] == 0:
+                            reward[s, a] += agent.shown[s, a]
 
 
 @compilable
@@ -244,9 +162,9 @@ def _value_iteration(agent: Any, endings: bool, reward: FloatArray, q: FloatArra
     Q(s,a) = R(s,a) + γ Σ P̄ᵉ(s′ᵉ) y(s′ᵉ, u(sᵐ,aᵐ)). With `endings`, visits that ended the episode
     have no future; else it goes on where they landed.
     """
-    slots, row, row_of = agent.successors, agent.row, agent.row_of
+    slots, row, row_of = agent.counts.successors, agent.row, agent.row_of
     weight = slots.go_on if endings else slots.land
-    (n_se, n_ae), (n_sm, n_am) = agent.n_env.shape, agent.monitor_reward.shape
+    (n_se, n_ae), (n_sm, n_am) = agent.counts.n_env.shape, agent.monitor_reward.shape
     n_u = len(row)
     v, y, z = np.empty(n_sm), np.empty((n_se, n_u)), np.empty(n_u)
     for sweep in range(agent.parameters.sweeps + 1):
@@ -281,29 +199,3 @@ def _value_iteration(agent: Any, endings: bool, reward: FloatArray, q: FloatArra
         y = new_y
         if sweep > 0 and not changed:
             break
-
-
-def update(
-    agent: State,
-    s: int,
-    a: int,
-    shown: bool,
-    reward: float,
-    monitor_reward: float,
-    next_s: int,
-    terminated: bool,
-) -> None:
-    """Count; of the monitor there is nothing to learn."""
-    n_sm, n_am = agent.monitor_reward.shape
-    se, ae, next_se = s // n_sm, a // n_am, next_s // n_sm
-    agent.n[se, ae] += 1
-    agent.n_state[se] += 1
-    if shown:
-        agent.n_env[se, ae] += 1
-        agent.n_env_state[se] += 1
-        agent.env_sum[se, ae] += reward
-    pair, gamma = se * agent.n.shape[1] + ae, agent.parameters.gamma
-    count_successor(agent.successors, pair, agent.n[se, ae], next_se, terminated, gamma)
-
-
-implement(State, begin_episode=begin_episode, act=act, update=update, test_policy=test_policy)

@@ -25,155 +25,80 @@ The test policy is greedy on a plan of its own (`classical`), without draws and 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from monmdp.agents import layers
-from monmdp.agents.base import at_least_zero
-from monmdp.agents.classical import Explorer, act, mean_rewards, plan_test, test_policy, visited
-from monmdp.agents.monitored_mbie_eb import update
-from monmdp.agents.successors import Successors
-from monmdp.agents.value_iteration import value_iteration
-from monmdp.compiling import compilable, implement
-from monmdp.model import MonMDP
-from monmdp.model.arrays import FloatArray, IntArray
-from monmdp.model.monmdp import Shape
+from monmdp.agents.classical import Explorer, mean_rewards, optimum, plan_test, visited
+from monmdp.agents.contract import at_least_zero
+from monmdp.agents.learnt_model import Successors, value_iteration
+from monmdp.compiling import compilable
 
 
 @dataclass(frozen=True, kw_only=True)
 class PosteriorSampling(Explorer):
     """Posterior sampling with a hope to see that fades, and its hyper-parameters."""
 
-    name: ClassVar[str] = "posterior-sampling"
-    explains: ClassVar[Mapping[str, str]] = {
-        **Explorer.explains,
-        "hope": "The hope that a reward never shown can still be seen, in the mean: 1/(2 + N) "
-        "after N fruitless visits, with the monitor action for which it is largest.",
-    }
+    name = "posterior-sampling"
+    label = "Posterior sampling"
+    colour = "#5544ee"
+    microseconds = (1.0, 0.0280)
 
     alpha: float = 0.003
     """α, how many visits the prior for a successor never met is worth"""
     sigma: float = 0.1
     """σ, standard deviation of a single reward in the posterior of its mean"""
 
-    @property
-    def takes_unseen_for(self) -> str:
-        """What a reward that was tried and never shown counts as, in words."""
-        return "r_min in tests, for more the fewer the tries when it explores"
-
     def check(self) -> None:
         """Refuse what is out of range."""
         super().check()
         at_least_zero(self, "alpha", "sigma")
 
-    def state(self, shape: Shape, r_min: float, model: MonMDP | None = None) -> State:
-        """Return the state of an agent that has seen nothing yet."""
-        parameters = Parameters(
-            gamma=self.gamma,
-            alpha=self.alpha,
-            sigma=self.sigma,
-            optimum=self.optimum,
-            sweeps=self.sweeps,
-            r_min=r_min,
-            r_max=self.r_max,
-        )
-        return State(parameters=parameters, **self.blank(shape, r_min, model))
-
-    def layers(self, snapshot: Mapping[str, Any], monmdp: MonMDP) -> layers.Layers:
-        """Return what one snapshot says of the cells of a map, with the mean of θ as its hope."""
-        found = super().layers(snapshot, monmdp)
-        n = layers.by_parts(snapshot["n"], monmdp.shape)
-        hope = (1.0 / (2.0 + n)).max(axis=-1)
-        return found | {"hope": np.where(found["seen"] > 0, 0.0, hope)}
-
-
-class Parameters(NamedTuple):
-    """The hyper-parameters as compiled code reads them."""
-
-    gamma: float
-    alpha: float
-    sigma: float
-    optimum: float
-    sweeps: int
-    r_min: float
-    r_max: float
-
-
-class State(NamedTuple):
-    """All that the agent knows; the counts are those of Monitored MBIE-EB."""
-
-    parameters: Parameters
-    n: IntArray
-    """[s, a] N(s,a)"""
-    n_state: IntArray
-    """[s] N(s)"""
-    n_env: IntArray
-    """[sᵉ, aᵉ] N(sᵉ,aᵉ), visits whose reward was shown"""
-    n_env_state: IntArray
-    """[sᵉ] N(sᵉ)"""
-    env_sum: FloatArray
-    """[sᵉ, aᵉ] sum of the rewards shown; R̄ᵉ = env_sum / n_env"""
-    n_mon: IntArray
-    """[sᵐ, aᵐ] N(sᵐ,aᵐ)"""
-    n_mon_state: IntArray
-    """[sᵐ] N(sᵐ)"""
-    mon_sum: FloatArray
-    """[sᵐ, aᵐ] sum of the monitor's rewards"""
-    successors: Successors
-    """of joint pairs: P̄"""
-    q: FloatArray
-    """[s, a] values in the model that was drawn, acted on"""
-    q_opt: FloatArray
-    """[s, a] pessimistic values, tested"""
-
-
-def begin_episode(agent: State, rng: np.random.Generator) -> bool:
-    """Draw a model, plan on it, and on the mean for tests; no episode is there to observe."""
-    p, slots = agent.parameters, agent.successors
-    reward = np.empty(agent.n.shape)
-    go_on = np.zeros(len(slots.go_on))
-    # Something new is like an ending to value iteration: its worth is in the reward already, and
-    # what goes on from a pair sums to less than γ.
-    may_end = np.ones(len(slots.may_end), dtype=np.bool_)
-    _draw(agent, rng, reward, go_on)
-    drawn = Successors(
-        slots.first, slots.capacity, slots.used, may_end, slots.end, slots.state, slots.visits,
-        slots.ended, go_on, go_on,
-    )  # fmt: skip
-    value_iteration(drawn, visited(agent, 1), True, reward, p.gamma, p.sweeps, agent.q)
-    mean_rewards(agent, reward)
-    plan_test(agent, reward)
-    return False
+    def begin_episode(agent: Any, rng: np.random.Generator) -> bool:
+        """Draw a model, plan on it, and on the mean for tests; no episode is there to observe."""
+        p, slots = agent.parameters, agent.counts.successors
+        reward = np.empty(agent.q.shape)
+        go_on = np.zeros(len(slots.go_on))
+        # Something new is like an ending to value iteration: its worth is in the reward already,
+        # and what goes on from a pair sums to less than γ.
+        may_end = np.ones(len(slots.may_end), dtype=np.bool_)
+        _draw(agent, rng, reward, go_on)
+        drawn = Successors(
+            slots.first, slots.capacity, slots.used, may_end, slots.end, slots.state, slots.visits,
+            slots.ended, go_on, go_on,
+        )  # fmt: skip
+        value_iteration(drawn, visited(agent, 1), True, reward, p.gamma, p.sweeps, agent.q)
+        mean_rewards(agent, reward)
+        plan_test(agent, reward)
+        return False
 
 
 @compilable
 def _draw(agent: Any, rng: Any, reward: Any, go_on: Any) -> None:
     """Draw R(s,a), with what something new is worth in it, and γ P(· | s,a) on the slots."""
-    p, slots = agent.parameters, agent.successors
-    (n_se, n_ae), (n_sm, n_am) = agent.n_env.shape, agent.n_mon.shape
+    p, counts, slots = agent.parameters, agent.counts, agent.counts.successors
+    (n_se, n_ae), (n_sm, n_am) = counts.n_env.shape, counts.n_mon.shape
     of_env, of_mon = np.empty((n_se, n_ae)), np.empty((n_sm, n_am))
     for se in range(n_se):
         for ae in range(n_ae):
-            n = agent.n_env[se, ae]
+            n = counts.n_env[se, ae]
             if n > 0:
-                x = agent.env_sum[se, ae] / n + p.sigma / math.sqrt(n) * rng.standard_normal()
+                x = counts.env_sum[se, ae] / n + p.sigma / math.sqrt(n) * rng.standard_normal()
                 of_env[se, ae] = min(max(x, p.r_min), p.r_max)
     for sm in range(n_sm):
         for am in range(n_am):
-            n = agent.n_mon[sm, am]
+            n = counts.n_mon[sm, am]
             if n > 0:
-                x = agent.mon_sum[sm, am] / n + p.sigma / math.sqrt(n) * rng.standard_normal()
+                x = counts.mon_sum[sm, am] / n + p.sigma / math.sqrt(n) * rng.standard_normal()
                 of_mon[sm, am] = x
     for s in range(reward.shape[0]):
         for a in range(reward.shape[1]):
-            n = agent.n[s, a]
+            n = counts.n[s, a]
             if n == 0:
                 continue
             se, sm, ae, am = s // n_sm, s % n_sm, a // n_am, a % n_am
-            if agent.n_env[se, ae] > 0:
+            if counts.n_env[se, ae] > 0:
                 reward[s, a] = of_env[se, ae]
             else:
                 # Beta(1, b) at the uniform draw u is 1 - u^(1/b)
@@ -194,7 +119,4 @@ def _draw(agent: Any, rng: Any, reward: Any, go_on: Any) -> None:
             total += new
             for j in range(slots.first[pair], slots.first[pair] + slots.used[pair]):
                 go_on[j] *= p.gamma / total
-            reward[s, a] += p.gamma * p.optimum * new / total
-
-
-implement(State, begin_episode=begin_episode, act=act, update=update, test_policy=test_policy)
+            reward[s, a] += p.gamma * optimum(p) * new / total

@@ -1,24 +1,27 @@
-"""An agent one step at a time, on any Gymnasium environment that speaks our contract.
+"""Agents one step at a time: ours in anybody's loop, and anybody's in ours.
 
-The same kernels run here and in compiled training, on the same kind of random stream: with the same
+`Agent` runs an agent of this package on any Gymnasium environment that speaks our contract. The
+same functions run here and in compiled training, on the same kind of random stream: with the same
 seeds the trajectories, counts and action values are identical.
+
+A `PythonAgent` is an agent in plain Python. `Shell` dresses it for the training loop.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Protocol, TypeGuard, runtime_checkable
 
 import gymnasium
 import numpy as np
 
-from monmdp.agents import verbs
-from monmdp.agents.base import AgentConfig, Transition
-from monmdp.compiling import compiled
+from monmdp.agents import contract
+from monmdp.agents.contract import AgentConfig, Step, Transition
+from monmdp.compiling import compiled, implement
 from monmdp.envs.wrappers import sizes
 from monmdp.errors import MonMDPError
 from monmdp.model import MonMDP
-from monmdp.model.arrays import FloatArray
+from monmdp.model.arrays import FloatArray, frozen_policy
 from monmdp.model.mdp import number, whole_number
 from monmdp.model.monmdp import Shape
 
@@ -46,6 +49,7 @@ class Agent:
         *,
         seed: int = 0,
         r_min: float | None = None,
+        r_max: float | None = None,
     ) -> None:
         """Make an agent that has seen nothing yet.
 
@@ -54,21 +58,22 @@ class Agent:
             environment: tells the sizes of the spaces. The model inside a `MonMDP`, or inside an
                 environment of ours, reaches only agents that are meant to know the monitor.
             seed: of the agent's own random stream, which breaks ties.
-            r_min: the least environment reward there can be; needed where the environment does
-                not know it.
+            r_min: the least environment reward there can be, if the environment does not tell it.
+            r_max: the largest, likewise.
         """
         model, self.shape = model_and_shape(environment)
-        if r_min is None:
-            if model is None:
-                raise MonMDPError(
-                    "r_min=… is needed: the least environment reward there can be, which this "
-                    "environment does not tell"
-                )
-            r_min = model.mdp.r_min
-        self.config, self.r_min = config, number(r_min, "r_min")
+        told = {"r_min": r_min, "r_max": r_max}
+        self.bounds = {
+            name: getattr(model.mdp, name) if value is None and model is not None else value
+            for name, value in told.items()
+        }
+        for name, value in told.items():
+            if value is not None:
+                self.bounds[name] = number(value, name)
+        self.config = config
         self.rng = np.random.default_rng(whole_number(seed, "seed", at_least=0, at_most=None))
         known = model if config.needs_model else None
-        self.state: Any = config.state(self.shape, self.r_min, known)
+        self.state: Any = config.new_state(self.shape, **self.bounds, model=known)
         self._revealed = False
 
     def begin_episode(self) -> bool:
@@ -83,7 +88,7 @@ class Agent:
     def act(self, observation: Mapping[str, int]) -> dict[str, int]:
         """Choose an action ``{"env": aᵉ, "mon": aᵐ}``."""
         s = self.shape.joint_state(observation)
-        return self.shape.action(verbs.act(self.state, s, self.rng))
+        return self.shape.action(int(contract.act(self.state, s, self.rng)))
 
     def reveal(self, reward: float) -> None:
         """Tell an oracle rᵉ, shown or not, before `update`; no other agent may be told.
@@ -92,7 +97,7 @@ class Agent:
         """
         if not self.config.sees_hidden_rewards:
             raise MonMDPError(f"agent {self.config.name!r} must not be told hidden rewards")
-        verbs.reveal(self.state, number(reward, "reward"))
+        contract.reveal(self.state, number(reward, "reward"))
         self._revealed = True
 
     def update(self, transition: Transition) -> None:
@@ -102,24 +107,34 @@ class Agent:
         if self.config.sees_hidden_rewards and not self._revealed:
             raise MonMDPError("an oracle must be told the true reward first: reveal(reward)")
         self._revealed = False
-        s = self.shape.joint_state(transition.observation)
-        a = self.shape.joint_action(transition.action)
-        next_s = self.shape.joint_state(transition.next_observation)
         shown = transition.reward is not None
-        self.state = self.config.with_room(self.state, s, a, next_s)
-        reward = number(transition.reward, "reward") if shown else 0.0
-        if shown and reward < self.r_min:
-            raise MonMDPError(f"reward {reward:g} is below r_min = {self.r_min:g}")
-        rm = number(transition.monitor_reward, "monitor_reward")
-        ended = bool(transition.terminated)
-        learn = self._run("update", _update)
-        learn(self.state, s, a, shown, reward, rm, next_s, ended)
+        step = Step(
+            self.shape.joint_state(transition.observation),
+            self.shape.joint_action(transition.action),
+            shown,
+            self._checked(transition.reward) if shown else 0.0,
+            number(transition.monitor_reward, "monitor_reward"),
+            self.shape.joint_state(transition.next_observation),
+            bool(transition.terminated),
+        )
+        self.state = self.config.with_room(self.state, step)
+        self._run("update", _update)(self.state, step)
+
+    def _checked(self, reward: float | None) -> float:
+        """Refuse a reward outside of the bounds, as far as they are known."""
+        reward = number(reward, "reward")
+        low, high = self.bounds.values()
+        if low is not None and reward < low:
+            raise MonMDPError(f"reward {reward:g} is below r_min = {low:g}")
+        if high is not None and reward > high:
+            raise MonMDPError(f"reward {reward:g} is above r_max = {high:g}")
+        return reward
 
     def test_policy(self) -> FloatArray:
         """[s, a] the policy that would be used now if learning were over."""
         n_se, n_sm, n_ae, n_am = self.shape
         policy = np.zeros((n_se * n_sm, n_ae * n_am))
-        verbs.test_policy(self.state, policy)
+        contract.test_policy(self.state, policy)
         return policy
 
 
@@ -127,20 +142,11 @@ class Agent:
 
 
 def _begin_episode(agent: Any, rng: Any) -> bool:
-    return verbs.begin_episode(agent, rng)
+    return contract.begin_episode(agent, rng)
 
 
-def _update(
-    agent: Any,
-    s: int,
-    a: int,
-    shown: bool,
-    reward: float,
-    monitor_reward: float,
-    next_s: int,
-    terminated: bool,
-) -> None:
-    verbs.update(agent, s, a, shown, reward, monitor_reward, next_s, terminated)
+def _update(agent: Any, step: Step) -> None:
+    contract.update(agent, step)
 
 
 def model_and_shape(environment: Any) -> tuple[MonMDP | None, Shape]:
@@ -153,3 +159,69 @@ def model_and_shape(environment: Any) -> tuple[MonMDP | None, Shape]:
     n_ae, n_am = sizes(environment.action_space, "actions")
     model = getattr(environment.unwrapped, "monmdp", None)
     return (model if isinstance(model, MonMDP) else None), Shape(n_se, n_sm, n_ae, n_am)
+
+
+# ---- agents in plain Python -----------------------------------------------------------------
+
+
+@runtime_checkable
+class PythonAgent(Protocol):
+    """An agent in plain Python: what `train` asks of yours."""
+
+    def begin_episode(self) -> object:
+        """Prepare an episode; return True if it is meant to observe (anything else counts not)."""
+
+    def act(self, observation: dict[str, int]) -> Mapping[str, int]:
+        """Choose ``{"env": aᵉ, "mon": aᵐ}`` in ``{"env": sᵉ, "mon": sᵐ}``."""
+
+    def update(self, transition: Transition) -> None:
+        """Learn from one step."""
+
+    def test_policy(self) -> FloatArray:
+        """Return [s, a] the policy to test now."""
+
+
+def is_python_agent(thing: object) -> TypeGuard[PythonAgent]:
+    """Return whether something is an agent in plain Python, finished, and no configuration."""
+    return isinstance(thing, PythonAgent) and not isinstance(thing, type | AgentConfig)
+
+
+AgentFactory = Callable[[Shape, np.random.Generator], PythonAgent]
+"""makes an agent in plain Python, given the sizes of the spaces and its random stream"""
+
+
+class Shell:
+    """An agent in plain Python, dressed for the training loop."""
+
+    def __init__(self, agent: PythonAgent, shape: Shape) -> None:
+        self.agent = agent
+        self.shape = shape
+
+    def begin_episode(self, rng: np.random.Generator) -> bool:
+        """Prepare an episode."""
+        observes = self.agent.begin_episode()
+        return isinstance(observes, bool | np.bool_) and bool(observes)
+
+    def act(self, s: int, rng: np.random.Generator) -> int:
+        """Choose a joint action."""
+        return self.shape.joint_action(self.agent.act(self.shape.observation(s)))
+
+    def update(self, step: Step) -> None:
+        """Hand over one step, without a reward that was not shown."""
+        self.agent.update(
+            Transition(
+                self.shape.observation(step.s),
+                self.shape.action(step.a),
+                float(step.reward) if step.shown else None,
+                float(step.monitor_reward),
+                self.shape.observation(step.next_s),
+                bool(step.terminated),
+            )
+        )
+
+    def test_policy(self, policy: FloatArray) -> None:
+        """Write the policy to test now, if it is one."""
+        policy[:] = frozen_policy(self.agent.test_policy(), policy.shape)
+
+
+implement(Shell, {verb: getattr(Shell, verb.__name__) for verb in contract.VERBS})

@@ -62,6 +62,7 @@ def check_agent(agent: Any, name: str, problem: MonMDP, steps: int = STEPS) -> l
 def check_configurations(found: Iterable[Resolved]) -> None:
     """Check what is the user's own: problems, and agents on each shape of a problem."""
     from monmdp import agents
+    from monmdp.naming import looking_in
     from monmdp.suites import resolve
 
     problems, tried = set(), set()
@@ -70,7 +71,8 @@ def check_configurations(found: Iterable[Resolved]) -> None:
         problem = of.world, of.monitor, of.problem
         if problem not in problems and _is_own_problem(str(of.world), of.monitor):
             problems.add(problem)
-            check_problem(task.monmdp, resolve(of).task.monmdp)
+            with looking_in(of.folder):
+                check_problem(task.monmdp, resolve(of).task.monmdp)
         agent = of.agent, of.of_agent, task.monmdp.shape
         if agent not in tried and is_own(of.agent, agents.registry):
             tried.add(agent)

@@ -122,9 +122,7 @@ def solve(
     gamma: Annotated[float, typer.Option(help="Discount, in [0, 1).")] = 0.99,
     what_if: Annotated[
         bool,
-        typer.Option(
-            "--what-if", help="For each never-observable pair: what would seeing it gain?"
-        ),
+        typer.Option("--what-if", help="For each never-observable pair: the gain from seeing it."),
     ] = False,
     pair: Annotated[
         list[str] | None,

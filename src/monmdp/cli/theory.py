@@ -32,8 +32,8 @@ def theory(
         int | None,
         typer.Option(help="H, the longest episode.", show_default="the world's time limit"),
     ] = None,
-    c1: Annotated[float, typer.Option(help="c₁ of the lower bound, which is not known.")] = 1.0,
-    c2: Annotated[float, typer.Option(help="c₂ of the lower bound, which is not known.")] = 1.0,
+    c1: Annotated[float, typer.Option(help="c₁ of the lower bound; unknown.")] = 1.0,
+    c2: Annotated[float, typer.Option(help="c₂ of the lower bound; unknown.")] = 1.0,
     as_json: AsJson = False,
 ) -> None:
     """Print what the paper's theorem promises for a problem, and with which constants."""
@@ -140,17 +140,17 @@ def _command(world: str, words: list[str] | None, found: Bounds) -> str:
 @app.command()
 def bandit(
     rhos: Annotated[
-        str, typer.Option(help="Chances to see a reward, with commas between them.")
+        str, typer.Option(help="Chances to see a reward, separated by commas.")
     ] = "1,0.5,0.2,0.1,0.05",
     arms: Annotated[int, typer.Option(help="k, how many arms.")] = 4,
     eps: Annotated[float, typer.Option(help="ε: how far below the best an arm may be.")] = 0.1,
     delta: Annotated[float, typer.Option(help="δ: chance to be wrong.")] = 0.004,
     runs: Annotated[int, typer.Option(help="Runs for each chance.")] = 100,
-    seed: Annotated[int, typer.Option(help="Of all randomness.")] = 0,
+    seed: Annotated[int, typer.Option(help="The random seed.")] = 0,
     png: Annotated[Path | None, typer.Option(help="Write a picture to this file.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show the 1/ρ law: pulls that it takes to find a good arm when rewards are often hidden."""
+    """Show the 1/ρ law: how many pulls it takes to find a good arm when few rewards are shown."""
     from monmdp import drawing
     from monmdp.stats import half_width
     from monmdp.tables import Column, Table
@@ -203,10 +203,8 @@ def _bar(*, shown: bool) -> Iterator[Callable[[int, int], None] | None]:
 
 
 def _numbers(text: str) -> list[float]:
-    """Read numbers with commas between them."""
+    """Read numbers separated by commas."""
     try:
         return [float(word) for word in text.split(",")]
     except ValueError:
-        raise MonMDPError(
-            f"--rhos: numbers with commas between them expected, got {text!r}"
-        ) from None
+        raise MonMDPError(f"--rhos: numbers separated by commas expected, got {text!r}") from None

@@ -1,15 +1,14 @@
 """One colour for each agent and one scale for numbers, the same in every picture.
 
 The colours can be told apart by colour-blind people and read on white and on nearly black paper.
-So many cannot differ enough by hue alone: the Q-learning baselines and the classical explorers
-are dash-dotted.
+Agents state their own colour and line (`agents.COLOURS`); so many cannot differ by hue alone.
 """
 
 from __future__ import annotations
 
 import reprlib
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -19,22 +18,6 @@ BLACK, ORANGE, SKY, GREEN = "#000000", "#e69f00", "#56b4e9", "#009e73"
 YELLOW, BLUE, VERMILION, PINK = "#f0e442", "#0072b2", "#d55e00", "#cc79a7"
 """the colours of Okabe and Ito"""
 
-AGENTS = {
-    "factored-mbie-eb": "#cc1111",
-    "monitored-mbie-eb": GREEN,
-    "known-monitor": "#b66dff",
-    "mbie-eb": BLUE,
-    "pessimistic-mbie-eb": VERMILION,
-    "directed-e2": ORANGE,
-    "epsilon-greedy": SKY,
-    "optimistic": PINK,
-    "ucb": "#a8a000",
-    "intrinsic": "#7f7f7f",
-    "q-count": "#8a5a44",
-    "posterior-sampling": "#5544ee",
-    "r-max": "#aa11aa",
-}
-"""green, purple and orange are those of the paper"""
 OTHERS = ("#ef6f9f", "#8f9fdf", "#806050")
 """of agents that are not of this package, in the order in which they appear"""
 
@@ -46,10 +29,6 @@ ORANGES = ("#fdf2e6", "#fbc890", "#ee8d3c", "#c75d0b", "#7d3604")
 Line = Literal["-", ":", "-."]
 LINES: tuple[Line, ...] = ("-", ":", "-.")
 """of an agent and its variants; dashed is the minimax return"""
-DASH_DOTTED = frozenset(
-    {"epsilon-greedy", "optimistic", "ucb", "intrinsic", "q-count", "posterior-sampling", "r-max"}
-)
-"""agents whose lines are taken from the end of LINES"""
 DASHES = {"-": "none", ":": "1.5 3", "-.": "7 3 1.5 3"}
 """the same for SVG, where lines are about 2 wide"""
 
@@ -69,7 +48,9 @@ class Style:
         return DASHES[self.line]
 
 
-def styles(curves: Iterable[tuple[str, str]]) -> dict[str, Style]:
+def styles(
+    curves: Iterable[tuple[str, str]], colours: Mapping[str, tuple[str, Line]]
+) -> dict[str, Style]:
     """Return how to draw each of some curves.
 
     The variants of an agent share its colour and differ by their lines, the first of them plain.
@@ -78,9 +59,11 @@ def styles(curves: Iterable[tuple[str, str]]) -> dict[str, Style]:
     Args:
         curves: (label, agent) in the order of the legend; a label that comes again is no other
             curve.
+        colours: agent -> its colour and line; `agents.COLOURS` has those of this package.
 
-    >>> from monmdp import drawing
-    >>> found = drawing.styles([("ours", "monitored-mbie-eb"), ("bolder", "monitored-mbie-eb")])
+    >>> from monmdp import agents, drawing
+    >>> curves = [("ours", "monitored-mbie-eb"), ("bolder", "monitored-mbie-eb")]
+    >>> found = drawing.styles(curves, agents.COLOURS)
     >>> found["ours"].colour == found["bolder"].colour
     True
     """
@@ -98,12 +81,13 @@ def styles(curves: Iterable[tuple[str, str]]) -> dict[str, Style]:
             continue
         round_of_lines = variants[agent] // len(LINES)
         variants[agent] += 1
-        if agent in AGENTS and round_of_lines == 0:
-            colour = AGENTS[agent]
+        own, line = colours.get(agent, ("", "-"))
+        if own and round_of_lines == 0:
+            colour = own
         else:
             other = OTHERS[len(strangers) % len(OTHERS)]
             colour = strangers.setdefault((agent, round_of_lines), other)
-        lines = LINES[::-1] if agent in DASH_DOTTED else LINES
+        lines = LINES[::-1] if line == LINES[-1] else LINES
         drawn = [style.line for style in result.values() if style.colour == colour]
         result[label] = Style(colour, min(lines, key=drawn.count))
     return result

@@ -6,25 +6,38 @@
 >>> observation, reward, terminated, truncated, info = env.step({"env": 1, "mon": 0})
 >>> info["reward_observed"]
 False
->>> env = monmdp.envs.Monitor(gymnasium.make("CartPole-v1"), "ask", rho=0.5)
+>>> env = monmdp.envs.AddMonitor(gymnasium.make("CartPole-v1"), "ask", rho=0.5)
 >>> env.action_space
 Dict('env': Discrete(2), 'mon': Discrete(2))
 """
 
-from monmdp.envs.monitored import Monitor
+from monmdp.envs.add_monitor import AddMonitor
 from monmdp.envs.monmdp_env import MonMDPEnv
 from monmdp.envs.vector import MonMDPVectorEnv
-from monmdp.envs.wrappers import JointDiscrete, MultiDiscreteAction, ObserveRewardMask, RewardDict
+from monmdp.envs.wrappers import (
+    JointDiscrete,
+    MultiDiscreteAction,
+    ObserveRewardMask,
+    RewardDict,
+    VectorJointDiscrete,
+    VectorMultiDiscreteAction,
+    VectorObserveRewardMask,
+    VectorRewardDict,
+)
 from monmdp.registration import IDS, register
 
 __all__ = [
     "IDS",
+    "AddMonitor",
     "JointDiscrete",
     "MonMDPEnv",
     "MonMDPVectorEnv",
-    "Monitor",
     "MultiDiscreteAction",
     "ObserveRewardMask",
     "RewardDict",
+    "VectorJointDiscrete",
+    "VectorMultiDiscreteAction",
+    "VectorObserveRewardMask",
+    "VectorRewardDict",
     "register",
 ]

@@ -36,7 +36,7 @@ Observation = dict[str, int]
 
 
 class Event(NamedTuple):
-    """What a picture tells of the last step."""
+    """What a picture says about the last step."""
 
     ae: int
     am: int
@@ -75,7 +75,7 @@ class MonMDPEnv(gymnasium.Env[Observation, Observation]):
             **params: parameters of world and monitor.
         """
         if world is None:
-            raise MonMDPError("which world? give world=…, a name or the path of a map file")
+            raise MonMDPError("no world given: world=… is a name or the path of a map file")
         if isinstance(world, MonMDP):
             if params or monitor != "full":
                 raise MonMDPError("a finished MonMDP takes no monitor and no parameters")
@@ -158,7 +158,7 @@ class MonMDPEnv(gymnasium.Env[Observation, Observation]):
 
 
 def switch(value: Any, name: str) -> bool:
-    """Return a switch that must be on or off: the word "false" is neither."""
+    """Return a bool, or refuse: the word "false" would count as true."""
     if not isinstance(value, bool | np.bool_):
         raise MonMDPError(f"{name} must be True or False, got {value!r}")
     return bool(value)
@@ -173,7 +173,7 @@ def chosen_start(options: Any, states: Any) -> dict[str, int]:
         if space is None:
             raise MonMDPError(f"unknown reset option {key!r}{nearest(str(key), states.spaces)}")
         if not space.contains(value):
-            raise MonMDPError(f"reset option {key}={value!r} is no state; there are {space.n}")
+            raise MonMDPError(f"reset option {key}={value!r} is not a state; there are {space.n}")
     return {key: int(value) for key, value in (options or {}).items()}
 
 

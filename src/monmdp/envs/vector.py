@@ -1,9 +1,9 @@
 """Many copies of one Mon-MDP in one environment, stepped together by compiled code.
 
-Copy i walks exactly as a single `MonMDPEnv` that was reset with the same seed: it has a stream of
-its own with the same draws, two a reset and three a step. What is returned is what Gymnasium's
-`SyncVectorEnv` makes of such environments, array by array. An episode that is over begins anew in
-the next step, whose action is ignored (Gymnasium's ``NEXT_STEP`` mode).
+Copy i behaves exactly like a single `MonMDPEnv` that was reset with the same seed: it has a stream
+of its own with the same draws, two a reset and three a step. The arrays returned are those of
+Gymnasium's `SyncVectorEnv` over such environments. After an episode ends, the next step begins a
+new one and ignores its action (Gymnasium's ``NEXT_STEP`` mode).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from monmdp.compiling import compilable, compiled
 from monmdp.envs.monmdp_env import Event, MonMDPEnv, chosen_start, picture
-from monmdp.envs.streams import Streams, pack, uniform, unpack
+from monmdp.envs.pcg64 import Streams, pack, uniform, unpack
 from monmdp.errors import MonMDPError
 from monmdp.model import MDP, Monitor, MonMDP
 from monmdp.model.arrays import BoolArray, FloatArray, IntArray
@@ -44,7 +44,7 @@ class Copies(NamedTuple):
     streams: Streams
 
 
-class Outcome(NamedTuple):
+class StepArrays(NamedTuple):
     """What a step of all copies brings."""
 
     env_reward: FloatArray
@@ -80,7 +80,7 @@ def step_copies(
     am: IntArray,
     limit: int,
     fill: float,
-    outcome: Outcome,
+    outcome: StepArrays,
 ) -> None:
     """Take a step in every copy, or begin an episode where the last one is over."""
     for i in range(len(copies.se)):
@@ -175,7 +175,7 @@ class MonMDPVectorEnv(VectorEnv[Observations, Observations, NDArray[Any]]):
         )
         self._seeds_used = [-1] * self.num_envs
         self._begun = np.zeros(self.num_envs, dtype=np.bool_)
-        self._last: tuple[IntArray, IntArray, Outcome] | None = None
+        self._last: tuple[IntArray, IntArray, StepArrays] | None = None
 
     def reset(
         self,
@@ -214,9 +214,12 @@ class MonMDPVectorEnv(VectorEnv[Observations, Observations, NDArray[Any]]):
             raise gymnasium.error.ResetNeeded("not every copy has begun an episode: call reset()")
         if not isinstance(actions, dict) or set(actions) != {"env", "mon"}:
             raise MonMDPError(f'actions are {{"env": [copy], "mon": [copy]}}, got {actions!r}')
-        ae, am = (self._checked_actions(actions[key], key) for key in ("env", "mon"))
+        ae, am = (
+            checked_actions(actions[key], self.num_envs, space.n, f"actions {key!r}")
+            for key, space in self.single_action_space.spaces.items()  # type: ignore[attr-defined]
+        )
         numbers, flags = np.empty((4, self.num_envs)), np.empty((4, self.num_envs), dtype=np.bool_)
-        outcome = Outcome(*numbers, *flags)
+        outcome = StepArrays(*numbers, *flags)
         compiled(step_copies)(self._tables, self._copies, ae, am, self._limit, self.fill, outcome)
         every = np.ones(self.num_envs, dtype=np.bool_)
         info = _info(outcome.shown, outcome.monitor_reward, outcome.proxy, every)
@@ -290,22 +293,19 @@ class MonMDPVectorEnv(VectorEnv[Observations, Observations, NDArray[Any]]):
             )
         return mask.copy()
 
-    def _checked_actions(self, given: Any, key: str) -> IntArray:
-        """[copy] the actions of one part, which must exist."""
-        space = self.single_action_space.spaces[key]  # type: ignore[attr-defined]
-        actions = np.asarray(given)
-        if actions.shape != (self.num_envs,) or actions.dtype.kind not in "iu":
-            raise MonMDPError(
-                f"actions {key!r}: {self.num_envs} whole numbers expected, got "
-                f"{actions.dtype} of shape {actions.shape}"
-            )
-        actions = np.ascontiguousarray(actions, dtype=np.int64)
-        if actions.view(np.uint64).max() >= space.n:  # one pass: a negative number is a huge one
-            at = int(np.argmax((actions < 0) | (actions >= space.n)))
-            raise MonMDPError(
-                f"actions {key!r}: {actions[at]} in copy {at}; there are {space.n}, from 0"
-            )
-        return actions
+
+def checked_actions(given: Any, copies: int, n: int, what: str) -> IntArray:
+    """Return actions [copy], each below `n`, or say which copy's does not exist."""
+    actions = np.asarray(given)
+    if actions.shape != (copies,) or actions.dtype.kind not in "iu":
+        raise MonMDPError(
+            f"{what}: {copies} whole numbers expected, got {actions.dtype} of shape {actions.shape}"
+        )
+    actions = np.ascontiguousarray(actions, dtype=np.int64)
+    if actions.view(np.uint64).max() >= n:  # one pass: a negative number is a huge one
+        at = int(np.argmax((actions < 0) | (actions >= n)))
+        raise MonMDPError(f"{what}: {actions[at]} in copy {at}; there are {n}, from 0")
+    return actions
 
 
 def _info(

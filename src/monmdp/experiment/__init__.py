@@ -4,13 +4,12 @@ from monmdp.experiment.assembly import DEFAULT_AGENT, Assembled, assemble
 from monmdp.experiment.policy import Policy
 from monmdp.experiment.rollout import Rollout, observing_policy, rollout
 from monmdp.experiment.streams import Streams, fingerprint, streams
-from monmdp.experiment.training import PythonAgent, Run, Task, carry_out, prepare
+from monmdp.experiment.training import Run, Task, carry_out, prepare
 
 __all__ = [
     "DEFAULT_AGENT",
     "Assembled",
     "Policy",
-    "PythonAgent",
     "Rollout",
     "Run",
     "Streams",

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from monmdp import agents, catalogue
-from monmdp.agents.base import AgentConfig
+from monmdp.agents import AgentConfig, AgentFactory, PythonAgent
 from monmdp.errors import MonMDPError
 from monmdp.model import MonMDP
-from monmdp.naming import Scope, assign, call, import_object, parse_assignments, scope_of
+from monmdp.naming import Scope, assign, parse_assignments, scope_of
 
 DEFAULT_AGENT = "factored-mbie-eb"
 
@@ -21,8 +20,7 @@ class Assembled:
     """A problem, an agent, and how they were asked for."""
 
     monmdp: MonMDP
-    agent: AgentConfig | Callable[..., Any]
-    """a configuration, or what makes an agent in plain Python from (shape, rng)"""
+    agent: AgentConfig | AgentFactory | PythonAgent
     parameters: Mapping[str, Any]
     """parameters of the world and the monitor that were given, by hand or by the preset"""
     of_agent: Mapping[str, Any]
@@ -56,11 +54,6 @@ def assemble(
     ('ask', -10.0)
     """
     changes = agents.preset(preset)
-    if not isinstance(agent, str):  # a configuration, or what makes an agent: as it is
-        assert isinstance(world, MonMDP)
-        return Assembled(world, agent, {}, {})
-    what = f"agent {agent!r}"
-    factory, scope, start = factory_of(agent)
     chosen = assigned(world, monitor, agent, params or {})
     given: dict[str, Any] = {}
     if isinstance(world, MonMDP):
@@ -76,24 +69,25 @@ def assemble(
         }
         given = {f"{part}.{key}": v for part, keys in parts.items() for key, v in keys.items()}
         monmdp = make(world, monitor, **given)
-    if not (isinstance(factory, type) and issubclass(factory, AgentConfig)):
-        return Assembled(monmdp, partial(factory, **chosen["agent"]), given, chosen["agent"])
-    by_agent = {k: v for k, v in changes["agent"].items() if k in scope.parameters}
-    if agent in agents.KINDS:
-        config = agents.paper_config(agent, monmdp.mdp.name, monmdp.monitor.name)
-        start = config.hyper_parameters()
-    made = call(factory, what, start | by_agent | chosen["agent"])
-    return Assembled(monmdp, agents.registry.checked(made, what), given, chosen["agent"])
+    by_agent: dict[str, Any] = {}
+    if isinstance(agent, str):  # a configuration is as it is
+        takes = agents.parameters_of(agent).parameters
+        by_agent = {key: value for key, value in changes["agent"].items() if key in takes}
+    found = agents.find(agent, monmdp, by_agent | chosen["agent"])
+    return Assembled(monmdp, found, given, chosen["agent"])
 
 
 def assigned(
-    world: str | MonMDP, monitor: str | None, agent: str, params: Mapping[str, Any]
+    world: str | MonMDP, monitor: str | None, agent: Any, params: Mapping[str, Any]
 ) -> dict[str, dict[str, Any]]:
     """Return whose parameters these are: of the world, the monitor, the agent."""
     scopes: dict[str, Scope] = {}
     if isinstance(world, str) and monitor is not None:
         scopes = catalogue.scopes(world, monitor)
-    scopes |= {"agent": factory_of(agent)[1]}
+    if isinstance(agent, str):
+        scopes |= {"agent": agents.parameters_of(agent)}
+    if not params:
+        return {part: {} for part in (*scopes, "agent")}
     _check_owner(params, scopes, f"agent {agent!r}")
     return assign(params, scopes)
 
@@ -135,31 +129,6 @@ def parse_agents(text: str) -> dict[str, tuple[str, dict[str, str]]]:
             raise MonMDPError(f"{label!r} is there twice")
         result[label] = agent, parse_assignments(words)
     return result
-
-
-def factory_of(agent: str) -> tuple[Callable[..., Any], Scope, dict[str, Any]]:
-    """Return what makes an agent or its configuration, its parameters, and what it starts from."""
-    factory, start = _factory(agent)
-    scope = scope_of(factory, f"agent {agent!r}")
-    if isinstance(factory, type) and issubclass(factory, AgentConfig):
-        return factory, scope, start
-    # The first two parameters of what makes an agent in plain Python are given by `train`.
-    own = dict(list(scope.parameters.items())[2:])
-    return factory, Scope(scope.what, own, scope.open_ended), start
-
-
-def _factory(agent: str) -> tuple[Callable[..., Any], dict[str, Any]]:
-    """Return what makes an agent or its configuration, and what it starts from."""
-    if ":" not in agent:
-        return agents.registry.factory(agent), {}
-    found = import_object(agent, "agent")
-    if isinstance(found, AgentConfig):
-        return type(found), found.hyper_parameters()
-    if not callable(found):
-        raise MonMDPError(
-            f"{agent} is no agent: a configuration, or a class or function of (shape, rng) expected"
-        )
-    return found, {}
 
 
 def default_steps(monmdp: MonMDP) -> int:

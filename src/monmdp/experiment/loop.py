@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from monmdp.agents.verbs import act, begin_episode, reveal, test_policy, update
+from monmdp.agents.contract import Step, act, begin_episode, reveal, test_policy, update
 from monmdp.model.arrays import BoolArray, FloatArray, IntArray
 from monmdp.model.dynamics import Tables, reset, step
 
@@ -111,7 +111,7 @@ def run(
             clock[6] += 1
         # A reward that was not shown does not reach the agent, unless it is an oracle.
         reveal(agent, re)
-        update(agent, s, a, shown, re if shown else 0.0, rm, se * n_sm + sm, ended)
+        update(agent, Step(s, a, shown, re if shown else 0.0, rm, se * n_sm + sm, ended))
         gain += discount * (re + rm)
         discount *= ledger.gamma
         if re == ledger.worst:

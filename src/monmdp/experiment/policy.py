@@ -14,7 +14,7 @@ from monmdp.experiment.evaluation import SCORES, chances, checked_limit, evaluat
 from monmdp.experiment.loop import PULSE
 from monmdp.files import read_archive, write_archive
 from monmdp.model import MonMDP
-from monmdp.model.arrays import FloatArray, FrozenArrays, frozen, no_distribution
+from monmdp.model.arrays import FloatArray, FrozenArrays, frozen_policy
 from monmdp.model.mdp import whole_number
 from monmdp.model.monmdp import Shape
 from monmdp.planning.factors import checked_problem
@@ -49,10 +49,7 @@ class Policy(FrozenArrays):
         """Check the probabilities."""
         shape = Shape(*(whole_number(n, "shape", at_least=1) for n in self.shape))
         n_se, n_sm, n_ae, n_am = shape
-        pi = frozen(self.probability, np.float64, (n_se * n_sm, n_ae * n_am), "policy [s, a]")
-        s = no_distribution(pi)
-        if s is not None:
-            raise MonMDPError(f"policy: no distribution in joint state {s}: {pi[s].tolist()}")
+        pi = frozen_policy(self.probability, (n_se * n_sm, n_ae * n_am))
         self._set(shape=shape, probability=pi, origin=dict(self.origin))
 
     def act(self, observation: Mapping[str, int], rng: np.random.Generator) -> dict[str, int]:

@@ -20,7 +20,7 @@ from typing import Any
 
 import monmdp
 from monmdp import agents, catalogue
-from monmdp.agents.base import AgentConfig
+from monmdp.agents import AgentConfig
 from monmdp.compiling import constants_of, reached
 from monmdp.errors import MonMDPError
 from monmdp.experiment import training
@@ -46,7 +46,7 @@ def kernel_hash(agent: Any) -> str:
     if not isinstance(agent, AgentConfig):
         return _hash_of(None, None)
     small = _small_problem()  # the kind of state does not depend on the problem
-    state = agent.for_training(1).state(small.shape, small.mdp.r_min, small)
+    state = agent.for_training(1).new_state(small.shape, small.mdp.r_min, small.mdp.r_max, small)
     kinds: Any = type(state), type(agent)
     return _hash_of(*kinds)
 
@@ -87,7 +87,7 @@ def _making_of_state(config: type[AgentConfig] | None) -> list[Callable[..., Any
     """The method that makes a state, and the methods of the configuration that it calls."""
     if config is None:
         return []
-    names = ["state"]
+    names = ["new_state"]
     for name in names:  # grows on the way
         for other in getattr(config, name).__code__.co_names:
             if inspect.isfunction(getattr(config, other, None)) and other not in names:

@@ -6,18 +6,19 @@ import hashlib
 import inspect
 import sys
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from monmdp import agents
-from monmdp.agents.base import AgentConfig, Transition
-from monmdp.agents.verbs import test_policy
-from monmdp.compiling import compiled, implement, implements
+from monmdp.agents import AgentConfig, AgentFactory, PythonAgent, is_python_agent
+from monmdp.agents.contract import reveal, test_policy
+from monmdp.agents.stepwise import Shell
+from monmdp.compiling import compiled, implements
 from monmdp.drawing import CurveData, PanelData, RowData, panel_grid, styles
 from monmdp.errors import MonMDPError
 from monmdp.experiment.evaluation import (
@@ -35,7 +36,6 @@ from monmdp.model import MonMDP
 from monmdp.model.arrays import FloatArray, IntArray
 from monmdp.model.dynamics import Tables
 from monmdp.model.mdp import whole_number
-from monmdp.model.monmdp import Shape
 from monmdp.planning.factors import checked_problem
 from monmdp.planning.observability import observability
 from monmdp.planning.policy_iteration import checked_gamma
@@ -52,27 +52,6 @@ BUFFER = 1_000_000
 
 COLUMNS = (*SCORES, *COUNTERS, *LEDGER)
 """of a learning curve"""
-
-
-@runtime_checkable
-class PythonAgent(Protocol):
-    """An agent in plain Python: what `train` asks of yours."""
-
-    def begin_episode(self) -> object:
-        """Prepare an episode; return True if it is meant to observe (anything else counts not)."""
-
-    def act(self, observation: dict[str, int]) -> Mapping[str, int]:
-        """Choose ``{"env": aᵉ, "mon": aᵐ}`` in ``{"env": sᵉ, "mon": sᵐ}``."""
-
-    def update(self, transition: Transition) -> None:
-        """Learn from one step."""
-
-    def test_policy(self) -> FloatArray:
-        """Return [s, a] the policy to test now."""
-
-
-AgentFactory = Callable[[Shape, np.random.Generator], PythonAgent]
-"""makes an agent in plain Python, given the sizes of the spaces and its random stream"""
 
 
 class StoppedError(Exception):
@@ -119,7 +98,7 @@ class Run:
         curve = CurveData(name, self.step, returns, np.full(len(returns), np.nan))
         return panel_grid(
             [RowData([PanelData([curve])])],
-            styles=styles([(name, name)]),
+            styles=styles([(name, name)], agents.COLOURS),
             title=f"{settings['world']} / {settings['monitor']}",
             y_label="discounted test return",
             note=f"seed {self.seed}; {settings['evaluation']} evaluation",
@@ -172,10 +151,7 @@ def prepare(
     ('exact', 0.99, 50)
     """
     mdp, monitor = checked_problem(monmdp).mdp, monmdp.monitor
-    if isinstance(agent, str):
-        agent = agents.paper_config(agent, mdp.name, monitor.name)
-    if isinstance(agent, type) and issubclass(agent, AgentConfig):
-        agent = agent()
+    agent = agents.find(agent, monmdp)
     if isinstance(agent, AgentConfig):
         agent.check_model(monmdp)
     steps = whole_number(steps, "steps", at_least=1)
@@ -213,7 +189,7 @@ def prepare(
     }
     return Task(
         monmdp=monmdp,
-        agent=agent,  # type: ignore[arg-type]
+        agent=agent,
         steps=steps,
         every=every,
         eval_episodes=eval_episodes,
@@ -260,19 +236,15 @@ def _identity(agent: Any) -> _Identity:
         if agents.KINDS.get(agent.name) is type(agent):
             return _Identity(agent.name, parameters, None, agent.gamma)
         return _Identity(_name_of(type(agent)), parameters, _code_of(type(agent)), agent.gamma)
-    if isinstance(agent, PythonAgent) and not isinstance(agent, type):
+    if is_python_agent(agent):
         kind = type(agent)
         return _Identity(_name_of(kind), {}, _code_of(kind), getattr(agent, "gamma", 0.99))
     if callable(agent):
         factory = agent.func if isinstance(agent, partial) else agent
         parameters = dict(agent.keywords) if isinstance(agent, partial) else {}
-        _check_factory(agent, _name_of(factory))
         gamma = parameters.get("gamma", 0.99)
         return _Identity(_name_of(factory), parameters, _code_of(factory), gamma)
-    raise MonMDPError(
-        f"an agent is a name, a configuration, a function that makes one, or an object with "
-        f"begin_episode, act, update and test_policy; got {agent!r}"
-    )
+    raise TypeError(f"{agent!r} is no agent")
 
 
 def snapshot_steps(snapshots: int | Iterable[int], steps: int) -> tuple[int, ...]:
@@ -309,8 +281,9 @@ def carry_out(task: Task, seed: int, pulse: IntArray | None = None) -> Run:
     env_rng, agent_rng, eval_rng = (np.random.default_rng(s) for s in seeds)
     state: Any
     if isinstance(task.agent, AgentConfig):
-        state = task.agent.state(monmdp.shape, monmdp.mdp.r_min, monmdp)
-        if implements("reveal", type(state)) and not task.agent.sees_hidden_rewards:
+        mdp = monmdp.mdp
+        state = task.agent.new_state(monmdp.shape, mdp.r_min, mdp.r_max, monmdp)
+        if implements(reveal, type(state)) and not task.agent.sees_hidden_rewards:
             raise MonMDPError(
                 f"{task.settings['agent']} takes hidden rewards and does not say so: its "
                 "configuration must have sees_hidden_rewards"
@@ -318,14 +291,14 @@ def carry_out(task: Task, seed: int, pulse: IntArray | None = None) -> Run:
         go = compiled(run, type(state))
     else:
         made = task.agent
-        if not isinstance(made, PythonAgent) or isinstance(made, type):
-            made = made(monmdp.shape, agent_rng)
-            if not isinstance(made, PythonAgent):
+        if not is_python_agent(made):
+            made = made(monmdp.shape, agent_rng)  # type: ignore[operator]
+            if not is_python_agent(made):
                 raise MonMDPError(
                     f"{task.settings['agent']} made {made!r}; an agent has begin_episode, act, "
                     "update and test_policy"
                 )
-        state, go = _Shell(made, monmdp.shape), run
+        state, go = Shell(made, monmdp.shape), run
 
     checkpoints = -(-task.steps // task.every)
     scores = np.zeros((checkpoints, len(SCORES)))
@@ -396,66 +369,7 @@ def _agent_named(task: Task, seed: int) -> Iterator[None]:
 def _snapshot(task: Task, state: Any) -> dict[str, Any]:
     """Copies of what the agent's configuration wants kept."""
     assert isinstance(task.agent, AgentConfig)
-    return task.agent.snapshot(state)
-
-
-class _Shell:
-    """An agent in plain Python, dressed for the training loop."""
-
-    def __init__(self, agent: PythonAgent, shape: Shape) -> None:
-        self.agent = agent
-        self.shape = shape
-
-
-def _begin_episode(agent: _Shell, rng: np.random.Generator) -> bool:
-    observes = agent.agent.begin_episode()
-    return isinstance(observes, bool | np.bool_) and bool(observes)
-
-
-def _act(agent: _Shell, s: int, rng: np.random.Generator) -> int:
-    return agent.shape.joint_action(agent.agent.act(agent.shape.observation(s)))
-
-
-def _update(
-    agent: _Shell,
-    s: int,
-    a: int,
-    shown: bool,
-    reward: float,
-    monitor_reward: float,
-    next_s: int,
-    terminated: bool,
-) -> None:
-    agent.agent.update(
-        Transition(
-            agent.shape.observation(s),
-            agent.shape.action(a),
-            float(reward) if shown else None,
-            float(monitor_reward),
-            agent.shape.observation(next_s),
-            bool(terminated),
-        )
-    )
-
-
-def _test_policy(agent: _Shell, policy: FloatArray) -> None:
-    policy[:] = Policy(agent.shape, agent.agent.test_policy()).probability
-
-
-implement(_Shell, begin_episode=_begin_episode, act=_act, update=_update, test_policy=_test_policy)
-
-
-def _check_factory(factory: Callable[..., Any], name: str) -> None:
-    """Demand that a factory can be called with (shape, rng)."""
-    try:
-        inspect.signature(factory).bind(None, None)
-    except TypeError as error:
-        raise MonMDPError(
-            f"{name} cannot be called with (shape, rng), {error}; shape is (|Sᵉ|, |Sᵐ|, |Aᵉ|, "
-            "|Aᵐ|), rng the agent's random stream"
-        ) from None
-    except ValueError:  # no signature to look at
-        return
+    return task.agent.snapshot(state, task.monmdp.shape)
 
 
 def _plain(value: Any) -> Any:

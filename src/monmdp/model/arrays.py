@@ -45,7 +45,7 @@ def _rebuild(kind: Callable[..., Any], values: dict[str, Any]) -> Any:
 
 
 def as_array(values: Any, what: str) -> NDArray[Any]:
-    """Return `values` as an array, or say that it is none (ragged lists)."""
+    """Return `values` as an array, or say that they are not one (ragged lists)."""
     try:
         return np.asarray(values)
     except (TypeError, ValueError):
@@ -103,15 +103,24 @@ def check_distribution(rows: FloatArray, what: str, place: Place) -> None:
 
 
 def no_distribution(rows: FloatArray) -> int | None:
-    """Return the first row that is no probability distribution, None if all are."""
+    """Return the first row that is not a probability distribution; None if all are."""
     wrong = ~(np.abs(rows.sum(axis=1) - 1) <= ROW_SUM_TOLERANCE) | (rows < 0).any(axis=1)
     return int(np.argmax(wrong)) if wrong.any() else None
 
 
-def cumulative(rows: FloatArray) -> FloatArray:
-    """Return cumulative sums along the last axis that end in exactly 1 from the last support on.
+def frozen_policy(values: Any, shape: tuple[int, ...]) -> FloatArray:
+    """Return a policy [s, a] as a frozen array, or say what is wrong with it."""
+    policy = frozen(values, np.float64, shape, "policy [s, a]")
+    s = no_distribution(policy)
+    if s is not None:
+        raise MonMDPError(f"policy: no distribution in joint state {s}: {policy[s].tolist()}")
+    return policy
 
-    A draw u in [0, 1) then can never fall behind the last outcome that has a chance at all.
+
+def cumulative(rows: FloatArray) -> FloatArray:
+    """Return cumulative sums along the last axis, exactly 1 from the last possible outcome on.
+
+    A draw u in [0, 1) can then never select an outcome of probability zero at the end.
     """
     sums = np.cumsum(rows, axis=-1)
     n = rows.shape[-1]

@@ -1,7 +1,7 @@
 """One step of a Mon-MDP as pure functions of the tables and of uniform draws.
 
 A reset uses exactly two draws and a step exactly three, whatever happens in it. So streams of draws
-can be laid down in advance, and every way of running a Mon-MDP that reads the same draws walks the
+can be prepared in advance, and every way of running a Mon-MDP that reads the same draws follows the
 same trajectory. The functions use nothing but indexing and comparison: they run as plain Python and
 can be compiled as they stand.
 """

@@ -84,11 +84,11 @@ class MDP(FrozenArrays):
     start: FloatArray
     """[state] the distribution of the first state"""
     r_min: float
-    """the least mean reward the environment may have; what pessimism assumes"""
+    """the lowest mean reward the environment may have; what pessimism assumes"""
     r_max: float
-    """the largest"""
+    """the highest"""
     time_limit: int | None
-    """episodes are truncated after so many steps; None: never"""
+    """steps after which episodes are truncated; None: never"""
     state_labels: tuple[str, ...]
     action_labels: tuple[str, ...]
     picture: tuple[str, ...] | None
@@ -122,7 +122,7 @@ class MDP(FrozenArrays):
         goal: ArrayLike | None = None,
         bottom: ArrayLike | None = None,
     ) -> None:
-        """Freeze every array and refuse what is no MDP, naming the first offending state."""
+        """Freeze every array and refuse what is not an MDP, naming the first offending state."""
         S = whole_number(n_states, "n_states", at_least=1)
         A = whole_number(n_actions, "n_actions", at_least=1)
         default_states = tuple(str(s) for s in range(S))
@@ -178,7 +178,7 @@ class MDP(FrozenArrays):
         if outside.any():
             o = int(np.argmax(outside))
             raise MonMDPError(
-                f"successor {self.successor[o]} of {self.outcome_name(o)} is no state; "
+                f"successor {self.successor[o]} of {self.outcome_name(o)} is not a state; "
                 f"states are 0 to {self.n_states - 1}"
             )
         if (self.probability <= 0).any():
@@ -197,7 +197,7 @@ class MDP(FrozenArrays):
             )
 
     def rewards_outside(self) -> BoolArray:
-        """[outcome] whether the reward lies outside [r_min, r_max], rounding apart."""
+        """[outcome] whether the reward lies outside [r_min, r_max] by more than rounding."""
         slack = 1e-12 * max(1.0, abs(self.r_min), abs(self.r_max))
         return (self.reward < self.r_min - slack) | (self.reward > self.r_max + slack)
 
@@ -282,9 +282,10 @@ class MDP(FrozenArrays):
             if self.cells is not None and "," in state:
                 return self._state_at(parse_cell(state, "state"))
             if not _DIGITS.fullmatch(state.strip()):
-                raise MonMDPError(
-                    f"unknown state {state!r}{_nearest_of_few(state, self.state_labels)}"
-                )
+                few = self.n_states <= 100
+                known = f"; states are 0 to {self.n_states - 1}"
+                hint = nearest(state, self.state_labels) if few else known
+                raise MonMDPError(f"unknown state {state!r}{hint}")
             state = int(state)
         index = whole_number(state, "a state", at_least=0)
         if index >= self.n_states:
@@ -298,7 +299,7 @@ class MDP(FrozenArrays):
         if not len(match):
             rows, columns = len(self.picture), len(self.picture[0])
             raise MonMDPError(
-                f"row {cell[0]}, column {cell[1]} is no cell of the {rows}x{columns} map "
+                f"row {cell[0]}, column {cell[1]} is not a cell of the {rows}x{columns} map "
                 "(rows and columns count from 0)"
             )
         return int(match[0])
@@ -306,8 +307,9 @@ class MDP(FrozenArrays):
     def find_action(self, action: int | str) -> int:
         """Return the index of an action given as index or label."""
         if isinstance(action, str):
-            if action.upper() in (label.upper() for label in self.action_labels):
-                return [label.upper() for label in self.action_labels].index(action.upper())
+            upper = [label.upper() for label in self.action_labels]
+            if action.upper() in upper:
+                return upper.index(action.upper())
             if not _DIGITS.fullmatch(action.strip()):
                 raise MonMDPError(f"unknown action {action!r}{nearest(action, self.action_labels)}")
             action = int(action)
@@ -329,22 +331,12 @@ class MDP(FrozenArrays):
         return self.with_outcome_rewards(np.where(chosen, value, self.reward))
 
     @classmethod
-    def from_outcomes(
-        cls,
-        outcomes: Iterable[Outcome],
-        *,
-        name: str,
-        n_states: int,
-        n_actions: int,
-        start: ArrayLike,
-        r_min: float | None = None,
-        r_max: float | None = None,
-        **fields: Any,
-    ) -> MDP:
+    def from_outcomes(cls, outcomes: Iterable[Outcome], **fields: Any) -> MDP:
         """Build an MDP from (state, action, successor, probability, reward, terminates, hidden).
 
-        Outcomes come in any order. Equal ones are merged, impossible ones left out. `r_min` and
-        `r_max` default to the least and largest reward given.
+        Outcomes come in any order. Equal ones are merged, impossible ones left out. The fields are
+        name, n_states, n_actions, start, and optionally any other of `MDP`; `r_min` and `r_max`
+        default to the least and largest reward given.
 
         >>> from monmdp import MDP
         >>> coin = MDP.from_outcomes(
@@ -360,10 +352,7 @@ class MDP(FrozenArrays):
                 "an outcome is (state, action, successor, probability, reward, terminates, hidden)"
             )
         columns = list(zip(*rows, strict=True)) or [()] * 7
-        return cls.from_columns(
-            *columns, name=name, n_states=n_states, n_actions=n_actions, start=start,
-            r_min=r_min, r_max=r_max, **fields,
-        )  # fmt: skip
+        return cls.from_columns(*columns, **fields)
 
     @classmethod
     def from_columns(
@@ -439,7 +428,7 @@ class MDP(FrozenArrays):
 
 
 LARGEST = 2**62
-"""the largest number of anything: what compiled code can count to"""
+"""the largest number allowed: what compiled code can count to"""
 
 
 def whole_number(value: Any, what: str, at_least: int, at_most: int | None = LARGEST) -> int:
@@ -455,23 +444,27 @@ def whole_number(value: Any, what: str, at_least: int, at_most: int | None = LAR
     return int(value)
 
 
-def number(value: Any, what: str) -> float:
-    """Return `value` as a finite float, or say what is wrong."""
+def number(value: Any, what: str, within: str = "") -> float:
+    """Return `value` as a finite float within an interval like ``[0, 1)``, or say what is wrong."""
     try:
         result = float(value)
     except (TypeError, ValueError):
         raise MonMDPError(f"{what} must be a number, got {value!r}") from None
     if not math.isfinite(result):
         raise MonMDPError(f"{what} must be finite, got {value!r}")
+    if within:
+        low, high = map(float, within[1:-1].split(","))
+        above = result > low or (within[0] == "[" and result == low)
+        below = result < high or (within[-1] == "]" and result == high)
+        if not (above and below):
+            raise MonMDPError(f"{what} must lie in {within}, got {value!r}")
     return result
 
 
 def probability(value: Any, what: str) -> float:
     """Return `value` as a float in [0, 1], or say what is wrong."""
-    result = number(value, what)
-    if not 0 <= result <= 1:
-        raise MonMDPError(f"{what} is a probability and must lie in [0, 1], got {value!r}")
-    return result
+    number(value, what)
+    return number(value, f"{what} is a probability and", "[0, 1]")
 
 
 def parse_cell(text: str, what: str) -> tuple[int, int]:
@@ -480,7 +473,3 @@ def parse_cell(text: str, what: str) -> tuple[int, int]:
     if len(parts) != 2 or not all(_DIGITS.fullmatch(part) for part in parts):
         raise MonMDPError(f"{what} {text.strip()!r}: a cell is written 'row,column', from 0")
     return int(parts[0]), int(parts[1])
-
-
-def _nearest_of_few(name: str, known: tuple[str, ...]) -> str:
-    return nearest(name, known) if len(known) <= 100 else f"; states are 0 to {len(known) - 1}"

@@ -91,7 +91,7 @@ class Monitor(FrozenArrays):
         name: str = "monitor",
         reads_reward: bool = False,
     ) -> None:
-        """Freeze every array and refuse what is no monitor, naming the first offending state."""
+        """Freeze every array and refuse what is not a monitor, naming the first offending state."""
         self._set(
             states=_labels(states, "monitor states"),
             actions=_labels(actions, "monitor actions"),

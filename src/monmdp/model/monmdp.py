@@ -31,7 +31,7 @@ from monmdp.model.arrays import (
     frozen,
 )
 from monmdp.model.dynamics import Tables
-from monmdp.model.mdp import MDP
+from monmdp.model.mdp import MDP, Outcomes
 from monmdp.model.monitor import Monitor
 
 if TYPE_CHECKING:
@@ -41,6 +41,10 @@ FORMAT = "monmdp-1"
 _MDP_ARRAYS = (
     "first", "successor", "probability", "reward", "terminates", "hidden",
     "start", "goal", "bottom",
+)  # fmt: skip
+_MDP_SCALARS = (
+    "name", "n_states", "n_actions", "r_min", "r_max", "time_limit", "state_labels",
+    "action_labels", "picture", "button",
 )  # fmt: skip
 _MONITOR_ARRAYS = ("start", "transition", "reward", "show")
 
@@ -78,13 +82,13 @@ class Shape(NamedTuple):
 
     def joint_state(self, observation: Any) -> int:
         """Index of ``{"env": sᵉ, "mon": sᵐ}``, or an error that says what is wrong with it."""
-        sizes = self.n_env_states, self.n_monitor_states
-        return self._joint(observation, "observation", "s", *sizes)
+        return self._joint(
+            observation, "observation", "s", self.n_env_states, self.n_monitor_states
+        )
 
     def joint_action(self, action: Any) -> int:
         """Index of ``{"env": aᵉ, "mon": aᵐ}``, or an error that says what is wrong with it."""
-        sizes = self.n_env_actions, self.n_monitor_actions
-        return self._joint(action, "action", "a", *sizes)
+        return self._joint(action, "action", "a", self.n_env_actions, self.n_monitor_actions)
 
     def _joint(self, value: Any, what: str, symbol: str, n_env: int, n_mon: int) -> int:
         try:
@@ -155,8 +159,7 @@ class MonMDP(FrozenArrays):
 
     def joint_state(self, se: ArrayLike, sm: ArrayLike) -> IntArray:
         """Index of (sᵉ, sᵐ); works on arrays."""
-        joint: IntArray = np.asarray(se) * self.monitor.n_states + np.asarray(sm)
-        return joint
+        return np.asarray(se) * self.monitor.n_states + np.asarray(sm)  # type: ignore[no-any-return]
 
     def split_state(self, s: ArrayLike) -> tuple[IntArray, IntArray]:
         """(sᵉ, sᵐ) of a joint index; works on arrays."""
@@ -164,8 +167,7 @@ class MonMDP(FrozenArrays):
 
     def joint_action(self, ae: ArrayLike, am: ArrayLike) -> IntArray:
         """Index of (aᵉ, aᵐ); works on arrays."""
-        joint: IntArray = np.asarray(ae) * self.monitor.n_actions + np.asarray(am)
-        return joint
+        return np.asarray(ae) * self.monitor.n_actions + np.asarray(am)  # type: ignore[no-any-return]
 
     def split_action(self, a: ArrayLike) -> tuple[IntArray, IntArray]:
         """(aᵉ, aᵐ) of a joint index; works on arrays."""
@@ -276,16 +278,7 @@ class MonMDP(FrozenArrays):
         mdp, monitor = self.mdp, self.monitor
         meta = {
             "format": FORMAT,
-            "name": mdp.name,
-            "n_states": mdp.n_states,
-            "n_actions": mdp.n_actions,
-            "r_min": mdp.r_min,
-            "r_max": mdp.r_max,
-            "time_limit": mdp.time_limit,
-            "state_labels": mdp.state_labels,
-            "action_labels": mdp.action_labels,
-            "picture": mdp.picture,
-            "button": mdp.button,
+            **{field: getattr(mdp, field) for field in _MDP_SCALARS},
             "monitor": monitor.name,
             "monitor_states": monitor.states,
             "monitor_actions": monitor.actions,
@@ -298,7 +291,7 @@ class MonMDP(FrozenArrays):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> MonMDP:
-        """Read what `save` wrote; validated anew."""
+        """Read what `save` wrote, and validate it again."""
         meta, data = read_archive(path, "a file written by MonMDP.save")
         written_as = meta.get("format")
         if str(written_as).startswith("monmdp-run"):
@@ -306,14 +299,9 @@ class MonMDP(FrozenArrays):
         if written_as != FORMAT:
             raise MonMDPError(f"{path}: format {written_as!r}, this version reads {FORMAT!r}")
         try:
-            scalars = ("name", "n_states", "n_actions", "r_min", "r_max", "time_limit")
             mdp = MDP(
-                **{field: meta[field] for field in scalars},
+                **{field: meta[field] for field in _MDP_SCALARS},
                 **{field: data[f"mdp_{field}"] for field in _MDP_ARRAYS},
-                state_labels=tuple(meta["state_labels"]),
-                action_labels=tuple(meta["action_labels"]),
-                picture=None if meta["picture"] is None else tuple(meta["picture"]),
-                button=None if meta["button"] is None else tuple(meta["button"]),
             )
             monitor = Monitor(
                 states=meta["monitor_states"],
@@ -345,19 +333,9 @@ def join(mdp: MDP, monitor: Monitor) -> MonMDP:
     pair_class = _classes(
         monitor.pair_class, mdp, mdp.n_pairs, len(monitor.transition), f"pair_class {where}"
     )
-    outcome_class = _classes(
-        monitor.outcome_class,
-        mdp.outcomes,
-        mdp.n_outcomes,
-        len(monitor.show),
-        f"outcome_class {where}",
-    )
-    bound = replace(
-        monitor,
-        pair_class=pair_class,
-        outcome_class=outcome_class,
-        reads_reward=monitor.reads_reward or _reads_reward(monitor, mdp, outcome_class),
-    )
+    outcome_class = _outcome_class(monitor, mdp.outcomes, f"outcome_class {where}")
+    reads = monitor.reads_reward or _reads_reward(monitor, mdp, outcome_class)
+    bound = replace(monitor, pair_class=pair_class, outcome_class=outcome_class, reads_reward=reads)
     return MonMDP(mdp, bound)
 
 
@@ -367,13 +345,16 @@ def _reads_reward(monitor: Monitor, mdp: MDP, outcome_class: IntArray) -> bool:
         return False
     for other in (0.0, 1.0, -1e6, 1e6):
         outcomes = mdp.outcomes._replace(reward=np.full(mdp.n_outcomes, other))
-        classes = _classes(
-            monitor.outcome_class, outcomes, mdp.n_outcomes, len(monitor.show), "outcome_class"
-        )
+        classes = _outcome_class(monitor, outcomes, "outcome_class")
         moved = classes != outcome_class
         if (monitor.show[classes[moved]] != monitor.show[outcome_class[moved]]).any():
             return True
     return False
+
+
+def _outcome_class(monitor: Monitor, outcomes: Outcomes, what: str) -> IntArray:
+    n = len(outcomes.reward)
+    return _classes(monitor.outcome_class, outcomes, n, len(monitor.show), what)
 
 
 def _classes(given: Any, of: Any, n: int, n_classes: int, what: str) -> IntArray:

@@ -1,15 +1,15 @@
-"""Five monitors that are hard on an agent which learns about the monitor at some pairs for others.
+"""Five monitors that are hard for agents that generalise about the monitor from pair to pair.
 
-Such an agent takes it that
+Such an agent assumes that
 
 1. pᵐ(· | sᵐ, aᵐ, sᵉ, aᵉ) is one distribution pᵐ(· | sᵐ, aᵐ) at all pairs but a few,
 2. P(shown | s, a) = o(sᵉ, aᵉ) · ρ(sᵐ, aᵐ) with o in {0, 1},
 3. whether a reward is shown does not depend on its value.
 
-Patchy and Cameras break 2, Zones breaks 1, Shy breaks 3 and with it 2. Decoy keeps to the letter of
-all three: its one exception to 1 is the only thing that ever shows a reward. Every reward that is
-not ⊥ can be seen with every one of them, as long as episodes last; where no action is followed by
-another, Decoy shows nothing. They take ``rho`` and hide ⊥ outcomes, as the paper's monitors do.
+Patchy and Cameras break 2, Zones breaks 1, Shy breaks 3 and with it 2. Decoy satisfies
+all three literally: its one exception to 1 is the only way ever to see a reward. With each of them
+every reward that is not ⊥ can be seen if episodes are long enough; where episodes last one step,
+Decoy shows nothing. They take ``rho`` and hide ⊥ outcomes, as the paper's monitors do.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from numpy.typing import NDArray
 
 from monmdp.model.mdp import MDP, Outcomes, number, probability, whole_number
 from monmdp.model.monitor import Monitor
-from monmdp.monitors.paper import COST, bottom_zero_or_other, given_pair
+from monmdp.monitors.paper import COST, asked, bottom_zero_or_other, given_pair, one_state
 
 EVERY = 3
-"""Patchy: one pair in so many is dim"""
+"""Patchy: one pair in this many is dim"""
 
 
 def patchy(*, rho: float = 1.0, cost: float = COST, dim: float = 0.1) -> Monitor:
@@ -40,15 +40,7 @@ def patchy(*, rho: float = 1.0, cost: float = COST, dim: float = 0.1) -> Monitor
         is_dim = (outcomes.state + outcomes.action) % EVERY == 0
         return np.where(outcomes.hidden, 0, np.where(is_dim, 2, 1))
 
-    return Monitor(
-        states=("ON",),
-        actions=("NO-OP", "ASK"),
-        start=[1.0],
-        transition=[[[1.0], [1.0]]],
-        reward=[[0.0, number(cost, "cost")]],
-        show=[[[0.0, 0.0]], [[0.0, rho]], [[0.0, rho * dim]]],
-        outcome_class=bottom_bright_or_dim,
-    )
+    return asked(cost, [[[0.0, 0.0]], [[0.0, rho]], [[0.0, rho * dim]]], bottom_bright_or_dim)
 
 
 def cameras(*, n: int = 2, rho: float = 1.0, cost: float = COST, block: int = 3) -> Monitor:
@@ -58,9 +50,7 @@ def cameras(*, n: int = 2, rho: float = 1.0, cost: float = COST, block: int = 3)
     and says nothing of whether the reward can be seen.
     """
     n, block = whole_number(n, "n", at_least=1), whole_number(block, "block", at_least=1)
-    no_op = n
-    reward = np.full((1, n + 1), number(cost, "cost"))
-    reward[0, no_op] = 0.0
+    reward = [number(cost, "cost")] * n + [0.0]
     show = np.zeros((n + 1, 1, n + 1))  # class 0: ⊥; class i + 1: camera i
     camera = np.arange(n)
     show[camera + 1, 0, camera] = probability(rho, "rho")
@@ -68,15 +58,7 @@ def cameras(*, n: int = 2, rho: float = 1.0, cost: float = COST, block: int = 3)
     def bottom_or_camera(outcomes: Outcomes) -> NDArray[np.int64]:
         return np.where(outcomes.hidden, 0, outcomes.state // block % n + 1)
 
-    return Monitor(
-        states=("ON",),
-        actions=[*(f"LOOK-{i}" for i in camera), "NO-OP"],
-        start=[1.0],
-        transition=np.ones((1, n + 1, 1)),
-        reward=reward,
-        show=show,
-        outcome_class=bottom_or_camera,
-    )
+    return one_state([*(f"LOOK-{i}" for i in camera), "NO-OP"], reward, show, bottom_or_camera)
 
 
 def zones(*, rho: float = 1.0, cost: float = COST, chance: float = 0.2) -> Monitor:
@@ -105,21 +87,14 @@ def zones(*, rho: float = 1.0, cost: float = COST, chance: float = 0.2) -> Monit
 
 
 def shy(*, rho: float = 1.0, cost: float = COST, hide: float = 0.9) -> Monitor:
-    """Show zero rewards to whoever asks; hide any other with chance `hide`. Asking costs.
+    """Show zero rewards on asking; hide any other with chance `hide`. Asking costs.
 
-    What counts looks like ⊥ among so many zeros, and where a pair's reward is random this shows a
-    biased sample of it.
+    The rewards that matter look like ⊥ among so many zeros, and where a pair's reward is random
+    this shows a biased sample of it.
     """
     rho, hide = probability(rho, "rho"), probability(hide, "hide")
-    return Monitor(
-        states=("ON",),
-        actions=("NO-OP", "ASK"),
-        start=[1.0],
-        transition=[[[1.0], [1.0]]],
-        reward=[[0.0, number(cost, "cost")]],
-        show=[[[0.0, 0.0]], [[0.0, rho]], [[0.0, rho * (1 - hide)]]],
-        outcome_class=bottom_zero_or_other,
-    )
+    show = [[[0.0, 0.0]], [[0.0, rho]], [[0.0, rho * (1 - hide)]]]
+    return asked(cost, show, bottom_zero_or_other)
 
 
 def decoy(

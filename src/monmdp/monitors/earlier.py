@@ -1,7 +1,7 @@
 """Three more monitors, in the spirit of the papers on Mon-MDPs before this one.
 
-They too take ``rho`` and hide ⊥ outcomes. Their states start anew with every episode: a battery is
-full again, what has run out is on again.
+They too take ``rho`` and hide ⊥ outcomes. Every episode starts afresh: a battery is
+full again, and what has run out is on again.
 """
 
 from __future__ import annotations

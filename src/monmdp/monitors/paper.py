@@ -1,12 +1,13 @@
 """The eight monitors of the paper.
 
 Every monitor takes ``rho``, the chance that an otherwise visible reward is shown, and hides ⊥
-outcomes; only Full shows everything. What watching costs is paid for the asking, the match or the
-ON state itself, whether or not ``rho`` then hides the reward.
+outcomes; only Full shows everything. The cost is paid for asking, for the match or for being ON,
+whether or not ``rho`` then hides the reward.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -27,7 +28,7 @@ def full(*, rho: float = 1.0) -> Monitor:
     def all_alike(outcomes: Outcomes) -> NDArray[np.int64]:
         return np.zeros(len(outcomes.reward), dtype=np.int64)
 
-    return _always_on([[[1.0]]], all_alike)
+    return one_state(("NO-OP",), [0.0], [[[1.0]]], all_alike)
 
 
 def semi_random(*, rho: float = 1.0, hide: float = 0.5) -> Monitor:
@@ -36,24 +37,18 @@ def semi_random(*, rho: float = 1.0, hide: float = 0.5) -> Monitor:
     Where a pair's reward is random this shows a biased sample of it.
     """
     rho, hide = probability(rho, "rho"), probability(hide, "hide")
-    return _always_on([[[0.0]], [[rho]], [[rho * (1 - hide)]]], bottom_zero_or_other)
+    show = [[[0.0]], [[rho]], [[rho * (1 - hide)]]]
+    return one_state(("NO-OP",), [0.0], show, bottom_zero_or_other)
 
 
 def full_random(*, rho: float = 1.0) -> Monitor:
     """Show any reward with chance `rho`."""
-    return _always_on([[probability(rho, "rho")]])
+    return one_state(("NO-OP",), [0.0], [[probability(rho, "rho")]])
 
 
 def ask(*, rho: float = 1.0, cost: float = COST) -> Monitor:
     """Show the reward of the steps on which the agent asks, which costs."""
-    return Monitor(
-        states=("ON",),
-        actions=("NO-OP", "ASK"),
-        start=[1.0],
-        transition=[[[1.0], [1.0]]],
-        reward=[[0.0, number(cost, "cost")]],
-        show=[[0.0, probability(rho, "rho")]],
-    )
+    return asked(cost, [[0.0, probability(rho, "rho")]])
 
 
 def button(
@@ -163,17 +158,20 @@ def bottom_zero_or_other(outcomes: Outcomes) -> NDArray[np.int64]:
     return np.where(outcomes.hidden, 0, np.where(outcomes.reward == 0, 1, 2))
 
 
-def _always_on(show: ArrayLike, outcome_class: OutcomeClass | None = None) -> Monitor:
-    """A monitor with one state, nothing to do, and nothing to pay."""
-    return Monitor(
-        states=("ON",),
-        actions=("NO-OP",),
-        start=[1.0],
-        transition=[[[1.0]]],
-        reward=[[0.0]],
-        show=show,
-        outcome_class=outcome_class,
-    )
+def asked(cost: float, show: ArrayLike, outcome_class: OutcomeClass | None = None) -> Monitor:
+    """Return a monitor that the agent asks, at a cost, or does not ask."""
+    return one_state(("NO-OP", "ASK"), [0.0, number(cost, "cost")], show, outcome_class)
+
+
+def one_state(
+    actions: Sequence[str],
+    reward: Sequence[float],
+    show: ArrayLike,
+    outcome_class: OutcomeClass | None = None,
+) -> Monitor:
+    """Return a monitor with a single state; `reward` [aᵐ] is what its actions pay."""
+    still = np.ones((1, len(actions), 1))
+    return Monitor(("ON",), actions, [1.0], still, [reward], show, outcome_class=outcome_class)
 
 
 def _uniform(n: int) -> FloatArray:

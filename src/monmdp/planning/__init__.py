@@ -1,6 +1,5 @@
 """Exact planning: what can be seen, optimal and minimax-optimal policies, exact evaluation."""
 
-from monmdp.planning.evaluation import Evaluation, evaluate
 from monmdp.planning.observability import (
     Bias,
     Observability,
@@ -8,14 +7,15 @@ from monmdp.planning.observability import (
     observability,
     worst_case,
 )
-from monmdp.planning.policy_iteration import Plan, optimal
+from monmdp.planning.policy_evaluation import Evaluation, evaluate
+from monmdp.planning.policy_iteration import Optimum, optimal
 from monmdp.planning.solution import Solution, WhatIf, gain_of_all, minimax, solve, what_if
 
 __all__ = [
     "Bias",
     "Evaluation",
     "Observability",
-    "Plan",
+    "Optimum",
     "Solution",
     "WhatIf",
     "biased_pairs",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -12,11 +13,12 @@ from monmdp.model.monmdp import MonMDP
 from monmdp.planning import kernels
 from monmdp.planning.kernels import Factors, Moves
 
+T = TypeVar("T")
+
 
 def checked_problem(monmdp: MonMDP) -> MonMDP:
     """Demand a finished Mon-MDP."""
-    kind = type(monmdp)
-    if not issubclass(kind, MonMDP):
+    if not isinstance(monmdp, MonMDP):
         raise MonMDPError(
             f"a MonMDP expected, got {monmdp!r}; monmdp.make(world, monitor) makes one"
         )
@@ -25,9 +27,15 @@ def checked_problem(monmdp: MonMDP) -> MonMDP:
 
 def factors(monmdp: MonMDP) -> Factors:
     """Return the factored model; made once for each Mon-MDP."""
-    kept: Factors | None = monmdp.__dict__.get("_factors")
-    if kept is None:
-        kept = monmdp.__dict__["_factors"] = _factors(monmdp)
+    return _once(_factors, monmdp)
+
+
+def _once(made_from: Callable[[MonMDP], T], monmdp: MonMDP) -> T:
+    """Return what is made from a Mon-MDP, and keep it there."""
+    key = made_from.__name__
+    if key not in monmdp.__dict__:
+        monmdp.__dict__[key] = made_from(monmdp)
+    kept: T = monmdp.__dict__[key]
     return kept
 
 
@@ -56,10 +64,7 @@ def prepared(monmdp: MonMDP) -> Prepared:
     Neighbours then lie close to each other in memory, and a sweep in the new order carries values
     outwards from the rewards.
     """
-    kept: Prepared | None = monmdp.__dict__.get("_prepared")
-    if kept is None:
-        kept = monmdp.__dict__["_prepared"] = _prepared(monmdp)
-    return kept
+    return _once(_prepared, monmdp)
 
 
 def _prepared(monmdp: MonMDP) -> Prepared:

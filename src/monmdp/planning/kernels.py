@@ -111,7 +111,7 @@ class Moves(NamedTuple):
     stay: FloatArray
 
 
-class Choice(NamedTuple):
+class ChosenActions(NamedTuple):
     """A deterministic policy as the planner keeps it."""
 
     pair: Index
@@ -243,7 +243,7 @@ def _likeliest(given, first, successor, probability, stay):
 
 
 @Kernel
-def _chosen_system(moves, row, gamma, choice, fill, order, out_first, column, weight, constant):
+def _chosen_system(moves, row, gamma, choice, order, fill, out_first, column, weight, constant):
     """Write the values of the chosen actions as y = constant + W y, y = Y flattened, W in CSR.
 
     The rows are stored in the order given, that of the sweeps to come: they then read memory in one
@@ -319,7 +319,7 @@ def _chosen_values(moves, gamma, choice, Y, V):
 
 
 @Kernel
-def _policy_system(m, gamma, policy, fill, eliminate, out_first, column, weight, constant):
+def _policy_system(m, gamma, policy, eliminate, fill, out_first, column, weight, constant):
     """The same for policy[sᵉ, sᵐ, aᵉ, aᵐ], with the rows in their natural order.
 
     Without `eliminate` the diagonal stays: one step of the policy is then y ← constant + W y.

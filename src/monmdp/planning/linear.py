@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +12,7 @@ from monmdp.model.arrays import FloatArray, IntArray
 from monmdp.planning import kernels
 
 SLOW_SWEEPS = 40
-"""so many sweeps to go: another method is tried"""
+"""with more sweeps than this to go, another method is tried"""
 LARGEST_FACTORISATION = 2e9
 """operations; beyond, an LU factorisation may take too long and too much memory"""
 KRYLOV_STEPS = 100
@@ -34,6 +35,17 @@ class LinearSystem(NamedTuple):
     """[entry]"""
     constant: FloatArray
     """[row]"""
+
+    @classmethod
+    def written_by(cls, kernel: Callable[..., int], order: IntArray) -> LinearSystem:
+        """Let `kernel(fill, first, column, weight, constant)` count the entries, then fill them."""
+        n = len(order)
+        first, empty = np.empty(n + 1, dtype=np.int32), np.empty(0)
+        entries = kernel(False, first, empty.astype(np.int32), empty, empty)
+        column, weight = np.empty(entries, dtype=np.int32), np.empty(entries)
+        system = cls(order, first, column, weight, np.empty(n))
+        kernel(True, *system[1:])
+        return system
 
     def solve(
         self, y: FloatArray, accuracy: float, most_sweeps: int | None = None

@@ -5,11 +5,10 @@ with positive probability. M is *solvable* iff every reachable pair is observabl
 smallest non-zero probability of a reward being shown, over the reachable joint pairs. M_↓ is M with
 rᵉ = r_min on the never-observable pairs; its optimal policy is the minimax-optimal one of M.
 
-The smallest ρ counts only where one can be: a probability in joint pairs that no actions lead to
-shows nothing to anybody, and where nothing is ever shown there is no ρ.
+Only reachable joint pairs count for ρ, and where nothing is ever shown there is no ρ.
 
 Reachable means: from the start distribution, by some actions, in any number of steps. Where an
-episode ends nothing more is reached; time limits truncate, they are no part of the model.
+episode ends nothing more is reached; time limits truncate, and are not part of the model.
 """
 
 from __future__ import annotations
@@ -105,7 +104,7 @@ def worst_case(monmdp: MonMDP, seen: Observability | None = None) -> MonMDP:
 
 @dataclass(frozen=True)
 class Bias:
-    """A pair whose shown rewards are no fair sample of its rewards."""
+    """A pair whose shown rewards are a biased sample of its rewards."""
 
     state: int
     action: int

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -27,7 +27,7 @@ from monmdp.model.mdp import number
 from monmdp.model.monmdp import MonMDP
 from monmdp.planning import backup, kernels
 from monmdp.planning.factors import Prepared, checked_problem, factors, moves, prepared
-from monmdp.planning.kernels import Choice
+from monmdp.planning.kernels import ChosenActions
 from monmdp.planning.linear import LinearSystem
 
 TIE = 1e-9
@@ -43,7 +43,7 @@ MOST_ROUNDS = 40
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class Optimum:
     """Optimal values and policy, and how good they are."""
 
     monmdp: MonMDP
@@ -106,7 +106,7 @@ def optimal(
     tol: float = TOLERANCE,
     start_from: ArrayLike | None = None,
     max_sweeps: int = 1_000_000,
-) -> Plan:
+) -> Optimum:
     """Solve a Mon-MDP as if every reward were known.
 
     Args:
@@ -114,7 +114,7 @@ def optimal(
         gamma: discount, in [0, 1).
         tol: allowed error of the values, or what floating point can resolve if that is more.
         start_from: [s] values to start from, for instance of a similar problem.
-        max_sweeps: give up when a round ends after so many passes over the states.
+        max_sweeps: give up when a round ends after this many passes over the states.
 
     >>> from monmdp import make, planning
     >>> plan = planning.optimal(make("loop", "ask"))
@@ -138,7 +138,7 @@ def optimal(
     residual = search.run(tol, max_sweeps)
     values = np.empty_like(search.V)
     values[old_number] = search.V
-    return Plan(
+    return Optimum(
         monmdp=monmdp,
         gamma=gamma,
         values=values.reshape(-1),
@@ -150,10 +150,7 @@ def optimal(
 
 def checked_gamma(gamma: float) -> float:
     """Return γ as a float in [0, 1), or say what is wrong."""
-    gamma = number(gamma, "gamma")
-    if not 0 <= gamma < 1:
-        raise MonMDPError(f"gamma must lie in [0, 1), got {gamma}")
-    return gamma
+    return number(gamma, "gamma", "[0, 1)")
 
 
 def checked_tolerance(tol: float) -> float:
@@ -199,7 +196,7 @@ class _Search:
         self.V = np.full((n_se, n_sm), lowest)
         self.Y = np.full((n_se, len(m.row)), lowest)
         shape = (n_se, n_sm)
-        self.choice = Choice(
+        self.choice = ChosenActions(
             np.zeros(shape, dtype=np.int32), np.zeros(shape, dtype=np.int32), np.zeros(shape)
         )
         self.evaluation_order: IntArray = np.arange(self.Y.size)
@@ -262,19 +259,15 @@ class _Search:
         After a sweep that changed nothing by more than δ, the residual is at most γδ and the error
         at most γδ / (1 - γ).
         """
-        m, n = self.m, self.Y.size
         y = self.Y.reshape(-1)
         if sort:
             self.evaluation_order = np.argsort(-y)
-        order, first = self.evaluation_order, np.empty(n + 1, dtype=np.int32)
-        where = self.moves, m.row, self.gamma, self.choice
-        nothing = np.empty(0, dtype=np.int32), np.empty(0), np.empty(0)
-        entries = kernels._chosen_system(*where, False, order, first, *nothing)
-        column, weight = np.empty(entries, dtype=np.int32), np.empty(entries)
-        system = LinearSystem(order, first, column, weight, np.empty(n))
-        kernels._chosen_system(*where, True, *system)
-        change, sweeps = system.solve(y, accuracy)
+        order = self.evaluation_order
+        write = partial(
+            kernels._chosen_system, self.moves, self.m.row, self.gamma, self.choice, order
+        )
+        change, sweeps = LinearSystem.written_by(write, order).solve(y, accuracy)
         self.sweeps += sweeps
         kernels._chosen_values(self.moves, self.gamma, self.choice, self.Y, self.V)
-        self.Y[:] = backup.project(m, self.V)
+        self.Y[:] = backup.project(self.m, self.V)
         return change

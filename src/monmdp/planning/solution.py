@@ -11,9 +11,9 @@ from monmdp.errors import MonMDPError
 from monmdp.model.arrays import BoolArray
 from monmdp.model.mdp import MDP
 from monmdp.model.monmdp import MonMDP
-from monmdp.planning.evaluation import evaluate
 from monmdp.planning.observability import Observability, observability, worst_case
-from monmdp.planning.policy_iteration import TOLERANCE, Plan, optimal
+from monmdp.planning.policy_evaluation import evaluate
+from monmdp.planning.policy_iteration import TOLERANCE, Optimum, optimal
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Solution:
     monmdp: MonMDP
     gamma: float
     seen: Observability
-    minimax: Plan
+    minimax: Optimum
     """optimal values and policy of M_↓"""
     episode_return: float
     """discounted return of the minimax policy in M_↓, cut at the world's time limit"""
@@ -104,7 +104,7 @@ class Solution:
         }
 
 
-def minimax(monmdp: MonMDP, gamma: float = 0.99, *, tol: float = TOLERANCE) -> Plan:
+def minimax(monmdp: MonMDP, gamma: float = 0.99, *, tol: float = TOLERANCE) -> Optimum:
     """Return the minimax-optimal plan: optimal in M_↓.
 
     >>> from monmdp import make, planning

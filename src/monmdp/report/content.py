@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from monmdp.agents import COLOURS
 from monmdp.drawing.palette import Style, styles
 from monmdp.errors import MonMDPError
 from monmdp.experiment.provenance import provenance
@@ -134,7 +135,7 @@ class ChapterView:
                 for curve in panel.curves:
                     self._place(figure, panel, curve)
                     curves.append((label(curve), curve.agent))
-        self._styles = styles(curves)
+        self._styles = styles(curves, COLOURS)
         self._names = {section: self._names_in(shown) for section, shown in self._shown.items()}
         self._titles = self._titles_of_sections()
         claims = [claim.to_dict() for claim in chapter.claims]
@@ -287,7 +288,8 @@ class ChapterView:
         first = next(iter(shown.values()))
         any_of = self.evidence.aggregates[first.curve.configuration]
         distinct = all(name == label(shown[key].curve) for key, name in names.items())
-        own = styles((names[key], one.curve.agent) for key, one in shown.items())
+        shown_curves = ((names[key], one.curve.agent) for key, one in shown.items())
+        own = styles(shown_curves, COLOURS)
         curves = []
         for key, one in shown.items():
             place = f"{self.id}/{key}"

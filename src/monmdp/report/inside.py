@@ -1,7 +1,7 @@
 """The inside of a run, for the explorer in a page: what the agent knew, when, and what it then did.
 
 `explorer` turns a run with snapshots into plain data: the world's geometry, the layers of all
-snapshots (`agents.layers`), the true moves and what can never be seen (the experimenter's view),
+snapshots (`report.layers`), the true moves and what can never be seen (the experimenter's view),
 and for each snapshot an episode of its test policy and, where the agent observes, one greedy on its
 Q_obs. Episodes come from seeds of their own: the same run always shows the same ones.
 
@@ -17,13 +17,13 @@ from typing import Any
 import numpy as np
 
 from monmdp.agents import KINDS, AgentConfig
-from monmdp.agents.layers import by_parts
 from monmdp.drawing.palette import BLUES, ORANGES
 from monmdp.errors import MonMDPError
 from monmdp.experiment import Policy, Rollout, Run, fingerprint, observing_policy, rollout
 from monmdp.model import MonMDP
 from monmdp.model.arrays import FloatArray, IntArray
 from monmdp.planning import Solution, solve
+from monmdp.report.layers import by_parts, explanations, layers, pools_visits, worth_of_unseen
 from monmdp.report.packing import finite, pack
 
 LIMIT = 3_600_000
@@ -133,9 +133,9 @@ def _about(
         "actions": list(mdp.action_labels),
         "monitor_states": list(monitor.states),
         "monitor_actions": list(monitor.actions),
-        "unseen": "unknown" if config is None else config.takes_unseen_for,
+        "unseen": "unknown" if config is None else worth_of_unseen(config),
         "start": pack(mdp.start, "f8"),
-        "pooled": config is not None and config.pools_visits,
+        "pooled": config is not None and pools_visits(config),
         "truth": {
             "never_observable": pack(solution.seen.never_observable, "u1"),
             "rho": solution.rho,
@@ -187,15 +187,15 @@ def _layers(run: Run, monmdp: MonMDP, config: AgentConfig, i: int, whole: bool) 
     One is added to those of the agent: how often a test episode takes each action.
     """
     snapshot = {name: values[i] for name, values in run.snapshots.items()}
-    layers = config.layers(snapshot, monmdp)
+    found = layers(config, snapshot, monmdp)
     if "policy" in snapshot:
         visits = Policy(monmdp.shape, snapshot["policy"]).visits(monmdp)
-        layers["tested"] = by_parts(visits, monmdp.shape).sum(axis=-1)
+        found["tested"] = by_parts(visits, monmdp.shape).sum(axis=-1)
     if whole:
-        return layers
+        return found
     return {
         name: np.fmax.reduce(values, axis=-1, keepdims=True)
-        for name, values in layers.items()
+        for name, values in found.items()
         if "policy" not in name
     }
 
@@ -214,44 +214,12 @@ def _shown(
     """Titles, explanations and scales of the layers that can be laid over the map."""
     if config is None:
         return []
-    words = _explanations(config, monmdp)
+    words = explanations(config, monmdp)
     return [
         {"key": key, "title": title, "explains": words[key], "scale": _SCALES.get(key, "value")}
         for key, title in _TITLES.items()
         if key in packed
     ]
-
-
-def _explanations(config: AgentConfig, monmdp: MonMDP) -> dict[str, str]:
-    """One sentence for each layer."""
-    pooled = config.pools_visits  # over the monitor, which is known
-    unseen = config.takes_unseen_for
-    if unseen == "r_min":
-        unseen = f"r_min = {monmdp.mdp.r_min:g}".replace("-", "−")
-    tried = "known to be unobservable" if pooled else "tried with every monitor action, never shown"
-    planned = (
-        " As planned when the running episode began. Hatched: not learnt yet for some monitor "
-        "action, still at its optimistic initial value."
-    )
-    return {
-        "tested": "How often an episode of the test policy takes each action on average, computed.",
-        "visits": "How often each action was taken"
-        + (", whatever the monitor's state." if pooled else ", in each state of the monitor."),
-        "status": f"Whether the reward of an action was ever shown. ✕ is {tried}; the agent treats "
-        f"it as {unseen}.",
-        "hope": "The chance that the next try shows a reward that was never shown"
-        + (", as the known monitor has it." if pooled else ": an upper confidence bound (KL-UCB)."),
-        "q_opt": "Value of each action with the best monitor action, optimistic about what was "
-        f"seen, with {unseen} for what was not." + planned,
-        "q": "Value of each action with the best monitor action, as Q-learning has it; the test "
-        "policy takes the largest.",
-        "q_obs": "Value of each action for seeing rewards never shown; observe episodes take the "
-        "largest." + planned,
-        "reward_model": "The mean of the rewards shown; where none was, what it began with, which "
-        "may be drawn when the first episode begins.",
-        "bonus": "What is added for exploring, with the monitor action for which it is largest. "
-        "Hatched: none, because some joint action is untried or the value is not learnt.",
-    } | dict(config.explains)
 
 
 # ---- the experimenter's view ----------------------------------------------------------------

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from monmdp import drawing, worlds
+from monmdp import agents, drawing, worlds
 from monmdp.drawing import CurveData, PanelData, RowData, Style
 from monmdp.model.arrays import FloatArray
 from monmdp.results.evidence import Aggregate, Evidence
@@ -18,17 +18,6 @@ from monmdp.suites import Curve, Figure, Grid, Panel
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
 
-NAMES = {
-    "factored-mbie-eb": "Factored MBIE-EB",
-    "monitored-mbie-eb": "Monitored MBIE-EB",
-    "known-monitor": "Known Monitor",
-    "directed-e2": "Directed-E²",
-    "mbie-eb": "MBIE-EB",
-    "pessimistic-mbie-eb": "Pessimistic MBIE-EB",
-    "posterior-sampling": "Posterior sampling",
-    "r-max": "R-max",
-}
-"""as papers write them"""
 AXES = {
     "episode_return": "discounted test return",
     "goal_visits": "visits to the goal",
@@ -55,17 +44,19 @@ def draw(figure: Figure, evidence: Evidence) -> Picture:
 
 def label(curve: Curve) -> str:
     """Return a curve's name as a legend has it."""
-    for name, written in NAMES.items():
-        if curve.agent == name and (curve.label == name or curve.label.startswith(f"{name} ")):
-            rest = curve.label.removeprefix(name).strip().replace("r0=", "r₀ = ")
-            rest = re.sub(r"(?<!\w)-(?=\d)", "−", rest)  # of numbers, not of names
-            return f"{written} ({rest})" if rest else written
+    name, kind = curve.agent, agents.KINDS.get(curve.agent)
+    own = curve.label == name or curve.label.startswith(f"{name} ")
+    if kind is not None and kind.label and own:
+        rest = curve.label.removeprefix(name).strip().replace("r0=", "r₀ = ")
+        rest = re.sub(r"(?<!\w)-(?=\d)", "−", rest)  # of numbers, not of names
+        return f"{kind.label} ({rest})" if rest else kind.label
     return curve.label
 
 
 def styles(figure: Figure) -> dict[str, Style]:
     """Label -> how its curve is drawn, the same in all panels."""
-    return drawing.styles((label(curve), curve.agent) for curve in figure.curves())
+    curves = ((label(curve), curve.agent) for curve in figure.curves())
+    return drawing.styles(curves, agents.COLOURS)
 
 
 def _y_label(figure: Figure) -> str:

@@ -29,15 +29,18 @@ from typing import Any
 
 import numpy as np
 
+from monmdp.agents import KINDS, AgentConfig, is_python_agent
 from monmdp.errors import MonMDPError, import_extra
 from monmdp.experiment.loop import PULSE
 from monmdp.experiment.provenance import now, provenance
 from monmdp.experiment.training import Run, StoppedError, carry_out, prepare
 from monmdp.model.arrays import IntArray
 from monmdp.model.mdp import whole_number
+from monmdp.naming import looking_in
 from monmdp.results.store import (
     Inventory,
     Key,
+    inside_path,
     locked,
     refuse_old,
     remove_parts,
@@ -60,18 +63,6 @@ LOOK = 0.2
 """seconds between two looks at how far the running ones are"""
 MEMORY_SHARE = 0.8
 """share of the machine's memory that agents may fill"""
-MICROSECONDS: dict[str, tuple[float, float]] = {
-    "factored-mbie-eb": (3.0, 0.0080),
-    "monitored-mbie-eb": (1.0, 0.0040),
-    "known-monitor": (13.0, 0.0016),
-    "mbie-eb": (1.6, 0.0020),
-    "pessimistic-mbie-eb": (1.5, 0.0028),
-    "directed-e2": (0.5, 0.0055),
-    "posterior-sampling": (1.0, 0.0280),
-    "r-max": (1.0, 0.0060),
-}
-"""agent -> CPU microseconds a step: so many, and so many more for each joint pair"""
-OTHERS = (3.0, 0.0)
 
 
 @dataclass
@@ -140,7 +131,7 @@ class Failure:
 def estimate(resolved: Resolved) -> float:
     """Return about how many CPU seconds a run takes on a machine of 2025."""
     settings, (n_se, n_sm, n_ae, n_am) = resolved.settings, resolved.task.monmdp.shape
-    each, by_pair = MICROSECONDS.get(settings["agent"], OTHERS)
+    each, by_pair = KINDS.get(settings["agent"], AgentConfig).microseconds
     pairs = n_se * n_sm * n_ae * n_am
     tests = settings["steps"] / settings["every"]
     drawn = tests * settings["episodes"] * settings["time_limit"] * 0.01
@@ -195,6 +186,7 @@ def execute(
     if jobs is not None:
         whole_number(jobs, "jobs", at_least=1)
     mine = {key: of for key, of in runs.items() if belongs(key, shard)}
+    _demand_fresh_agents(mine, kept=folder is not None)
     begin, tell = begin or (lambda: None), tell or (lambda _: None)
     if folder is None:
         kept: dict[Key, Run] = {}
@@ -210,7 +202,9 @@ def execute(
             _, foreign = strangers(place, runs)
             aside += [set_aside(place, path) for path in foreign]
         inventory = take_inventory(place, mine)
-        aside += [set_aside(place, run_path(place, *key)) for key in inventory.damaged]
+        damaged = [run_path(place, *key) for key in inventory.damaged]
+        both = [of for path in damaged for of in (path, inside_path(path))]
+        aside += [set_aside(place, path) for path in both if path.exists()]
         to_do = [*inventory.missing, *(inventory.stale if stale else ())]
 
         def keep(key: Key, run: Run) -> None:
@@ -218,6 +212,17 @@ def execute(
             write_run(run_path(place, *key), run)
 
         return _Batch(mine, to_do, jobs, scheduler, tell, begin, keep).done(inventory, aside, {})
+
+
+def _demand_fresh_agents(runs: Mapping[Key, Resolved], *, kept: bool) -> None:
+    """Refuse finished agents where each run needs a new one, or has to be found again."""
+    finished = [of.task.agent for of in runs.values() if is_python_agent(of.task.agent)]
+    for agent in finished:
+        several = sum(other is agent for other in finished) > 1
+        if several or kept:
+            why = "learn for several seeds" if several else "be told from others on disk"
+            name = type(agent).__name__
+            raise MonMDPError(f"one object cannot {why}: give what makes it, {name} itself")
 
 
 @dataclass(frozen=True)
@@ -244,11 +249,11 @@ class _Batch:
             for key, result in finished:
                 if isinstance(result, Failure):
                     failures[key] = result
-                elif result.provenance["kernel"] != runs[key].kernel:
+                elif not _same_code(result, runs[key]):
                     host = result.provenance["machine"]["host"]
                     failures[key] = Failure(f"the worker on {host} runs other code than this one")
                 else:
-                    self.keep(key, result)
+                    self.keep(key, replace(result, settings=runs[key].settings))
                     progress.steps += result.settings["steps"]
                 progress.done += 1
                 progress.cost += costs[key]
@@ -311,7 +316,8 @@ def work_there(configuration: Configuration, seed: int, parent: int | None) -> R
 @lru_cache(maxsize=64)
 def _resolved_there(configuration: Configuration) -> Resolved:
     """The runs of a configuration come one after the other."""
-    return resolve(configuration)
+    with looking_in(configuration.folder):
+        return resolve(configuration)
 
 
 def work(resolved: Resolved, seed: int, pulse: IntArray | None = None) -> Run | Failure:
@@ -321,12 +327,11 @@ def work(resolved: Resolved, seed: int, pulse: IntArray | None = None) -> Run | 
         wall, cpu = time.perf_counter(), time.thread_time()
         run = carry_out(resolved.task_of(seed), seed, pulse)
         wall, cpu = time.perf_counter() - wall, time.thread_time() - cpu
-    except MonMDPError as error:
-        return Failure(str(error))
     except StoppedError:
         return Failure("stopped")
     except Exception as error:  # a bug, ours or of a user's agent; the other runs go on
-        return Failure(f"{type(error).__name__}: {error}", None if pulse is None else error)
+        said = str(error) if isinstance(error, MonMDPError) else f"{type(error).__name__}: {error}"
+        return Failure(said, None if pulse is None else error)
     made = {
         "kernel": resolved.kernel,
         **provenance(),
@@ -371,6 +376,17 @@ def _die_with(parent: int) -> None:
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
+
+
+def _same_code(run: Run, resolved: Resolved) -> bool:
+    """Whether a run was made by the code that was meant.
+
+    An agent that was given as an object travels with its code. One that was given by its name is
+    found anew by the worker, perhaps in another version of its file.
+    """
+    named = isinstance(resolved.configuration.agent, str)
+    other = named and run.settings["code"] != resolved.settings["code"]
+    return not other and bool(run.provenance["kernel"] == resolved.kernel)
 
 
 def _result(future: Future[Any], scheduler: str | None) -> Run | Failure:

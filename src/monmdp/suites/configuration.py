@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from monmdp import agents, catalogue
-from monmdp.agents.base import AgentConfig
+from monmdp.agents import AgentConfig
 from monmdp.errors import MonMDPError
 from monmdp.experiment.assembly import assemble, default_steps
 from monmdp.experiment.provenance import kernel_hash
@@ -54,6 +54,8 @@ class Configuration:
     """how many snapshots to keep, closer together early on, or after which steps"""
     snapshot_seed: int | None = None
     """the one seed that keeps them; None: all do"""
+    folder: str | None = None
+    """where ``module:object`` is looked for, too"""
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,6 +12,7 @@ from typing import Any
 from monmdp import agents
 from monmdp.errors import MonMDPError
 from monmdp.experiment.assembly import assigned
+from monmdp.naming import looking_in
 from monmdp.suites.configuration import (
     Configuration,
     Problems,
@@ -131,10 +132,11 @@ def expand(suite: Suite, preset: str = "paper") -> Plan:
     """
     agents.preset(preset)
     expansion = _Expansion(suite, preset)
-    grids = tuple(
-        Grid(block.title, expansion.rows(block, f"experiment[{i}]"))
-        for i, block in enumerate(suite.experiment)
-    )
+    with looking_in(suite.folder):
+        grids = tuple(
+            Grid(block.title, expansion.rows(block, f"experiment[{i}]"))
+            for i, block in enumerate(suite.experiment)
+        )
     if expansion.wrong:
         raise MonMDPError(mistakes(f"suite {suite.name!r}", list(dict.fromkeys(expansion.wrong))))
     maps, graphs = (
@@ -254,6 +256,7 @@ class _Expansion:
             keep_policy=self.suite.policies,
             snapshots=self.suite.snapshots,
             snapshot_seed=self.suite.first_seed,
+            folder=self.suite.folder,
         )
 
 

@@ -27,10 +27,9 @@ from pydantic import (
     model_validator,
 )
 
-from monmdp import catalogue, monitors, worlds
+from monmdp import agents, catalogue, monitors, worlds
 from monmdp.errors import MonMDPError, nearest
-from monmdp.experiment.assembly import factory_of
-from monmdp.naming import Scope, assign, scope_of
+from monmdp.naming import Scope, assign, looking_in, scope_of
 
 PAPER = Path(__file__).parent / "paper"
 BEYOND = Path(__file__).parent / "beyond"
@@ -205,8 +204,7 @@ class AgentChoice(Choice):
     def _check(self) -> AgentChoice:
         for name in self.not_with:
             monitors.factory(name)
-        _, scope, _ = factory_of(self.name)
-        _checked(self, scope)
+        _checked(self, agents.parameters_of(self.name))
         return self
 
 
@@ -308,7 +306,7 @@ class Block(_Frozen):
         """Whose parameters an override may mean, for each combination."""
         for world, monitor, agent in product(self.worlds, self.monitors or (None,), self.agents):
             problem = catalogue.scopes(world.name, monitor.name) if monitor else {}
-            yield problem | {"agent": factory_of(agent.name)[1]}
+            yield problem | {"agent": agents.parameters_of(agent.name)}
 
     @property
     def is_complete(self) -> bool:
@@ -351,6 +349,8 @@ class Suite(_Frozen):
     """keep the policy that every run ends with"""
     snapshots: Annotated[StrictInt, Field(ge=0)] = 0
     """of the first seed of every setting: how many to keep, to look into the run"""
+    folder: str | None = None
+    """where modules of your own are looked for, too; that of its file if it was read from one"""
     reference: str | None = None
     """label or name of the agent that steps.md compares the others with"""
     experiment: tuple[Block, ...] = ()
@@ -449,8 +449,12 @@ def parse(content: Mapping[str, Any], where: str, folder: Path | None = None) ->
     >>> suite.name, suite.experiment[0].monitors[0].name
     ('small', 'ask')
     """
+    if folder is not None:
+        content = {"folder": str(folder.resolve()), **content}
+    beside = content.get("folder")
     try:
-        return Suite.model_validate(content, context={"folder": folder})
+        with looking_in(*([beside] if isinstance(beside, str) else [])):
+            return Suite.model_validate(content, context={"folder": folder})
     except ValidationError as error:
         # Of a list whose items are wrong pydantic also says that it is too short.
         lines = [

@@ -1,4 +1,4 @@
-"""The 1/ρ law on bandits: what it costs to find a good arm when rewards are rarely shown.
+"""The 1/ρ law on bandits: the cost of finding a good arm when rewards are rarely shown.
 
 The lower bound says: an (ε, δ)-correct policy on k Bernoulli arms, each reward shown with chance ρ,
 needs E[T - 1] ≥ c₁ k/(ρ ε²) ln(c₂/δ) pulls on some bandit, because E[shown pulls] = ρ E[T - 1].
@@ -20,7 +20,7 @@ from monmdp.errors import MonMDPError
 from monmdp.model.arrays import FloatArray, IntArray
 from monmdp.model.mdp import number, whole_number
 from monmdp.stats import half_width
-from monmdp.theory.constants import below_an_eighth, inside_unit
+from monmdp.theory.constants import BANDIT_EPSILON
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -88,7 +88,7 @@ class BanditLaw:
     rho: FloatArray
     """[i] the chances to see a reward"""
     pulls: IntArray = field(repr=False)
-    """[i, run] T - 1, pulls until the policy was sure"""
+    """[i, run] T - 1, pulls until the policy was certain"""
     shown: IntArray = field(repr=False)
     """[i, run] those whose reward was shown"""
     correct: FloatArray
@@ -150,7 +150,7 @@ def bandit_law(
         epsilon: ε, how far below the best an arm may be; in (0, 1/8).
         delta: δ, the chance to be wrong.
         runs: how many runs for each ρ.
-        seed: of all randomness.
+        seed: the random seed.
         progress: called with the number of runs done, and of all.
 
     >>> from monmdp import theory
@@ -158,17 +158,18 @@ def bandit_law(
     >>> law.rho.tolist(), 0.9 < law.exponent < 1.1
     ([1.0, 0.5, 0.2], True)
     """
-    chances = np.array([number(r, "rho") for r in rhos])
-    if len(np.unique(chances)) < 2 or not ((chances > 0) & (chances <= 1)).all():
+    chances = np.array([number(r, "rho", "(0, 1]") for r in rhos])
+    if len(np.unique(chances)) < 2:
         raise MonMDPError(f"rhos: two or more different values in (0, 1] expected, got {rhos!r}")
     k, runs = whole_number(k, "k", at_least=2), whole_number(runs, "runs", at_least=2)
-    seed, delta = whole_number(seed, "seed", at_least=0, at_most=None), inside_unit(delta, "delta")
-    epsilon = below_an_eighth(epsilon)
+    seed = whole_number(seed, "seed", at_least=0, at_most=None)
+    delta, epsilon = number(delta, "delta", "(0, 1)"), number(epsilon, "epsilon", BANDIT_EPSILON)
     mean = np.full(k, 0.5)
     mean[0] += epsilon
     play = compiled(eliminate)
     results = np.empty((len(chances), runs, 3), dtype=np.int64)
-    for i, run in np.ndindex(len(chances), runs):
+    for number_of_run in range(len(chances) * runs):  # a product would list all runs first
+        i, run = divmod(number_of_run, runs)
         rng = np.random.default_rng([seed, i, run])
         results[i, run] = play(mean, float(chances[i]), epsilon, delta, rng)
         if progress is not None:
@@ -178,17 +179,10 @@ def bandit_law(
     chosen = rng.integers(runs, size=(RESAMPLES, len(chances), runs))
     resampled = np.take_along_axis(pulls[None], chosen, axis=2).mean(axis=2)
     low, high = np.quantile(_exponent(chances, resampled), [0.025, 0.975])
-    return BanditLaw(
-        k=k,
-        epsilon=epsilon,
-        delta=delta,
-        rho=chances,
-        pulls=pulls,
-        shown=shown,
-        correct=(arm == 0).mean(axis=1),
-        exponent=float(_exponent(chances, pulls.mean(axis=1))),
-        interval=(float(low), float(high)),
-    )
+    correct = (arm == 0).mean(axis=1)
+    exponent = float(_exponent(chances, pulls.mean(axis=1)))
+    interval = float(low), float(high)
+    return BanditLaw(k, epsilon, delta, chances, pulls, shown, correct, exponent, interval)
 
 
 def _exponent(rho: FloatArray, pulls: FloatArray) -> FloatArray:

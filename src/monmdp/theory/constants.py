@@ -1,4 +1,4 @@
-"""The constants of the theorem, with the slips of its proof mended (docs/theory.md derives them).
+"""The constants of the theorem, with the mistakes in its proof fixed (see docs/theory.md).
 
 For |S| joint states, |A| joint actions, discount γ, accuracy ε, failure probability δ, ρ the
 smallest chance to see a reward, and episodes of at most H steps. With ε₁ = ε₂ = ε/2,
@@ -29,13 +29,15 @@ from monmdp.planning.policy_iteration import checked_gamma
 
 Constants = Literal["sound", "paper"]
 
+BANDIT_EPSILON = "(0, 0.125)"
+"""where the lower bound on bandits holds"""
 TOO_SMALL = 1e-30
 """of ε and δ: with γ up to 1 - 10⁻¹⁵ everything stays within floating point numbers"""
 
 
 @dataclass(frozen=True)
 class Rewards:
-    """What the theorem has to know of the rewards."""
+    """What the theorem needs to know about the rewards."""
 
     env_width: float = 2.0
     """wᵉ, the width of the least interval with all rᵉ and 0, what an ended episode pays"""
@@ -176,8 +178,8 @@ def sample_complexity(
     size = whole_number(n_states, "n_states", at_least=1)
     pairs = size * whole_number(n_actions, "n_actions", at_least=1)
     horizon = whole_number(horizon, "horizon", at_least=1)
-    gamma, delta = checked_gamma(gamma), inside_unit(delta, "delta")
-    rho = None if rho is None else _checked_rho(rho)
+    gamma, delta = checked_gamma(gamma), number(delta, "delta", "(0, 1)")
+    rho = None if rho is None else number(rho, "rho", "(0, 1]")
     if constants not in get_args(Constants):
         raise MonMDPError(f"constants={constants!r}{nearest(constants, get_args(Constants))}")
     paid = Rewards() if rewards is None else rewards
@@ -243,7 +245,7 @@ def lower_bound(
     20.0
     """
     k = whole_number(k, "k", at_least=2)
-    rho, epsilon = _checked_rho(rho), below_an_eighth(epsilon)
+    rho, epsilon = number(rho, "rho", "(0, 1]"), number(epsilon, "epsilon", BANDIT_EPSILON)
     if not 0 < number(delta, "delta") < math.exp(-4) / 4:
         raise MonMDPError(f"delta must lie in (0, e⁻⁴/4 = {math.exp(-4) / 4:.4g}), got {delta:g}")
     check_unknown_constants(c1, c2, delta)
@@ -256,30 +258,6 @@ def check_unknown_constants(c1: float, c2: float, delta: float) -> None:
         raise MonMDPError(f"c1 must be positive, got {c1:g}")
     if number(c2, "c2") <= delta:
         raise MonMDPError(f"c2 must be above delta = {delta:g}, got {c2:g}")
-
-
-def below_an_eighth(epsilon: float) -> float:
-    """Return an accuracy for which the lower bound on bandits holds."""
-    epsilon = number(epsilon, "epsilon")
-    if not 0 < epsilon < 1 / 8:
-        raise MonMDPError(f"epsilon must lie in (0, 1/8), got {epsilon:g}")
-    return epsilon
-
-
-def _checked_rho(rho: float) -> float:
-    """Return a chance to see rewards that is not 0."""
-    rho = number(rho, "rho")
-    if not 0 < rho <= 1:
-        raise MonMDPError(f"rho must lie in (0, 1], got {rho:g}")
-    return rho
-
-
-def inside_unit(value: float, name: str) -> float:
-    """Return a probability that is neither 0 nor 1."""
-    value = number(value, name)
-    if not 0 < value < 1:
-        raise MonMDPError(f"{name} must lie in (0, 1), got {value:g}")
-    return value
 
 
 def _checked_epsilon(epsilon: float, paid: Rewards, gamma: float) -> float:

@@ -23,8 +23,7 @@ from monmdp.theory.constants import Bounds
 def theorem_agent(bounds: Bounds) -> MonitoredMBIEEB:
     """Return Monitored MBIE-EB as the theorem has it: κ* constant, g ≡ 1, models solved exactly.
 
-    Exactly is: by so many sweeps of value iteration that γ to that power is below the precision of
-    floating point numbers.
+    Exactly means: with n sweeps of value iteration, γⁿ below the precision of floating point.
 
     >>> from monmdp import make, theory
     >>> found = theory.bounds(make("treasure-hunter", "ask"), epsilon=4, delta=0.1, gamma=0.1)

@@ -18,7 +18,7 @@ from typing import Any
 from monmdp.errors import MonMDPError, nearest
 from monmdp.model.mdp import MDP
 from monmdp.naming import Registry, call
-from monmdp.worlds.gridmap import grid_world, load_map
+from monmdp.worlds.gridmap import grid_world
 from monmdp.worlds.importing import from_gymnasium, from_tables
 from monmdp.worlds.river_swim import river_swim
 from monmdp.worlds.treasure_hunter import treasure_hunter
@@ -30,20 +30,26 @@ _GYMNASIUM = "gymnasium:"
 
 registry: Registry[MDP] = Registry("world", MDP)
 """the worlds of this package by name, and how to add one"""
+
+
+def _map(path: Path) -> Callable[..., MDP]:
+    return partial(grid_world, path, name=path.stem)
+
+
 for _name in ("empty", "hazard", "bottleneck", "loop"):
-    registry.register(_name, partial(load_map, _MAPS / f"{_name}.txt"))
+    registry.register(_name, _map(_MAPS / f"{_name}.txt"))
 registry.register("river-swim", river_swim)
 for _name in ("one-way", "corridor", "two-room-3x5", "two-room-2x11"):
-    registry.register(_name, partial(load_map, _MAPS / f"{_name}.txt"))
+    registry.register(_name, _map(_MAPS / f"{_name}.txt"))
 registry.register("treasure-hunter", treasure_hunter)
-registry.register("rooms-20x20", partial(load_map, _MAPS / "rooms-20x20.txt"))
+registry.register("rooms-20x20", _map(_MAPS / "rooms-20x20.txt"))
 
 
 def factory(name: str) -> Callable[..., MDP]:
     """Return the factory of a world.
 
-    A world is named by a registered name, the path of a map file, ``module:object``, or
-    ``gymnasium:FrozenLake-v1``.
+    A world is named by a registered name, the path of a map file, ``module:object``,
+    ``path/to/file.py:object``, or ``gymnasium:FrozenLake-v1``.
 
     >>> from monmdp import worlds
     >>> worlds.factory("river-swim")(length=4)
@@ -53,13 +59,13 @@ def factory(name: str) -> Callable[..., MDP]:
         return registry.factory(name)
     if name.startswith(_GYMNASIUM):
         return partial(from_gymnasium, name.removeprefix(_GYMNASIUM))
-    if Path(name).is_file() or "/" in name or name.endswith(".txt"):
-        if not Path(name).is_file():
-            problem = "is a folder, not a map file" if Path(name).is_dir() else "no such map file"
-            raise MonMDPError(f"{name}: {problem}")
-        return partial(load_map, name)
-    if ":" in name:
+    if Path(name).is_file():
+        return _map(Path(name))
+    if ".py:" in name or (":" in name and "/" not in name):
         return registry.factory(name)
+    if "/" in name or name.endswith(".txt"):
+        problem = "is a folder, not a map file" if Path(name).is_dir() else "no such map file"
+        raise MonMDPError(f"{name}: {problem}")
     raise MonMDPError(
         f"unknown world {name!r}{nearest(name, registry)} (or give the path of a map file)"
     )

@@ -11,9 +11,9 @@ A map file is a small header of ``key: value`` lines, a line ``---``, and the ro
     ..?...
     g.?..$
 
-The five actions are LEFT 0, DOWN 1, RIGHT 2, UP 3, STAY 4. States are the cells that are no wall,
-in reading order. Rewards are given by the *landing* cell. Moving into the border or a wall keeps
-the agent in place, and it lands on its own cell again.
+The five actions are LEFT 0, DOWN 1, RIGHT 2, UP 3, STAY 4. States are the cells that are not
+walls, in reading order. Rewards are given by the *landing* cell. Moving into the border or a wall
+keeps the agent in place, and it lands on its own cell again.
 """
 
 from __future__ import annotations
@@ -85,32 +85,8 @@ class GridMap:
     r_max: float | None = None
 
 
-def load_map(
-    path: str | os.PathLike[str],
-    *,
-    one_way: Literal["push", "block"] = "push",
-    slip: float = 0.0,
-    solvable: bool = False,
-    start: str | None = None,
-    time_limit: int | None = None,
-    r_min: float | None = None,
-) -> MDP:
-    """Read a map file; see `grid_world` for the parameters."""
-    path = Path(path)
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except FileNotFoundError:
-        raise MonMDPError(f"{path}: no such file") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise MonMDPError(f"{path}: cannot be read as text ({error})") from None
-    return grid_world(
-        text, name=path.stem, one_way=one_way, slip=slip, solvable=solvable, start=start,
-        time_limit=time_limit, r_min=r_min,
-    )  # fmt: skip
-
-
 def grid_world(
-    text: str,
+    text: str | os.PathLike[str],
     *,
     name: str = "grid",
     one_way: Literal["push", "block"] = "push",
@@ -123,7 +99,7 @@ def grid_world(
     """Build the MDP of a text map.
 
     Args:
-        text: header and tiles, as in a map file.
+        text: header and tiles, as in a map file; or the path of one, as a `Path`.
         name: the world's name, unless the header gives one.
         one_way: ``push`` moves the agent in a one-way cell's direction whatever the action (the
             paper's text); ``block`` leaves it in place for any other action (the released code).
@@ -138,7 +114,7 @@ def grid_world(
     >>> mdp.n_states, mdp.r_min, mdp.r_max
     (4, -10.0, 1.0)
     """
-    grid = parse_map(text, name)
+    grid = parse_map(_read(text) if isinstance(text, os.PathLike) else text, name)
     slip = probability(slip, "slip")
     if one_way not in ("push", "block"):
         raise MonMDPError(f"one_way={one_way!r}{nearest(str(one_way), ('push', 'block'))}")
@@ -209,7 +185,7 @@ def _state_of(cell: tuple[int, int], state_at: IntArray, what: str) -> int:
 
 
 def _targets(state_at: IntArray, cells: IntArray, forced: IntArray, one_way: str) -> IntArray:
-    """[cell, executed action] where it leads, holes apart."""
+    """[cell, executed action] where it leads, ignoring holes."""
     rows, columns = state_at.shape
     there = cells[:, None, :] + MOVES  # [cell, action, 2]
     inside = ((there >= 0) & (there < (rows, columns))).all(axis=2)
@@ -257,6 +233,15 @@ def _outcomes(
 
 
 # ---- parsing --------------------------------------------------------------------------------
+
+
+def _read(path: os.PathLike[str]) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise MonMDPError(f"{path}: no such file") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise MonMDPError(f"{path}: cannot be read as text ({error})") from None
 
 
 def parse_map(text: str, name: str = "grid") -> GridMap:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -83,9 +83,8 @@ def from_tables(
     for field in fields:
         if field not in FIELDS:
             raise MonMDPError(f"unknown field {field!r}{nearest(field, FIELDS)}")
-    columns, n_actions = _transitions(P, R, layout, s_indices, a_indices)
+    columns, n_states, n_actions = _transitions(P, R, layout, s_indices, a_indices)
     state, action, successor, chance, reward = columns
-    n_states = _n_states(P)
     if not np.isfinite(chance).all():
         at = int(np.argmax(~np.isfinite(chance)))
         raise MonMDPError(f"P: {chance[at]} at state {state[at]}, action {action[at]}")
@@ -122,26 +121,16 @@ def from_tables(
         ends[:] = frozen(given_ends, np.bool_, (n_states,), "terminal")
         given_ends = np.empty(0)
     for s in given_ends.reshape(-1).tolist():
-        index = whole_number(s, "a terminal state", at_least=0)
-        if index >= n_states:
-            raise MonMDPError(f"terminal state {s} does not exist; there are {n_states} states")
-        ends[index] = True
+        ends[_state(s, n_states, "terminal")] = True
     if hidden is None:
         unseen = np.zeros((n_states, n_actions), dtype=bool)
     else:
         unseen = frozen(hidden, np.bool_, (n_states, n_actions), "hidden")
-    return MDP.from_columns(
-        state,
-        action,
-        successor,
-        chance,
-        reward,
-        ends[successor],
-        unseen[state, action],
+    return _world(
+        (state, action, successor, chance, reward, ends[successor], unseen[state, action]),
+        (n_states, n_actions),
+        start,
         name=name,
-        n_states=n_states,
-        n_actions=n_actions,
-        start=_start(start, n_states),
         r_min=lowest,
         r_max=r_max,
         time_limit=time_limit,
@@ -224,12 +213,11 @@ def from_gymnasium(
         time_limit = getattr(spec, "max_episode_steps", None)
     if isinstance(env, str):
         made.close()
-    return MDP.from_outcomes(
-        outcomes,
+    return _world(
+        zip(*outcomes, strict=True),
+        (n_states, n_actions),
+        start,
         name=name or label,
-        n_states=n_states,
-        n_actions=n_actions,
-        start=_start(start, n_states),
         r_min=r_min,
         r_max=r_max,
         time_limit=time_limit,
@@ -237,6 +225,13 @@ def from_gymnasium(
         action_labels=_action_labels(base, n_actions),
         goal=goal,
     )
+
+
+def _world(columns: Iterable[Any], sizes: tuple[int, int], start: Any, **fields: Any) -> MDP:
+    """Build the MDP; the start is a state, a distribution or None for uniform."""
+    n_states, n_actions = sizes
+    fields |= {"n_states": n_states, "n_actions": n_actions, "start": _start(start, n_states)}
+    return MDP.from_columns(*columns, **fields)
 
 
 def _state_labels(base: Any, n_states: int) -> tuple[str, ...]:
@@ -288,12 +283,16 @@ def _start(start: ArrayLike | None, n_states: int) -> FloatArray:
         state = given.item()
         if isinstance(state, str):  # from the command line
             state = int(state) if state.strip().isdecimal() else state
-        index = whole_number(state, "the start state", at_least=0)
-        if index >= n_states:
-            raise MonMDPError(f"start state {start} does not exist; there are {n_states} states")
-        only: FloatArray = (np.arange(n_states) == index).astype(np.float64)
+        only: FloatArray = (np.arange(n_states) == _state(state, n_states, "start")) * 1.0
         return only
     return np.array(frozen(given, np.float64, (n_states,), "start"))
+
+
+def _state(given: Any, n_states: int, kind: str) -> int:
+    state = whole_number(given, f"a {kind} state", at_least=0)
+    if state >= n_states:
+        raise MonMDPError(f"{kind} state {given} does not exist; there are {n_states} states")
+    return state
 
 
 # ---- layouts --------------------------------------------------------------------------------
@@ -308,89 +307,81 @@ def _listed(values: Any) -> Any:
     return list(values) if getattr(values, "dtype", None) == np.dtype(object) else values
 
 
-def _n_states(P: Any) -> int:
-    P = _listed(P)
-    last = P[0] if isinstance(P, Sequence) and hasattr(P[0], "shape") else P
-    return int(last.shape[-1] if hasattr(last, "shape") else np.asarray(last).shape[-1])
-
-
 def _transitions(
     P: Any, R: Any, layout: Layout, s_indices: ArrayLike | None, a_indices: ArrayLike | None
-) -> tuple[Columns, int]:
-    """Columns of all transitions that have a chance, and the number of actions."""
+) -> tuple[Columns, int, int]:
+    """Columns of all transitions that have a chance, and the numbers of states and actions."""
     P, R = _listed(P), _listed(R)
     indexed = s_indices is not None or a_indices is not None
     if isinstance(P, Sequence) and len(P) and any(_is_sparse(matrix) for matrix in P):
         if layout not in ("auto", "ass") or indexed:
             raise MonMDPError("a list of matrices is one matrix per action: layout 'ass'")
-        return _per_action(list(P), R), len(P)
-    dense_or_sparse = P if _is_sparse(P) else _numeric(P, "P")
-    if 0 in dense_or_sparse.shape:
-        raise MonMDPError(f"P is empty: shape {dense_or_sparse.shape}")
-    if dense_or_sparse.ndim == 2:
+        return _per_action(list(P), R)
+    table = P if _is_sparse(P) else _numeric(P, "P")
+    if 0 in table.shape:
+        raise MonMDPError(f"P is empty: shape {table.shape}")
+    if table.ndim == 2:
         if layout not in ("auto", "pairs"):
             raise MonMDPError(
                 f"P with two axes has one row per pair: layout 'pairs', not {layout!r}"
             )
-        return _per_pair(dense_or_sparse, R, s_indices, a_indices)
-    if dense_or_sparse.ndim != 3:
-        raise MonMDPError(f"P: 2 or 3 axes expected, got shape {dense_or_sparse.shape}")
+        return _per_pair(table, R, s_indices, a_indices)
+    if table.ndim != 3:
+        raise MonMDPError(f"P: 2 or 3 axes expected, got shape {table.shape}")
     if indexed:
         raise MonMDPError("s_indices and a_indices go with a P that has one row per pair")
-    n0, n1, n2 = dense_or_sparse.shape
+    n0, n1, n2 = table.shape
     fits = [kind for kind, ok in (("sas", n0 == n2), ("ass", n1 == n2)) if ok]
     if not fits:
-        raise MonMDPError(f"P has shape {dense_or_sparse.shape}; [s, a, s'] or [a, s, s'] expected")
+        raise MonMDPError(f"P has shape {table.shape}; [s, a, s'] or [a, s, s'] expected")
     if layout == "auto" and len(fits) == 2:
         raise MonMDPError(
-            f"P has shape {dense_or_sparse.shape}: as many actions as states, so the layout must "
-            "be given: layout='sas' for [s, a, s'] or layout='ass' for [a, s, s']"
+            f"P has shape {table.shape}: as many actions as states, so the layout must be given: "
+            "layout='sas' for [s, a, s'] or layout='ass' for [a, s, s']"
         )
     chosen = fits[0] if layout == "auto" else layout
     if chosen not in fits:
-        raise MonMDPError(f"P of shape {dense_or_sparse.shape} does not fit layout {layout!r}")
+        raise MonMDPError(f"P of shape {table.shape} does not fit layout {layout!r}")
     if chosen == "ass":
-        return _per_action(list(dense_or_sparse), R), n0
-    n, m = n0, n1
+        return _per_action(list(table), R)
     rewards = R if _is_sparse(R) else _numeric(R, "R")
-    if rewards.shape == (n, m, n):
-        rewards = rewards.reshape(n * m, n)
-    return _per_pair(dense_or_sparse.reshape(n * m, n), rewards, None, None)
+    if rewards.shape == table.shape:
+        rewards = rewards.reshape(n0 * n1, n2)
+    return _per_pair(table.reshape(n0 * n1, n2), rewards, None, None)
 
 
-def _per_action(matrices: list[Any], R: Any) -> Columns:
-    """Layout [a, s, s'] or one matrix per action."""
-    n = matrices[0].shape[-1]
+def _per_action(matrices: list[Any], R: Any) -> tuple[Columns, int, int]:
+    """Layout [a, s, s'], or one matrix per action: their rows below each other."""
+    n, m = matrices[0].shape[-1], len(matrices)
+    action, state = np.divmod(np.arange(n * m), n)
+    if isinstance(R, Sequence) and len(R) and any(_is_sparse(r) for r in R):
+        rewards = _stacked(list(R), n, m, "R")
+    elif not _is_sparse(R) and np.ndim(R) == 3:
+        rewards = _stacked(list(_numeric(R, "R")), n, m, "R")
+    else:
+        rewards = _mean_reward(_numeric(R, "R"), state, action, n, m)
+    return _per_pair(_stacked(matrices, n, m, "P"), rewards, state, action)
+
+
+def _stacked(matrices: list[Any], n: int, m: int, what: str) -> Any:
+    """[a·n + s, s'] the matrices of all actions, dense or sparse."""
+    if len(matrices) != m:
+        raise MonMDPError(f"{what}: {len(matrices)} matrices for {m} actions")
     for a, matrix in enumerate(matrices):
         if matrix.shape != (n, n):
-            raise MonMDPError(f"P: the matrix of action {a} has shape {matrix.shape}, not {(n, n)}")
-    per_action: list[Any] = []
-    by_pair: FloatArray | None = None
-    if isinstance(R, Sequence) and len(R) and any(_is_sparse(r) for r in R):
-        per_action = list(R)
-    elif not _is_sparse(R) and np.ndim(R) == 3:
-        per_action = list(_numeric(R, "R"))
-    else:
-        by_pair = _numeric(R, "R")
-    if by_pair is None and len(per_action) != len(matrices):
-        raise MonMDPError(f"R: {len(per_action)} matrices for {len(matrices)} actions")
-    parts = []
-    for a, matrix in enumerate(matrices):
-        state, successor, chance = _entries(matrix)
-        if by_pair is not None:
-            reward = _mean_reward(by_pair, state, np.full(len(state), a), n, len(matrices))
-        else:
-            if per_action[a].shape != (n, n):
-                raise MonMDPError(f"R: shape {per_action[a].shape} for action {a}, not {(n, n)}")
-            reward = _look_up(per_action[a], state, successor)
-        parts.append((state, np.full(len(state), a), successor, chance, reward))
-    columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
-    return columns[0], columns[1], columns[2], columns[3], columns[4]
+            raise MonMDPError(
+                f"{what}: the matrix of action {a} has shape {matrix.shape}, not {(n, n)}"
+            )
+    if any(_is_sparse(matrix) for matrix in matrices):
+        from scipy.sparse import vstack
+
+        return vstack(matrices)
+    return np.concatenate(matrices)
 
 
 def _per_pair(
     P: Any, R: Any, s_indices: ArrayLike | None, a_indices: ArrayLike | None
-) -> tuple[Columns, int]:
+) -> tuple[Columns, int, int]:
     """Layout [row, s'], rows in the order s * n_actions + a or as the indices say."""
     rows, n = P.shape
     if (s_indices is None) != (a_indices is None):
@@ -413,10 +404,10 @@ def _per_pair(
             raise MonMDPError("s_indices and a_indices name a pair twice")
     m = int(a_of_row.max()) + 1
     row, successor, chance = _entries(P)
-    if _is_sparse(R) or (np.shape(R) == (rows, n) and m != n):
+    if _is_sparse(R):
         if R.shape != (rows, n):
             raise MonMDPError(f"R: shape {(rows, n)} expected, got {R.shape}")
-        reward = _look_up(R, row, successor)
+        reward = np.asarray(R.tocsr()[row, successor], dtype=np.float64).reshape(-1)
     else:
         rewards = _numeric(R, "R")
         if rewards.shape == (rows,):
@@ -425,7 +416,7 @@ def _per_pair(
             reward = rewards[row, successor]
         else:
             reward = _mean_reward(rewards, s_of_row[row], a_of_row[row], n, m)
-    return (s_of_row[row], a_of_row[row], successor, chance, reward), m
+    return (s_of_row[row], a_of_row[row], successor, chance, reward), n, m
 
 
 def _entries(matrix: Any) -> tuple[IntArray, IntArray, FloatArray]:
@@ -438,11 +429,6 @@ def _entries(matrix: Any) -> tuple[IntArray, IntArray, FloatArray]:
         return row, column, values[keep]
     row, column = np.nonzero(matrix)
     return row, column, np.asarray(matrix[row, column], dtype=np.float64)
-
-
-def _look_up(matrix: Any, row: IntArray, column: IntArray) -> FloatArray:
-    values = matrix.tocsr()[row, column] if _is_sparse(matrix) else matrix[row, column]
-    return np.asarray(values, dtype=np.float64).reshape(-1)
 
 
 def _mean_reward(

@@ -2,7 +2,8 @@
 
 LEFT always succeeds; in state 0 it stays there and pays 0.01. RIGHT moves forward with chance 0.35,
 stays with 0.6 and is swept back with 0.05; from state 0 it moves with 0.6 and stays with 0.4. In
-the last state RIGHT stays with 0.6, which pays 1, and is swept back with 0.4. There is no ending.
+the last state RIGHT stays with 0.6, which pays 1, and is swept back with 0.4. Episodes never
+end.
 """
 
 from __future__ import annotations
@@ -31,21 +32,15 @@ def river_swim(*, length: int = 6, time_limit: int = 200) -> MDP:
         (last, RIGHT, last, 0.6, 1.0),
         (last, RIGHT, last - 1, 0.4, 0.0),
     ]
-    state, action, successor, chance, reward = (
+    columns = [
         np.concatenate([np.broadcast_to(row[c], np.shape(row[0]) or (1,)) for row in rows])
         for c in range(5)
-    )
-    never = np.zeros(len(state), dtype=bool)
+    ]
+    never = np.zeros(len(columns[0]), dtype=bool)  # ends, or is hidden
     goal = np.zeros((n, 2), dtype=bool)
     goal[last, RIGHT] = True
     return MDP.from_columns(
-        state,
-        action,
-        successor,
-        chance,
-        reward,
-        never,
-        never,
+        *(*columns, never, never),
         name="river-swim",
         n_states=n,
         n_actions=2,

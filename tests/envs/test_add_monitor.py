@@ -20,7 +20,13 @@ import monmdp
 from conftest import BY_STATE, MONITORS, PRESSED, THEIRS, newest
 from monmdp import MonMDPError, envs, monitors
 from monmdp.agents import Transition
-from monmdp.envs import JointDiscrete, Monitor, MultiDiscreteAction, ObserveRewardMask, RewardDict
+from monmdp.envs import (
+    AddMonitor,
+    JointDiscrete,
+    MultiDiscreteAction,
+    ObserveRewardMask,
+    RewardDict,
+)
 
 CLIFF = newest("CliffWalking")
 FREE = [name for name in MONITORS if name not in PRESSED + BY_STATE]
@@ -33,7 +39,7 @@ def never(observation, action):
 
 def wrapped(env_id, monitor, **params):
     pressed = {"pressed": never} if monitor in PRESSED else {}
-    return Monitor(gymnasium.make(env_id), monitor, **pressed, **params)
+    return AddMonitor(gymnasium.make(env_id), monitor, **pressed, **params)
 
 
 def strictly_checked(env):
@@ -123,7 +129,7 @@ _spaces = st.recursive(
 @given(_spaces, _spaces, st.sampled_from(FREE + PRESSED), st.integers(0, 2**31), st.floats(0, 1))
 def test_any_spaces(observations, actions, monitor, seed, rho):
     pressed = {"pressed": lambda o, a: True} if monitor in PRESSED else {}
-    env = Monitor(
+    env = AddMonitor(
         Anything(observations, actions), monitor, rho=rho, fill=-7.0, expose_env_reward=True,
         **pressed,
     )  # fmt: skip
@@ -155,7 +161,7 @@ def test_shapes_of_mujoco_and_minigrid(actions):
     )
     body = spaces.Box(-np.inf, np.inf, (17,), np.float64)
     for observations in (grid, body):
-        strictly_checked(Monitor(Anything(observations, actions), "battery", n=3, rho=0.5))
+        strictly_checked(AddMonitor(Anything(observations, actions), "battery", n=3, rho=0.5))
 
 
 # ---- what is shown ----------------------------------------------------------------------------
@@ -167,7 +173,7 @@ def test_the_monitor_moves_and_shows_as_its_tables_say(name):
     table = 1 if name in PRESSED else 0
     pressed = {"pressed": lambda o, a: True} if table else {}
     anything = Anything(spaces.Discrete(3), spaces.Discrete(2))
-    env = Monitor(anything, name, rho=0.4, expose_env_reward=True, **pressed)
+    env = AddMonitor(anything, name, rho=0.4, expose_env_reward=True, **pressed)
     monitor = env.monitor
     stream = np.random.default_rng(np.random.SeedSequence(5, spawn_key=(1,)))
 
@@ -197,7 +203,7 @@ def test_rewards_are_shown_as_often_as_they_should():
         ("semi-random", {"rho": 0.8, "hide": 0.5}, 0.4),  # CartPole's reward is never zero
         ("n-supporters", {"n": 4, "rho": 0.6}, 0.15),
     ):
-        env = Monitor(gymnasium.make("CartPole-v1"), name, **params)
+        env = AddMonitor(gymnasium.make("CartPole-v1"), name, **params)
         env.reset(seed=3)
         env.action_space.seed(3)
         shown, n = 0, 4000
@@ -216,7 +222,7 @@ def test_the_button():
         asked.append((observation, action))
         return action == 0 and observation == 0
 
-    env = Monitor(
+    env = AddMonitor(
         gymnasium.make("FrozenLake-v1", is_slippery=False), "button", pressed=pressed, cost=-0.3
     )
     observation, _ = env.reset(seed=0)
@@ -239,13 +245,15 @@ def test_what_is_hidden_is_never_shown():
         steps.append((observation, action, following))
         return following == 1
 
-    env = Monitor(gymnasium.make("FrozenLake-v1", is_slippery=False), "full-random", hidden=hidden)
+    env = AddMonitor(
+        gymnasium.make("FrozenLake-v1", is_slippery=False), "full-random", hidden=hidden
+    )
     env.reset(seed=0)
     assert env.step({"env": 2, "mon": 0})[4]["reward_observed"] is False
     assert env.step({"env": 0, "mon": 0})[4]["reward_observed"] is True
     assert steps == [(0, 2, 1), (1, 0, 0)]
     # Full shows everything, ⊥ included, as in finite problems.
-    env = Monitor(gymnasium.make("FrozenLake-v1"), "full", hidden=lambda o, a, n: True)
+    env = AddMonitor(gymnasium.make("FrozenLake-v1"), "full", hidden=lambda o, a, n: True)
     env.reset(seed=0)
     assert env.step({"env": 2, "mon": 0})[4]["reward_observed"] is True
 
@@ -263,13 +271,13 @@ def test_hidden_gets_the_observation_from_before_the_step():
             return self.array
 
     seen = []
-    env = Monitor(Reuses(), "ask", hidden=lambda o, a, n: bool(seen.append((o[0], n[0]))))
+    env = AddMonitor(Reuses(), "ask", hidden=lambda o, a, n: bool(seen.append((o[0], n[0]))))
     env.reset(seed=0)
     for _ in range(3):
         env.step({"env": 0, "mon": 1})
     assert seen == [(0, 1), (1, 2), (2, 3)]
     pushes = []
-    env = Monitor(Reuses(), "button", pressed=lambda o, a: bool(pushes.append(o[0])))
+    env = AddMonitor(Reuses(), "button", pressed=lambda o, a: bool(pushes.append(o[0])))
     observation, _ = env.reset(seed=0)
     for _ in range(3):
         observation["env"][:] = 50  # the caller's array, to do with as they like
@@ -294,7 +302,7 @@ class Tells(Anything):
 
 @pytest.mark.parametrize("reward", [np.nan, np.inf, None, "x", np.ones(2)])
 def test_a_reward_is_a_finite_number(reward):
-    env = Monitor(Tells({}, reward), "ask")
+    env = AddMonitor(Tells({}, reward), "ask")
     env.reset(seed=0)
     with pytest.raises(MonMDPError, match=r"Tells.* gave .* as a reward; a finite number expected"):
         env.step({"env": 0, "mon": 0})
@@ -302,7 +310,7 @@ def test_a_reward_is_a_finite_number(reward):
 
 @pytest.mark.parametrize("reward", [3, np.float32(3), np.int64(3), np.array([3.0]), np.array(3)])
 def test_rewards_of_any_type_become_floats(reward):
-    env = Monitor(Tells({}, reward), "ask", cost=0.0)
+    env = AddMonitor(Tells({}, reward), "ask", cost=0.0)
     env.reset(seed=0)
     _, got, *_, info = env.step({"env": 0, "mon": 1})
     assert got == info["proxy_reward"] == 3.0
@@ -314,7 +322,7 @@ def test_rewards_of_any_type_become_floats(reward):
 
 def test_the_hidden_reward_is_nowhere_unless_asked_for():
     telltale = Anything(spaces.Discrete(2), spaces.Discrete(2), telltale=True)
-    env = Monitor(RecordEpisodeStatistics(telltale), "full-random", rho=0.0)
+    env = AddMonitor(RecordEpisodeStatistics(telltale), "full-random", rho=0.0)
     env.reset(seed=0)
     over = False
     while not over:
@@ -325,13 +333,13 @@ def test_the_hidden_reward_is_nowhere_unless_asked_for():
         RecordEpisodeStatistics(telltale, stats_key="mine"),
         Tells({"env_reward": 7.0, "Raw_Reward": 7.0, "forward_reward": 7.0}),
     ):
-        env = Monitor(inside, "full-random", rho=0.0)
+        env = AddMonitor(inside, "full-random", rho=0.0)
         assert "7.0" not in repr(env.reset(seed=0))
         over = False
         while not over:
             *_, over, _, info = env.step({"env": 0, "mon": 0})
             assert set(info) <= {"x", *KEYS}
-    env = Monitor(telltale, "full-random", rho=0.0, expose_env_reward=True)
+    env = AddMonitor(telltale, "full-random", rho=0.0, expose_env_reward=True)
     env.reset(seed=0)
     info = env.step({"env": 0, "mon": 0})[4]
     assert info["env_reward"] == info["reward_forward"] == 1.5
@@ -373,7 +381,7 @@ def test_seeds_repeat_episodes_and_differ():
 @pytest.mark.parametrize("mode", ["sync", "async"])
 def test_make_vec(mode):
     vec = gymnasium.make_vec(
-        "CartPole-v1", 3, vectorization_mode=mode, wrappers=[partial(Monitor, monitor="ask")]
+        "CartPole-v1", 3, vectorization_mode=mode, wrappers=[partial(AddMonitor, monitor="ask")]
     )
     vec.action_space.seed(0)
     observation, _ = vec.reset(seed=0)
@@ -389,7 +397,7 @@ def test_make_vec(mode):
 
 
 def test_statistics_limits_and_flat_observations():
-    env = Monitor(gymnasium.make("Acrobot-v1"), "ask", rho=1.0, cost=-0.5)
+    env = AddMonitor(gymnasium.make("Acrobot-v1"), "ask", rho=1.0, cost=-0.5)
     env = RecordEpisodeStatistics(TimeLimit(FlattenObservation(env), 5))
     observation, _ = env.reset(seed=0)
     assert observation.shape == (7,)  # six numbers and the one state of the monitor
@@ -399,13 +407,13 @@ def test_statistics_limits_and_flat_observations():
         total += reward
     assert (terminated, truncated) == (False, True)
     assert info["episode"]["r"] == pytest.approx(total) == -3.0
-    inside = Monitor(TimeLimit(gymnasium.make("Acrobot-v1").unwrapped, 2), "ask")
+    inside = AddMonitor(TimeLimit(gymnasium.make("Acrobot-v1").unwrapped, 2), "ask")
     inside.reset(seed=0)
     assert [inside.step({"env": 0, "mon": 0})[3] for _ in range(2)] == [False, True]
 
 
 def test_the_specification_makes_it_again():
-    env = JointDiscrete(Monitor(gymnasium.make("FrozenLake-v1"), "n-experts", n=3, rho=0.5))
+    env = JointDiscrete(AddMonitor(gymnasium.make("FrozenLake-v1"), "n-experts", n=3, rho=0.5))
     again = gymnasium.make(EnvSpec.from_json(env.spec.to_json()))
 
     def walk(e):
@@ -417,12 +425,12 @@ def test_the_specification_makes_it_again():
 
 
 def test_joint_discrete_around_other_spaces():
-    env = JointDiscrete(Monitor(gymnasium.make("CartPole-v1"), "n-experts", n=3))
+    env = JointDiscrete(AddMonitor(gymnasium.make("CartPole-v1"), "n-experts", n=3))
     assert env.action_space == spaces.Discrete(8)
     assert set(env.observation_space.spaces) == {"env", "mon"}
     strictly_checked(env)
     shifted = Anything(spaces.Discrete(4, start=-2), spaces.Discrete(3, start=5))
-    env = JointDiscrete(Monitor(shifted, "ask"))
+    env = JointDiscrete(AddMonitor(shifted, "ask"))
     observation, _ = env.reset(seed=0)
     seen = set()
     for t in range(60):
@@ -436,26 +444,26 @@ def test_joint_discrete_around_other_spaces():
     for wrong in (-1, 6):
         with pytest.raises(MonMDPError, match=f"joint action {wrong}; there are 6"):
             env.step(wrong)
-    masked = JointDiscrete(ObserveRewardMask(Monitor(gymnasium.make("FrozenLake-v1"), "ask")))
+    masked = JointDiscrete(ObserveRewardMask(AddMonitor(gymnasium.make("FrozenLake-v1"), "ask")))
     masked.reset(seed=0)
     assert masked.step(1)[0]["reward_observed"] == 1
 
 
 def test_multi_discrete_around_other_spaces():
     actions = spaces.MultiDiscrete([3, 4])
-    env = MultiDiscreteAction(Monitor(Anything(spaces.Discrete(2), actions), "ask"))
+    env = MultiDiscreteAction(AddMonitor(Anything(spaces.Discrete(2), actions), "ask"))
     assert env.action_space == spaces.MultiDiscrete([3, 4, 2])
     env.reset(seed=0)
     assert env.step(np.array([2, 3, 1]))[4]["reward_observed"]
     with pytest.raises(MonMDPError, match="an action is"):
         env.step([1, 1])
-    continuous = Monitor(Anything(spaces.Discrete(2), spaces.Box(-1, 1, (2,))), "ask")
-    with pytest.raises(MonMDPError, match="MultiDiscrete in a row"):
+    continuous = AddMonitor(Anything(spaces.Discrete(2), spaces.Box(-1, 1, (2,))), "ask")
+    with pytest.raises(MonMDPError, match="one-dimensional MultiDiscrete"):
         MultiDiscreteAction(continuous)
 
 
 def test_the_mask_knows_the_fill():
-    env = ObserveRewardMask(Monitor(gymnasium.make("CartPole-v1"), "ask", fill=-4.0))
+    env = ObserveRewardMask(AddMonitor(gymnasium.make("CartPole-v1"), "ask", fill=-4.0))
     observation, _ = env.reset(seed=0)
     assert observation["proxy_reward"] == -4.0
     observation, *_ = env.step({"env": 0, "mon": 1})
@@ -465,14 +473,14 @@ def test_the_mask_knows_the_fill():
 
 def test_the_reward_as_a_dictionary():
     lake = partial(gymnasium.make, CLIFF)
-    env = RewardDict(Monitor(lake(), "ask", expose_env_reward=True))
+    env = RewardDict(AddMonitor(lake(), "ask", expose_env_reward=True))
     env.reset(seed=0)
     reward = env.step({"env": 0, "mon": 1})[1]
     assert reward == {"env": -1.0, "mon": -0.2, "proxy": -1.0}
     reward = env.step({"env": 0, "mon": 0})[1]
     assert (reward["env"], reward["mon"]) == (-1.0, 0.0)
     assert np.isnan(reward["proxy"])
-    secret = RewardDict(Monitor(lake(), "ask"))
+    secret = RewardDict(AddMonitor(lake(), "ask"))
     secret.reset(seed=0)
     assert np.isnan(secret.step({"env": 0, "mon": 0})[1]["env"])
     bare = RewardDict(lake())
@@ -487,45 +495,48 @@ def test_the_reward_as_a_dictionary():
 @pytest.mark.parametrize("name", BY_STATE)
 def test_monitors_that_read_the_state_are_refused(name):
     with pytest.raises(MonMDPError, match=f"{name}.*number of the environment's state"):
-        Monitor(gymnasium.make("CartPole-v1"), name)
+        AddMonitor(gymnasium.make("CartPole-v1"), name)
 
 
 def test_mistakes_are_named():
     cart = gymnasium.make("CartPole-v1")
     for wrong, message in (
-        (lambda: Monitor(cart, "aks"), "unknown monitor 'aks'; did you mean 'ask'"),
-        (lambda: Monitor(cart, "ask", roh=0.5), "no parameter 'roh'; did you mean 'rho'"),
-        (lambda: Monitor(cart, "button"), "pressed=…, a function of"),
-        (lambda: Monitor(cart, "ask", pressed=never), "nothing to press"),
-        (lambda: Monitor(cart, "button", pressed=never, button="0:1"), "names a state"),
-        (lambda: Monitor(cart, "ask", hidden=3), "hidden must be a function of .*, got 3"),
-        (lambda: Monitor(cart, "ask", hidden=never), r"action, next_observation\): too many"),
-        (lambda: Monitor(cart, "button", pressed=lambda o: True), r"pressed must be a function of"),
-        (lambda: Monitor(cart, "ask", expose_env_reward="false"), "must be True or False"),
-        (lambda: Monitor(cart, 3), "a name or a finished Monitor"),
-        (lambda: Monitor(cart, monitors.make("ask"), rho=0.5), "takes no parameters"),
-        (lambda: Monitor("CartPole-v1", "ask"), "a Gymnasium environment expected"),
-        (lambda: Monitor(Monitor(cart, "ask"), "ask"), "has a monitor already"),
-        (lambda: Monitor(gymnasium.make("monmdp/Loop-v0"), "ask"), "has a monitor already"),
-        (lambda: Monitor(cart, "ask", fill=np.nan), "fill must be finite"),
-        (lambda: Monitor(Autoreset(cart), "ask"), "Autoreset must go around"),
-        (lambda: ObserveRewardMask(ObserveRewardMask(Monitor(cart, "ask"))), "already"),
+        (lambda: AddMonitor(cart, "aks"), "unknown monitor 'aks'; did you mean 'ask'"),
+        (lambda: AddMonitor(cart, "ask", roh=0.5), "no parameter 'roh'; did you mean 'rho'"),
+        (lambda: AddMonitor(cart, "button"), "pressed=…, a function of"),
+        (lambda: AddMonitor(cart, "ask", pressed=never), "nothing to press"),
+        (lambda: AddMonitor(cart, "button", pressed=never, button="0:1"), "names a state"),
+        (lambda: AddMonitor(cart, "ask", hidden=3), "hidden must be a function of .*, got 3"),
+        (lambda: AddMonitor(cart, "ask", hidden=never), r"action, next_observation\): too many"),
+        (
+            lambda: AddMonitor(cart, "button", pressed=lambda o: True),
+            r"pressed must be a function of",
+        ),
+        (lambda: AddMonitor(cart, "ask", expose_env_reward="false"), "must be True or False"),
+        (lambda: AddMonitor(cart, 3), "a name or a finished Monitor"),
+        (lambda: AddMonitor(cart, monitors.make("ask"), rho=0.5), "takes no parameters"),
+        (lambda: AddMonitor("CartPole-v1", "ask"), "a Gymnasium environment expected"),
+        (lambda: AddMonitor(AddMonitor(cart, "ask"), "ask"), "has a monitor already"),
+        (lambda: AddMonitor(gymnasium.make("monmdp/Loop-v0"), "ask"), "has a monitor already"),
+        (lambda: AddMonitor(cart, "ask", fill=np.nan), "fill must be finite"),
+        (lambda: AddMonitor(Autoreset(cart), "ask"), "Autoreset must go around"),
+        (lambda: ObserveRewardMask(ObserveRewardMask(AddMonitor(cart, "ask"))), "already"),
     ):
         with pytest.raises(MonMDPError, match=message):
             wrong()
-    env = Monitor(cart, "ask")
+    env = AddMonitor(cart, "ask")
     with pytest.raises(gymnasium.error.ResetNeeded):
         env.step({"env": 0, "mon": 0})
     env.reset(seed=0)
     for action, message in (
         ({"env": 0}, "an action is"),
         (1, "an action is"),
-        ({"env": 0, "mon": 2}, "2 is no action of monitor 'ask'; it has 2, from 0: NO-OP, ASK"),
-        ({"env": 0, "mon": "ASK"}, "'ASK' is no action"),
+        ({"env": 0, "mon": 2}, "2 is not an action of monitor 'ask'; it has 2, from 0: NO-OP, ASK"),
+        ({"env": 0, "mon": "ASK"}, "'ASK' is not an action"),
     ):
         with pytest.raises(MonMDPError, match=message):
             env.step(action)
-    vague = Monitor(cart, "ask", hidden=lambda o, a, n: o > 0)
+    vague = AddMonitor(cart, "ask", hidden=lambda o, a, n: o > 0)
     vague.reset(seed=0)
     with pytest.raises(MonMDPError, match="hidden must return True or False"):
         vague.step({"env": 0, "mon": 0})
@@ -536,7 +547,7 @@ def test_monitors_of_ones_own():
         return (outcomes.reward > 0).astype(int)
 
     monitor = replace(monitors.make("semi-random"), outcome_class=mine, name="mine")
-    env = Monitor(gymnasium.make("FrozenLake-v1"), monitor)
+    env = AddMonitor(gymnasium.make("FrozenLake-v1"), monitor)
     env.reset(seed=0)
     assert env.step({"env": 0, "mon": 0})[4]["reward_observed"] is False
 
@@ -544,19 +555,19 @@ def test_monitors_of_ones_own():
         raise ValueError("no")
 
     with pytest.raises(MonMDPError, match="outcome_class of monitor 'mine' raised ValueError: no"):
-        Monitor(gymnasium.make("FrozenLake-v1"), replace(monitor, outcome_class=broken))
+        AddMonitor(gymnasium.make("FrozenLake-v1"), replace(monitor, outcome_class=broken))
 
     def late(outcomes):
         return np.where(outcomes.reward > 5, outcomes.state, 1)
 
-    env = Monitor(
+    env = AddMonitor(
         Tells({}), replace(monitor, outcome_class=lambda o: late(o) if o.reward > 5 else [1])
     )
     env.reset(seed=0)
     with pytest.raises(MonMDPError, match="number of the environment's state"):
         env.step({"env": 0, "mon": 0})
     with pytest.raises(MonMDPError, match="class 7; there are 3"):
-        Monitor(gymnasium.make("FrozenLake-v1"), replace(monitor, outcome_class=lambda o: [7]))
+        AddMonitor(gymnasium.make("FrozenLake-v1"), replace(monitor, outcome_class=lambda o: [7]))
 
 
 # ---- learning without a model -----------------------------------------------------------------
@@ -588,7 +599,7 @@ def agree_where_it_goes(problem, policy, minimax):
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_stepwise_mbie_eb_finds_the_exact_policy_on_frozen_lake(seed):
     problem = monmdp.make("gymnasium:FrozenLake-v1", "ask", is_slippery=False)
-    env = Monitor(gymnasium.make("FrozenLake-v1", is_slippery=False), "ask")
+    env = AddMonitor(gymnasium.make("FrozenLake-v1", is_slippery=False), "ask")
     agent = monmdp.agents.make("monitored-mbie-eb", env, seed=seed, r_min=0.0)
     assert [*learn(env, agent, 5000, seed)][-1] == 5000
     policy = monmdp.Policy(problem.shape, agent.test_policy())
@@ -608,7 +619,7 @@ def test_stepwise_mbie_eb_comes_to_the_exact_policy_on_slippery_ice():
     config = monmdp.agents.MonitoredMBIEEB(beta=0.06, beta_e=0.005)
     there = 0
     for seed in range(4):
-        env = Monitor(gymnasium.make("FrozenLake-v1"), "full-random", rho=0.5)
+        env = AddMonitor(gymnasium.make("FrozenLake-v1"), "full-random", rho=0.5)
         agent = monmdp.agents.make(config, env, seed=seed, r_min=0.0)
         for _ in learn(env, agent, 40_000, seed):
             policy = monmdp.Policy(problem.shape, agent.test_policy())
@@ -625,7 +636,7 @@ def test_stepwise_mbie_eb_avoids_what_can_never_be_seen():
     mdp = monmdp.worlds.make("gymnasium:FrozenLake-v1", is_slippery=False)
     mdp = replace(mdp, hidden=mdp.successor == shortcut, r_min=-1.0)
     problem = monmdp.join(mdp, monitors.make("ask"))
-    env = Monitor(
+    env = AddMonitor(
         gymnasium.make("FrozenLake-v1", is_slippery=False), "ask",
         hidden=lambda o, a, n: n == shortcut,
     )  # fmt: skip
@@ -636,4 +647,4 @@ def test_stepwise_mbie_eb_avoids_what_can_never_be_seen():
     assert not solution.solvable
     assert agree_where_it_goes(problem, policy, solution.minimax)
     assert policy.visits(problem).reshape(16, -1)[shortcut].sum() == 0
-    assert envs.Monitor is Monitor
+    assert envs.AddMonitor is AddMonitor

@@ -1,18 +1,17 @@
 """A monitor around anybody's Gymnasium environment.
 
-The environment keeps its spaces, whatever they are; beside them stand the monitor's state and
-action. What travels in ``reward`` and ``info`` is the same as for the environments of this package,
-see `monmdp.envs.monmdp_env`.
+The environment keeps its spaces, whatever they are; the monitor's state and action are added beside
+them. ``reward`` and ``info`` mean the same as for the environments of this package, see
+`monmdp.envs.monmdp_env`.
 
-The world is a black box here: nobody can list its states. So the monitor may depend on what happens
-in it through three things alone: the reward of the step, which some monitors read, and two
-functions of the user's. ``pressed(observation, action)`` chooses between two transition tables, as
-pushing the button does. ``hidden(observation, action, next_observation)`` marks steps whose reward
-can never be seen (⊥).
+The world is a black box: its states cannot be listed. So the monitor may depend on it only through
+three things: the reward of the step, which some monitors read, and two functions of the user's.
+``pressed(observation, action)`` chooses between two transition tables, as pushing the button does.
+``hidden(observation, action, next_observation)`` marks steps whose reward can never be seen (⊥).
 
 The monitor has a random stream of its own, made from the seed of the reset: one draw a reset and
-two a step. The environment's stream is not touched, so with one seed and the same actions it goes
-the same way under any monitor, and under none.
+two a step. The environment's stream is not touched, so with the same seed and actions it behaves
+the same under any monitor, and under none.
 """
 
 from __future__ import annotations
@@ -48,12 +47,12 @@ PAIR_PARAMETERS = ("button", "pair")
 """parameters of monitors that name a pair of a finite world"""
 
 
-class Monitor(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
+class AddMonitor(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     """Hide and show an environment's reward as a monitor does.
 
     >>> import gymnasium
-    >>> from monmdp.envs import Monitor
-    >>> env = Monitor(gymnasium.make("CartPole-v1"), "ask", rho=1.0, cost=-0.1)
+    >>> from monmdp.envs import AddMonitor
+    >>> env = AddMonitor(gymnasium.make("CartPole-v1"), "ask", rho=1.0, cost=-0.1)
     >>> _ = env.reset(seed=0)
     >>> _, reward, _, _, info = env.step({"env": 1, "mon": 0})  # not asked
     >>> reward, info["reward_observed"]
@@ -177,7 +176,7 @@ class Monitor(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
             am = -1
         if not 0 <= am < self.monitor.n_actions:
             raise MonMDPError(
-                f"{action['mon']!r} is no action of monitor {self.monitor.name!r}; it has "
+                f"{action['mon']!r} is not an action of monitor {self.monitor.name!r}; it has "
                 f"{self.monitor.n_actions}, from 0: {', '.join(self.monitor.actions)}"
             )
         return action["env"], am
@@ -193,7 +192,7 @@ class Monitor(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         return value
 
     def _told(self, info: dict[str, Any]) -> dict[str, Any]:
-        """The environment's info without what would tell a hidden reward."""
+        """The environment's info without what would give away a hidden reward."""
         if self._expose_env_reward:
             return dict(info)
         return {
@@ -244,13 +243,13 @@ def _made(monitor: str | model.Monitor, params: Mapping[str, Any]) -> model.Moni
 def _refuse_monitored(env: gymnasium.Env[Any, Any]) -> None:
     """Refuse an environment whose reward is hidden already, or that resets by itself."""
     inner: Any = env
-    while isinstance(inner, gymnasium.Wrapper) and not isinstance(inner, Monitor):
+    while isinstance(inner, gymnasium.Wrapper) and not isinstance(inner, AddMonitor):
         if isinstance(inner, Autoreset):
             raise MonMDPError(
-                "Autoreset must go around the monitor, which would not notice new episodes inside"
+                "Autoreset must go around AddMonitor, which would not notice new episodes inside it"
             )
         inner = inner.env
-    if isinstance(inner, Monitor | MonMDPEnv):
+    if isinstance(inner, AddMonitor | MonMDPEnv):
         raise MonMDPError(f"{env} has a monitor already; its reward is not the environment's")
 
 
@@ -273,7 +272,7 @@ def _check_transitions(
         raise MonMDPError(f"monitor {monitor.name!r} has nothing to press: leave out `pressed`")
     for name in PAIR_PARAMETERS:
         if tables == 2 and params.get(name) is not None:
-            raise MonMDPError(f"{name}={params[name]!r} names a state; `pressed` says it here")
+            raise MonMDPError(f"{name}={params[name]!r} names a state; use `pressed` instead")
 
 
 def _check_classes(monitor: model.Monitor) -> None:
@@ -314,7 +313,7 @@ def _class_of(monitor: model.Monitor, reward: float, bottom: bool) -> int:
 
 
 def _check_predicate(predicate: Any, name: str, *arguments: str) -> None:
-    """Demand that a user's function can be called with so many arguments."""
+    """Demand that a user's function takes these arguments."""
     if predicate is None:
         return
     wanted = f"{name} must be a function of ({', '.join(arguments)})"

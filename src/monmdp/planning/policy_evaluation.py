@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -61,7 +62,7 @@ def evaluate(
         monmdp: the problem.
         policy: [s, a] probabilities of the joint actions.
         gamma: discount, in [0, 1).
-        horizon: cut the return after so many steps (the world's time limit, say); None: never.
+        horizon: cut the return after this many steps (for instance the time limit); None: never.
         tol: allowed error without a horizon, or what floating point can resolve if that is more.
         start_from: [s] values near the answer, to save time.
 
@@ -114,14 +115,8 @@ def _policy_system(
     m: Factors, gamma: float, policy: FloatArray, *, eliminate: bool
 ) -> LinearSystem:
     """The values of a policy as y = constant + W y in Y flattened."""
-    n = len(policy) * len(m.row)
-    first = np.empty(n + 1, dtype=np.int32)
-    nothing = np.empty(0, dtype=np.int32), np.empty(0), np.empty(0)
-    entries = kernels._policy_system(m, gamma, policy, False, eliminate, first, *nothing)
-    column, weight = np.empty(entries, dtype=np.int32), np.empty(entries)
-    system = LinearSystem(np.arange(n), first, column, weight, np.empty(n))
-    kernels._policy_system(m, gamma, policy, True, eliminate, *system[1:])
-    return system
+    write = partial(kernels._policy_system, m, gamma, policy, eliminate)
+    return LinearSystem.written_by(write, np.arange(len(policy) * len(m.row)))
 
 
 def checked_policy(monmdp: MonMDP, policy: ArrayLike) -> FloatArray:
@@ -138,8 +133,8 @@ def checked_policy(monmdp: MonMDP, policy: ArrayLike) -> FloatArray:
         se, sm = divmod(s, monmdp.monitor.n_states)
         raise MonMDPError(
             f"policy: the probabilities in joint state {s} (state "
-            f"{monmdp.mdp.state_labels[se]!r}, monitor {monmdp.monitor.states[sm]!r}) are no "
-            f"distribution: {pi[s].tolist()}"
+            f"{monmdp.mdp.state_labels[se]!r}, monitor {monmdp.monitor.states[sm]!r}) are not "
+            f"a distribution: {pi[s].tolist()}"
         )
     mdp, monitor = monmdp.mdp, monmdp.monitor
     joint = (mdp.n_states, monitor.n_states, mdp.n_actions, monitor.n_actions)

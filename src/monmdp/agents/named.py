@@ -1,0 +1,220 @@
+"""Agents by name, with the settings of the paper's experiments and presets."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from monmdp.agents.ablations import MBIEEB, PessimisticMBIEEB
+from monmdp.agents.baselines import UCB, EpsilonGreedy, Intrinsic, Optimistic, QCount
+from monmdp.agents.contract import AgentConfig
+from monmdp.agents.directed_e2 import DirectedE2
+from monmdp.agents.factored_mbie_eb import FactoredMBIEEB
+from monmdp.agents.known_monitor import KnownMonitor
+from monmdp.agents.monitored_mbie_eb import MonitoredMBIEEB
+from monmdp.agents.posterior_sampling import PosteriorSampling
+from monmdp.agents.r_max import RMax
+from monmdp.agents.stepwise import AgentFactory, PythonAgent, is_python_agent
+from monmdp.errors import MonMDPError, nearest
+from monmdp.model import MonMDP
+from monmdp.naming import Registry, Scope, assign, call, import_object, scope_of
+
+KINDS: dict[str, type[AgentConfig]] = {
+    kind.name: kind
+    for kind in (
+        FactoredMBIEEB, MonitoredMBIEEB, KnownMonitor, MBIEEB, PessimisticMBIEEB, DirectedE2,
+        EpsilonGreedy, Optimistic, UCB, Intrinsic, QCount, PosteriorSampling, RMax,
+    )
+}  # fmt: skip
+"""the agents of this package by name"""
+COLOURS = {name: (kind.colour, kind.line) for name, kind in KINDS.items()}
+"""agent -> colour and line of its curves"""
+
+registry: Registry[AgentConfig] = Registry("agent", AgentConfig)
+"""the agents of this package by name, and how to add one"""
+for _name, _kind in KINDS.items():
+    registry.register(_name, _kind)
+
+
+# ---- from names to agents -------------------------------------------------------------------
+
+
+def find(
+    agent: Any, monmdp: MonMDP | None = None, params: Mapping[str, Any] | None = None
+) -> AgentConfig | AgentFactory | PythonAgent:
+    """Return the agent that somebody means: a configuration, or an agent in plain Python.
+
+    Args:
+        agent: a registered name; ``module:object``; a configuration or its class; an agent in plain
+            Python, as an object or as what makes it from (shape, rng).
+        monmdp: the problem; a name of ours then stands for the paper's settings of that problem.
+        params: parameters that differ; unknown ones are refused, and the nearest match is named.
+
+    >>> from monmdp import agents
+    >>> agents.find("monitored-mbie-eb", params={"beta": 0.001}).beta
+    0.001
+    """
+    what = f"agent {agent!r}"
+    params, found = params or {}, agent
+    if isinstance(agent, str):
+        found = _named(agent)
+        if agent in KINDS and monmdp is not None:
+            found = paper_config(agent, monmdp.mdp.name, monmdp.monitor.name)
+    if isinstance(found, AgentConfig):
+        if not params:
+            return found
+        what = f"agent {found.name!r}"
+        return call(type(found), what, found.hyper_parameters() | dict(params))
+    if is_python_agent(found):
+        if params:
+            raise MonMDPError(f"{what} is finished and takes no parameters")
+        return found
+    if not callable(found):
+        raise MonMDPError(
+            "an agent is a name, module:object, a configuration, a class or function of "
+            f"(shape, rng), or an object with begin_episode, act, update and test_policy; "
+            f"got {found!r}"
+        )
+    if _makes_config(found) or agent in registry:
+        what = what if isinstance(agent, str) else f"agent {found.__name__!r}"
+        return registry.checked(call(found, what, params), what)
+    _check_factory(found)
+    chosen = assign(params, {"agent": parameters_of(found)})["agent"]
+    return partial(found, **chosen) if chosen else found
+
+
+def parameters_of(agent: Any) -> Scope:
+    """Return the parameters that an agent takes; `agent` is what `find` takes."""
+    found = _named(agent) if isinstance(agent, str) else agent
+    if isinstance(found, AgentConfig):
+        found = type(found)
+    scope = scope_of(found, f"agent {agent!r}")
+    if _makes_config(found) or (isinstance(agent, str) and agent in registry):
+        return scope
+    # The first two parameters of what makes an agent in plain Python are given by `train`.
+    return Scope(scope.what, dict(list(scope.parameters.items())[2:]), scope.open_ended)
+
+
+def _named(name: str) -> Any:
+    """Return what a registered name or ``module:object`` stands for."""
+    return import_object(name, "agent") if ":" in name else registry.factory(name)
+
+
+def _makes_config(found: Any) -> bool:
+    return isinstance(found, type) and issubclass(found, AgentConfig)
+
+
+def _check_factory(factory: Any) -> None:
+    """Demand that a factory can be called with (shape, rng)."""
+    target = factory.func if isinstance(factory, partial) else factory
+    name = f"{getattr(target, '__module__', '')}:{getattr(target, '__qualname__', repr(target))}"
+    try:
+        inspect.signature(factory).bind(None, None)
+    except TypeError as error:
+        raise MonMDPError(
+            f"{name} cannot be called with (shape, rng), {error}; shape is (|Sᵉ|, |Sᵐ|, |Aᵉ|, "
+            "|Aᵐ|), rng the agent's random stream"
+        ) from None
+    except ValueError:  # no signature to look at
+        return
+
+
+def config(agent: str | AgentConfig, **params: Any) -> AgentConfig:
+    """Return the hyper-parameters of an agent by its name, with changes.
+
+    >>> from monmdp import agents
+    >>> agents.config("monitored-mbie-eb", beta=0.001).beta
+    0.001
+    """
+    found = find(agent, params=params)
+    if not isinstance(found, AgentConfig):
+        raise MonMDPError(f"a name or a configuration expected, got {agent!r}")
+    return found
+
+
+# ---- the paper ------------------------------------------------------------------------------
+
+
+_EIGHT = (
+    "empty", "hazard", "loop", "river-swim", "one-way", "corridor", "two-room-3x5", "two-room-2x11",
+)  # fmt: skip
+_SIX = ("full", "semi-random", "ask", "button", "n-supporters", "level-up")
+_OTHER_SIX = ("full-random", "ask", "n-supporters", "n-experts", "level-up", "button")
+_BOTTLENECK = tuple(("bottleneck", monitor) for monitor in _OTHER_SIX)
+
+FIGURES: dict[int, tuple[tuple[str, str], ...]] = {
+    4: (("river-swim", "full"), ("bottleneck", "button")),
+    5: (("bottleneck", "button"),),
+    6: tuple((world, monitor) for world in _EIGHT for monitor in _SIX),
+    9: _BOTTLENECK,
+    10: _BOTTLENECK,
+    11: _BOTTLENECK,
+    12: _BOTTLENECK,
+    13: _BOTTLENECK,
+}
+"""figure -> the worlds and monitors in it; its agents say so themselves (`AgentConfig.figures`)"""
+
+
+def paper_config(agent: str, world: str, monitor: str, figure: int | None = None) -> AgentConfig:
+    """Return the hyper-parameters that the paper uses (its table of hyper-parameters).
+
+    Args:
+        agent: the agent's name.
+        world: the world's name; worlds that are not the paper's get the values of its grid worlds.
+        monitor: the monitor's name; only the learning rate of Q-learning depends on it.
+        figure: number of a figure; then agent, world and monitor must be in it. Directed-E² starts
+            from r₀ = -10 in figures 9 to 11, and from U[-0.1, 0.1] in all others and without one.
+
+    >>> from monmdp import agents
+    >>> agents.paper_config("monitored-mbie-eb", "river-swim", "full").q_opt_init
+    30.0
+    >>> agents.paper_config("directed-e2", "bottleneck", "ask", figure=9).r0
+    -10.0
+    """
+    if agent not in KINDS:
+        raise MonMDPError(f"unknown agent {agent!r}{nearest(agent, KINDS)}")
+    if figure is not None:
+        _check_figure(figure, agent, world, monitor)
+    return KINDS[agent](**KINDS[agent].paper_settings(world, monitor, figure))
+
+
+def _check_figure(figure: int, agent: str, world: str, monitor: str) -> None:
+    """Refuse what is not in a figure, and say what is."""
+    if figure not in FIGURES:
+        known = ", ".join(str(number) for number in FIGURES)
+        raise MonMDPError(f"figure {figure!r} has no learning curves; those that do: {known}")
+    there = {
+        "agent": (agent, [name for name, kind in KINDS.items() if figure in kind.figures]),
+        "world": (world, list(dict.fromkeys(name for name, _ in FIGURES[figure]))),
+        "monitor": (monitor, [other for name, other in FIGURES[figure] if name == world]),
+    }
+    for kind, (name, known_names) in there.items():
+        if name not in known_names:
+            raise MonMDPError(
+                f"{kind} {name!r} is not in figure {figure}; there are {', '.join(known_names)}"
+            )
+
+
+PRESETS: dict[str, dict[str, dict[str, Any]]] = {
+    "paper": {"world": {}, "monitor": {}, "agent": {}},
+    "released": {
+        "world": {"one_way": "block"},
+        "monitor": {"level-up": {"start": "uniform"}},
+        "agent": {"growth": "log", "schedule": "released"},
+    },
+}
+"""what differs from the defaults: of the world, of some monitors by name, of the agent"""
+
+
+def preset(name: str) -> dict[str, dict[str, Any]]:
+    """Return a preset: ``paper``, or ``released`` for the options of the authors' released code.
+
+    >>> from monmdp import agents
+    >>> agents.preset("released")["agent"]
+    {'growth': 'log', 'schedule': 'released'}
+    """
+    if name not in PRESETS:
+        raise MonMDPError(f"unknown preset {name!r}{nearest(name, PRESETS)}")
+    return PRESETS[name]
