@@ -419,8 +419,8 @@ def test_workers_that_find_another_agent_are_told(problem, monkeypatch, tmp_path
     of = resolve(Configuration(problem, None, "named_agent:Named", steps=200))
     real = runner.work
 
-    def other(resolved, seed, pulse=None, parent=None):
-        run = real(resolved, seed, pulse, parent)
+    def other(resolved, seed, pulse=None):
+        run = real(resolved, seed, pulse)
         return replace(run, settings={**run.settings, "code": "another"})
 
     monkeypatch.setattr(runner, "work", other)
@@ -481,6 +481,7 @@ def test_what_was_done_before_a_stop_is_on_record(command, monkeypatch):
     [
         ({"seeds": []}, "at least one seed"),
         ({"seeds": [-1]}, "seed must be"),
+        ({"seeds": [3, 3]}, "a seed is there twice"),
         ({"seeds": 0}, "seeds must be"),
         ({"seeds": 2.5}, "seeds must be"),
         ({"jobs": 0}, "jobs must be"),
@@ -501,8 +502,8 @@ def test_what_cannot_be_compared_is_named(problem, given, message):
 
 
 def test_seeds_are_a_number_or_a_list(problem):
-    for seeds, expected in ((2, (0, 1)), (np.int64(2), (0, 1)), ([7, 3, 7], (7, 3)), ({5}, (5,))):
-        found = monmdp.compare(problem, "ucb", 200, seeds=seeds)
+    for seeds, expected in ((2, (0, 1)), (np.int64(2), (0, 1)), ([7, 3], (7, 3)), ({5}, (5,))):
+        found = monmdp.compare(problem, ["ucb"], 200, seeds=seeds)
         assert sorted(found.comparisons[0].seeds) == sorted(expected)
         assert {seed for _, seed in found.runs} == set(expected)
 
