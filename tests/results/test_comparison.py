@@ -129,7 +129,9 @@ def test_it_is_data_for_json_and_for_pandas_and_a_figure(found):
     assert frame.groupby(["agent", "seed"], observed=True).ngroups == 9
     assert len(frame) == 9 * 10
     assert len(found.figure().axes[0].lines) >= 3
-    assert found._repr_png_().startswith(b"\x89PNG")
+    shown = found._repr_html_()
+    assert "data:image/png;base64," in shown
+    assert all(row.agent in shown for row in table.rows)
 
 
 def test_another_reference_turns_the_differences_around(found):
@@ -149,8 +151,9 @@ def test_a_single_seed_has_no_intervals():
     row = table["optimistic"]
     assert np.isnan([row.improvement.low, row.area.low, row.behind.high]).all()
     told = row.to_dict()
-    assert told["area"] is not None
-    assert told["area_interval"] is told["behind_interval"] is told["probability_interval"] is None
+    for name in ("area", "behind", "probability_of_improvement"):
+        assert told[name] is not None
+        assert told[f"{name}_low"] is told[f"{name}_high"] is None
 
 
 def test_labels_are_those_that_were_given():

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
-from monmdp import MonMDPError, agents
-from monmdp.results.request import ask_paper, ask_suite, keep, kept
+import monmdp
+from monmdp import MonMDP, MonMDPError, agents, catalogue, load_run
+from monmdp.experiment import fingerprint
+from monmdp.results import execute
+from monmdp.results.request import ask_paper, ask_suite, keep, understood
 from monmdp.suites import (
     Configuration,
     bundled_suite,
@@ -41,13 +45,9 @@ def suite(*blocks, **settings):
     return parse({"name": "mine", "experiment": list(blocks) or [BLOCK], **settings}, "mine.toml")
 
 
-def configuration(world="loop", monitor="ask", agent="monitored-mbie-eb", **given):
-    """A configuration with all defaults but what is given."""
-    usual = {
-        "problem": (), "of_agent": (), "steps": 400, "every": 100, "evaluation": "exact",
-        "episodes": 100, "gamma": None, "preset": "paper",
-    }  # fmt: skip
-    return Configuration(world, monitor, agent, **(usual | given))
+def resolved(world="loop", monitor="ask", agent="monitored-mbie-eb", **given):
+    """What a configuration with all defaults but what is given comes to."""
+    return resolve(Configuration(world, monitor, agent, **({"steps": 400} | given)))
 
 
 # ---- mistakes -------------------------------------------------------------------------------
@@ -158,7 +158,7 @@ def test_wrong_overrides_are_reported_with_all_else():
 
 def test_an_override_may_be_written_as_a_table_in_a_table():
     block = BLOCK | {"monitors": ["level-up"], "overrides": [{"monitor": {"start": "uniform"}}]}
-    (name,) = expand(suite(block)).configurations
+    (name,) = expand(suite(block)).resolved
     assert "start=uniform" in name
 
 
@@ -193,7 +193,7 @@ def test_seeds_may_be_listed_and_are_kept_as_they_are(tmp_path, recwarn):
     assert {seed for _, seed in expand(mine).runs()} == {5, 9}
     asked = ask_suite(mine)
     keep(asked, tmp_path)
-    assert kept(tmp_path)[0][0].runs().keys() == asked.runs().keys()
+    assert understood(tmp_path)[0][0].runs().keys() == asked.runs().keys()
     assert not recwarn.list
 
 
@@ -234,8 +234,8 @@ def test_a_block_is_a_product(plans):
     (grid,) = plan.figure.grids
     assert len(grid.rows) == 2 * 3 * 2
     assert {len(row) for row in grid.rows} == {2}
-    assert len(plan.configurations) == 2 * 2 * 3 * 2 * 2
-    assert len(plan.runs()) == 2 * len(plan.configurations)
+    assert len(plan.resolved) == 2 * 2 * 3 * 2 * 2
+    assert len(plan.runs()) == 2 * len(plan.resolved)
     assert {seed for _, seed in plan.runs()} == {3, 5}
     panel = grid.rows[1][0]
     assert panel.row == "loop 100 % beta_m=0.01"
@@ -246,7 +246,7 @@ def test_a_block_is_a_product(plans):
 
 def test_a_block_inherits_what_it_does_not_say():
     plan = expand(suite(BLOCK, BLOCK | {"steps": 300, "every": 50}, steps=500, seeds=2, gamma=0.9))
-    found = [resolve(of).settings for of in plan.configurations.values()]
+    found = [of.settings for of in plan.resolved.values()]
     assert [(s["steps"], s["every"], s["gamma"]) for s in found] == [
         (500, 100, 0.9),
         (300, 50, 0.9),
@@ -265,7 +265,7 @@ def test_maps_lie_beside_the_suite():
     found = load(folder / "mine.toml")
     assert found.experiment[0].worlds[0].name == str((folder / "yard.txt").resolve())
     plan = expand(found)
-    (name,) = plan.configurations
+    (name,) = plan.resolved
     assert name.startswith("yard-ask-mbie-eb-")
     assert next(plan.figure.panels()).world == "yard"
 
@@ -293,7 +293,7 @@ RELEASED_BACK = {
     ],
 )
 def test_the_same_runs_have_the_same_id_however_they_are_asked_for(one, other):
-    assert configuration(**one).id == configuration(**other).id
+    assert resolved(**one).id == resolved(**other).id
 
 
 @pytest.mark.parametrize(
@@ -312,19 +312,217 @@ def test_the_same_runs_have_the_same_id_however_they_are_asked_for(one, other):
     ],
 )
 def test_other_runs_have_another_id(other):
-    assert configuration().id != configuration(**other).id
+    assert resolved().id != resolved(**other).id
 
 
 def test_an_option_counts_where_it_changes_something():
     plain, blocked = (
-        configuration("one-way", problem=problem) for problem in ((), (("world.one_way", "block"),))
+        resolved("one-way", problem=problem) for problem in ((), (("world.one_way", "block"),))
     )
     assert plain.id != blocked.id
     assert "one_way=block" in blocked.id
-    assert resolve(blocked).settings["problem_parameters"] == {"world.one_way": "block"}
-    assert (
-        resolve(configuration(problem=(("monitor.rho", 1.0),))).settings["problem_parameters"] == {}
+    assert blocked.settings["problem_parameters"] == {"world.one_way": "block"}
+    assert resolved(problem=(("monitor.rho", 1.0),)).settings["problem_parameters"] == {}
+
+
+# ---- made once ------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def counted(monkeypatch):
+    """How often problems were made, and worlds joined with monitors."""
+    calls = {"make": 0, "join": 0}
+
+    def counting(name, real):
+        def call(*words, **given):
+            calls[name] += 1
+            return real(*words, **given)
+
+        return call
+
+    for name in calls:
+        monkeypatch.setattr(catalogue, name, counting(name, getattr(catalogue, name)))
+    return calls
+
+
+def test_a_figure_makes_each_of_its_problems_once(counted):
+    asked = ask_paper(["figure-4"], quick=True)
+    assert len(asked.runs()) == 70
+    assert len(asked.plans[0].resolved) == 7
+    for _ in range(3):
+        asked.runs()
+    assert 1 <= counted["make"] <= 4
+    assert counted["join"] == counted["make"]
+
+
+def test_a_suite_of_many_agents_makes_its_problems_once(counted):
+    many = [f"{name}" for name in ("mbie-eb", "monitored-mbie-eb", "directed-e2", "r-max", "ucb")]
+    block = {"worlds": ["loop", "hazard"], "monitors": ["ask", "button"], "agents": many}
+    assert len(expand(suite(block)).resolved) == 20
+    assert counted["make"] == counted["join"] == 4
+
+
+def test_a_report_of_finished_runs_makes_no_problem(counted, command):
+    words = ("--seeds", 2, "--out", "here")
+    assert command("run", small_suite(), *words)[0] == 0
+    assert command("train", "loop", "ask", "--steps", 200, "--snapshots", 2, *words)[0] == 0
+    assert 2 <= counted["make"] <= 4
+    counted.update(make=0, join=0)
+    code, out, _ = command("report", "here")
+    assert code == 0
+    assert "6 runs, 2 settings, 1 to look into" in out
+    assert counted["make"] == 0
+    page = Path("here/report.html").read_bytes()
+    assert command("report", "here")[0] == 0
+    assert Path("here/report.html").stat().st_size == len(page)
+
+
+def small_suite(name="small", **more):
+    lines = [f"{key} = {json.dumps(value)}" for key, value in more.items()]
+    text = f"""
+name = "{name}"
+steps = 200
+seeds = 2
+{"".join(line + chr(10) for line in lines)}
+[[experiment]]
+worlds = ["loop"]
+monitors = ["button"]
+agents = ["monitored-mbie-eb", "mbie-eb"]
+"""
+    Path(f"{name}.toml").write_text(text)
+    return f"{name}.toml"
+
+
+# ---- policies and snapshots -----------------------------------------------------------------
+
+
+def kept_of(folder):
+    runs = [load_run(path) for path in sorted(Path(folder, "runs").rglob("seed-000?.parquet"))]
+    return {(run.settings["agent"], run.seed): run for run in runs}
+
+
+def test_a_suite_keeps_policies_and_snapshots_if_it_says_so(command):
+    assert command("run", small_suite(), "--out", "plain")[0] == 0
+    assert command("run", small_suite("with", policies=True), "--out", "policies")[0] == 0
+    assert command("run", small_suite("both", snapshots=2), "--out", "snapshots")[0] == 0
+    plain, policies, snapshots = map(kept_of, ("plain", "policies", "snapshots"))
+    assert not list(Path("plain").rglob("*.inside.parquet"))
+    assert len(plain) == len(policies) == len(snapshots) == 4
+    for key, run in plain.items():
+        assert run.policy is None
+        assert policies[key].policy.shape == snapshots[key].policy.shape
+        assert not len(policies[key].snapshot_steps)
+        # The first seed keeps snapshots, the others the policy alone.
+        steps = snapshots[key].snapshot_steps.tolist()
+        assert steps == ([0, 50, 200] if key[1] == 0 else [])
+        assert run.data() == policies[key].data() == snapshots[key].data()
+        assert run.settings == policies[key].settings == snapshots[key].settings
+
+
+def test_snapshots_are_of_the_first_seed_that_is_listed(command):
+    listed = Path(small_suite("listed", snapshots=1))
+    listed.write_text(listed.read_text().replace("seeds = 2", "seeds = [7, 3]"))
+    assert command("run", listed, "--out", "here")[0] == 0
+    for (_, seed), run in kept_of("here").items():
+        assert len(run.snapshot_steps) == (2 if seed == 7 else 0)
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"policies": 3}, "policies"),
+        ({"policy": True}, "policy: no such key; did you mean 'policies'"),
+        ({"snapshots": -1}, "snapshots"),
+        ({"snapshots": "many"}, "snapshots"),
+        ({"snapshot": 2}, "snapshot: no such key; did you mean 'snapshots'"),
+    ],
+)
+def test_wrong_policies_and_snapshots_are_named(more, message):
+    with pytest.raises(MonMDPError, match=message):
+        suite(**more)
+
+
+# ---- stored problems ------------------------------------------------------------------------
+
+
+@pytest.fixture
+def stored(command):
+    """A problem in a file, beside a suite about it."""
+    assert command("export", "one-way", "button", "rho=0.5", "-o", "problem.npz")[0] == 0
+    Path("stored.toml").write_text(
+        """
+name = "stored"
+steps = 300
+seeds = 2
+[[experiment]]
+worlds = ["problem.npz"]
+agents = ["monitored-mbie-eb", "mbie-eb"]
+"""
     )
+    return "stored.toml"
+
+
+def test_a_suite_over_stored_problems(stored, command):
+    code, out, _ = command("run", stored, "--out", "here")
+    assert code == 0
+    assert "4 runs in" in out
+    assert "picture: here/reports/stored/stored.png" in out
+    code, out, _ = command("run", stored, "--out", "here")
+    assert "all 4 runs are there" in out
+    code, out, _ = command("status", "here", "--json")
+    assert json.loads(out)["reports"][0]["there"] == 4
+    assert command("verify", "here", "--sample", 4)[0] == 0
+    for run in kept_of("here").values():
+        assert (run.settings["world"], run.settings["monitor"]) == ("one-way", "button")
+        assert run.settings["problem_parameters"] == {}
+    # They are the runs of the same problem, made by its names.
+    block = {"worlds": ["one-way"], "monitors": ["button"], "rho": [0.5]}
+    named = suite(block | {"agents": ["monitored-mbie-eb", "mbie-eb"]}, steps=300, seeds=2)
+    execute("there", ask_suite(named).runs(), jobs=1)
+    assert {k: run.data() for k, run in kept_of("here").items()} == {
+        k: run.data() for k, run in kept_of("there").items()
+    }
+
+
+def test_stored_problems_lie_beside_the_suite(stored, command):
+    Path("elsewhere").mkdir()
+    for name in (stored, "problem.npz"):
+        Path(name).rename(Path("elsewhere", name))
+    assert command("run", "elsewhere/stored.toml", "--out", "here")[0] == 0
+    assert len(kept_of("here")) == 4
+
+
+def test_a_stored_problem_takes_no_monitor_and_a_world_needs_one():
+    agents_only = {"agents": ["mbie-eb"]}
+    monmdp.make("loop", "ask").save("problem.npz")
+    for block, message in (
+        ({"worlds": ["loop"]}, "monitor"),
+        ({"worlds": ["problem.npz"], "monitors": ["ask"]}, "monitor"),
+        ({"worlds": ["problem.npz"], "rho": [0.5]}, "rho"),
+        ({"worlds": ["problem.npz", "loop"]}, "monitor"),
+        ({"worlds": [{"name": "problem.npz", "slip": 0.1}]}, "it takes no parameters"),
+        ({"worlds": ["nowhere.npz"]}, "no such file"),
+    ):
+        with pytest.raises(MonMDPError, match=message):
+            expand(suite(block | agents_only, steps=300, seeds=1))
+
+
+def test_the_released_preset_works_on_a_stored_problem(stored, command):
+    words = ("problem.npz", "--steps", 300, "--seeds", 1, "--preset", "released")
+    code, out, err = command("train", *words, "--agent", "monitored-mbie-eb", "--json")
+    assert code == 0, err
+    found = json.loads(out)
+    assert (found["preset"], found["problem_parameters"]) == ("released", {})
+    assert found["parameters"]["growth"] == "log"
+    code, out, err = command("compare", *words, "--agents", "monitored-mbie-eb,mbie-eb", "--json")
+    assert code == 0, err
+    code, out, err = command("run", stored, "--preset", "released", "--out", "here")
+    assert code == 0, err
+    growths = {run.settings["parameters"]["growth"] for run in kept_of("here").values()}
+    assert growths == {"log"}
+    problem = MonMDP.load("problem.npz")
+    for run in kept_of("here").values():
+        assert run.settings["problem"] == fingerprint(problem), "it stays as it is"
 
 
 # ---- the paper's ----------------------------------------------------------------------------
@@ -348,7 +546,7 @@ def test_a_figure_has_the_papers_agents_budgets_and_tests(plans, n):
     seen = set()
     for panel in plan.figure.panels():
         for curve in panel.curves:
-            settings = resolve(plan.configurations[curve.configuration]).settings
+            settings = plan.resolved[curve.configuration].settings
             world, monitor = settings["world"], settings["monitor"]
             assert (world, monitor) in problems
             config = agents.paper_config(curve.agent, world, monitor, figure=n)
@@ -388,14 +586,14 @@ def test_figures_share_runs(plans):
 
 def test_presets_share_what_no_option_changes(plans):
     """Directed-E² has no option of the released code; one-way and Level Up have."""
-    paper, released = (plans[6, preset].configurations for preset in ("paper", "released"))
-    shared = [resolve(paper[name]).settings for name in paper.keys() & released.keys()]
+    paper, released = (plans[6, preset].resolved for preset in ("paper", "released"))
+    shared = [paper[name].settings for name in paper.keys() & released.keys()]
     assert {s["agent"] for s in shared} == {"directed-e2"}
     # the others have one-way cells
     assert {s["world"] for s in shared} == {"corridor", "empty", "hazard", "river-swim"}
     assert len(shared) == 4 * 5
     assert "level-up" not in {s["monitor"] for s in shared}
-    other = [resolve(released[name]).settings for name in released.keys() - paper.keys()]
+    other = [released[name].settings for name in released.keys() - paper.keys()]
     assert {s["agent"] for s in other} == {"monitored-mbie-eb", "directed-e2"}
     for s in other:
         if s["agent"] == "directed-e2":
@@ -411,11 +609,11 @@ def test_quick_cuts_seeds_and_settings_of_figure_6_but_no_steps(plans, n):
     assert quick.runs().keys() < full.runs().keys(), "they are the first of the same runs"
     assert {seed for _, seed in quick.runs()} == set(range(10))
     if n == 6:
-        assert len(quick.configurations) == 3 * 3 * 2
+        assert len(quick.resolved) == 3 * 3 * 2
     else:
-        assert quick.configurations.keys() == full.configurations.keys()
+        assert quick.resolved.keys() == full.resolved.keys()
     few = expand(paper_suite(f"figure-{n}").adapted(quick=True, seeds=2))
-    assert few.configurations.keys() == quick.configurations.keys()
+    assert few.resolved.keys() == quick.resolved.keys()
     assert {seed for _, seed in few.runs()} == {0, 1}
 
 
@@ -464,13 +662,13 @@ def test_beyond_has_the_24_and_the_48_settings_with_all_the_papers_parameters(bu
     ]
     assert sorted(ours) == sorted(paper)
     for plan in bundled.values():
-        assert {of.evaluation for of in plan.configurations.values()} == {"exact"}
-        for of in plan.configurations.values():
-            assert of.every == (500 if of.steps == 2_000_000 else 100)
+        for of in (resolved.settings for resolved in plan.resolved.values()):
+            assert of["evaluation"] == "exact"
+            assert of["every"] == (500 if of["steps"] == 2_000_000 else 100)
     for panel in bottleneck:
         plain = next(curve for curve in panel.curves if curve.label == "monitored-mbie-eb")
         paper_config = agents.paper_config("monitored-mbie-eb", "bottleneck", panel.monitor)
-        settings = resolve(bundled["beyond"].configurations[plain.configuration]).settings
+        settings = bundled["beyond"].resolved[plain.configuration].settings
         assert settings["parameters"] == paper_config.hyper_parameters()
         assert settings["steps"] == 50_000
 
@@ -479,10 +677,10 @@ def test_a_grid_is_the_product_of_its_axes(bundled):
     plan = bundled["beyond-grid"]
     labels = {curve.label for curve in plan.figure.curves()}
     assert len(labels) == 4 * 3 * 3 * 2
-    assert len(plan.configurations) == 24 * 72
+    assert len(plan.resolved) == 24 * 72
     together = set()
-    for of in plan.configurations.values():
-        given = dict(of.of_agent)
+    for of in plan.resolved.values():
+        given = of.settings["parameters"]
         betas = {given[key] for key in ("beta", "beta_m", "beta_e", "beta_obs")}
         assert len(betas) == 1
         together.add((given["log_base"], betas.pop(), given["beta_kl"], given["growth"]))
@@ -490,7 +688,7 @@ def test_a_grid_is_the_product_of_its_axes(bundled):
     assert "monitored-mbie-eb log_base=1.005 beta=5e-05 beta_kl=0.005 growth=paper" in labels
     for curve in plan.figure.curves():
         if curve.label == plan.figure.reference:
-            found = resolve(plan.configurations[curve.configuration]).settings
+            found = plan.resolved[curve.configuration].settings
             paper = agents.paper_config("monitored-mbie-eb", "bottleneck", found["monitor"])
             assert found["parameters"] == paper.hyper_parameters()
 
@@ -507,7 +705,7 @@ def test_a_grid_by_hand_and_its_way_through_a_request(tmp_path):
     ]
     asked = ask_suite(mine)
     keep(asked, tmp_path)
-    assert kept(tmp_path)[0][0].runs().keys() == asked.runs().keys()
+    assert understood(tmp_path)[0][0].runs().keys() == asked.runs().keys()
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ Everything heavy is imported inside the commands, so that ``monmdp --help`` answ
 from __future__ import annotations
 
 import io
-import os
 import sys
 
 # Importing the modules adds their commands, in the order in which --help lists them.
@@ -28,9 +27,3 @@ def main() -> None:
     except MonMDPError as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(2)
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        sys.exit(130)
-    except BrokenPipeError:  # nobody reads any further: that is no mistake
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)

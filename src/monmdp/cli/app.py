@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from monmdp.errors import MonMDPError
 
@@ -20,8 +22,28 @@ if TYPE_CHECKING:
 GRACE = 1.5
 """seconds that a command has to end by itself once it is told to"""
 
+
+class _Commands(TyperGroup):
+    """Typer says nothing of an interrupt, and calls it an error if nobody reads any further."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run a command."""
+        try:
+            try:
+                return super().invoke(ctx)
+            finally:
+                sys.stdout.flush()
+        except KeyboardInterrupt:
+            print("interrupted", file=sys.stderr)
+            raise typer.Exit(130) from None
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise typer.Exit(0) from None
+
+
 app = typer.Typer(
     name="monmdp",
+    cls=_Commands,
     help="Monitored MDPs: reinforcement learning when the reward is only sometimes visible.",
     no_args_is_help=True,
     add_completion=False,

@@ -344,15 +344,24 @@ def _carried_out(
     runs = request.runs()
     if not unchecked:
         check_configurations(runs.values())
+    begun = False
+
+    def told(progress: Progress) -> None:
+        nonlocal begun
+        begun = True
+        tell(progress)
+
     try:
         with _shown_progress(quiet) as tell:
             results = run_request(
-                request, out, jobs=jobs, shard=shard, scheduler=scheduler, stale=stale, tell=tell
+                request, out, jobs=jobs, shard=shard, scheduler=scheduler, stale=stale, tell=told
             )
     except KeyboardInterrupt:
         print(f"\ninterrupted; what is finished is kept. To go on: {_again()}", file=sys.stderr)
         raise typer.Exit(130) from None
     except MonMDPError as error:
+        if not begun:  # refused: the same command would be refused again
+            raise
         raise MonMDPError(f"{error}\nwhat is finished is kept. To go on: {_again()}") from None
     for note in results.notes:
         print(note, file=sys.stderr)
