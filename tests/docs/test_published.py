@@ -117,7 +117,7 @@ def test_the_runs_beyond_are_all_there_and_made_by_todays_code(suites, suite):
     runs = {(of.configuration, seed) for of in plan.figure.curves() for seed in of.seeds}
     assert about["runs"] == len(runs)
     assert about["stale_runs"] == 0
-    names = {plan.configurations[of.configuration].agent for of in plan.figure.curves()}
+    names = {of.agent for of in plan.figure.curves()}
     assert set(about["kernels"]) == names >= {"monitored-mbie-eb"}
     for name, hashes in about["kernels"].items():
         assert hashes == [todays_kernel(name)], f"{name}: make beyond renews docs/beyond.md"
@@ -143,7 +143,7 @@ def test_the_best_setting_is_that_of_the_grid(suites):
     found = dict(re.findall(r"(\w+)=([\w.-]+)", best))
     plan = expand(bundled_suite("beyond"))
     configs = [
-        plan.configurations[of.configuration].request().agent
+        plan.resolved[of.configuration].task.agent
         for of in plan.figure.curves()
         if of.label == "Monitored MBIE-EB, best"
     ]

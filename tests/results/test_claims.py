@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from monmdp import catalogue, planning, suites
+from monmdp.experiment import Run
 from monmdp.results import check_claims, gather, load_results, publish
 from monmdp.results import evidence as evidence_file
 from monmdp.results.claims import (
@@ -30,10 +31,10 @@ from monmdp.results.claims import (
     _loses_more,
     _not_below_zero,
 )
-from monmdp.results.evidence import SCORES, Evidence, _aggregate
+from monmdp.results.evidence import SCORES, Evidence
 from monmdp.results.figures import draw
 from monmdp.results.scores import suite_table
-from monmdp.results.store import COLUMNS, Shard, shard_path, write_shard
+from monmdp.results.store import COLUMNS, run_path, write_run
 from monmdp.results.verdicts import claims_table
 from monmdp.stats import Interval
 from oracles import claims as oracle_claims
@@ -77,7 +78,8 @@ class Place(NamedTuple):
     r0: float | None
 
 
-def place(configuration):
+def place(resolved):
+    configuration = resolved.configuration
     problem = dict(configuration.problem)
     return Place(
         configuration.world,
@@ -124,16 +126,15 @@ def paper_story(where):
     return dataclasses.replace(paper_story(where._replace(agent=OURS)), turned=1)
 
 
-def shards_of(configuration, seeds, change, noise, spread):
+def runs_of(found, seeds, change, noise, spread):
     """Made-up runs of a configuration."""
-    found = suites.resolve(configuration)
-    where = place(configuration)
+    where = place(found)
     story = paper_story(where)
     for name, value in (change(where, story) if change else {}).items():
         setattr(story, name, value)
     step = np.arange(0, found.settings["steps"], found.settings["every"])
     late = step >= step[-1] * 0.6
-    shards = []
+    runs = []
     for seed in range(seeds):
         # What the seeds do is the same in all configurations, and adds up to nothing.
         odd = (seed + story.turned) % seeds - (seeds - 1) / 2
@@ -141,38 +142,48 @@ def shards_of(configuration, seeds, change, noise, spread):
         jumped = step >= story.jump * (1 + spread * odd)
         exact = np.where(jumped, story.end, story.low)
         wave = np.cos(step / 700 + 2 * odd)
-        curve = {name: np.zeros(len(step)) for name in COLUMNS[1:]}
+        curve = {name: np.zeros(len(step)) for name in COLUMNS}
         curve["worst_case_return"] = exact
         curve["episode_return"] = exact + noise * (odd + 0.5 * wave)
         for name in ("goal", "bottom"):
             first, last = getattr(story, name)
             curve[f"{name}_visits"] = np.where(late, last, first) * (1 + noise * odd / 10)
         provenance = {"kernel": found.kernel, "wall_seconds": 1.0, "cpu_seconds": 1.0}
-        shards.append(Shard(found.settings, seed, provenance, step, curve))
-    return shards
+        runs.append(Run(found.settings, seed, step, curve, provenance=provenance))
+    return runs
+
+
+def summed(found, runs):
+    """The aggregate of runs."""
+    v = minimax(*place(found)[:4])
+    return evidence_file.aggregate(found.id, found.settings, runs, v, kernel=found.kernel)
+
+
+def gathered(folder, plan):
+    return gather([plan], evidence_file.reader(folder), {})
 
 
 def for_oracle(runs):
-    """What the oracle reads, from [(configuration, shards)]."""
+    """What the oracle reads, from [(configuration, its runs)]."""
     return {
         place(of): {
-            "step": shards[0].step,
-            **{name: np.array([x.curve[name] for x in shards]) for name in READ},
+            "step": own[0].step,
+            **{name: np.array([x.curve[name] for x in own]) for name in READ},
         }
-        for of, shards in runs
+        for of, own in runs
     }
 
 
 def made(numbers, seeds=30, change=None, noise=0.02, spread=0.05, leave_out=None, every=1000):
     """Evidence of figures and what the oracle reads, from made-up runs."""
     plans = [plan_of(number, every=every) for number in numbers]
-    configurations = {k: v for plan in plans for k, v in plan.configurations.items()}
+    configurations = {k: v for plan in plans for k, v in plan.resolved.items()}
     runs = [
-        (of, shards_of(of, seeds, change, noise, spread))
+        (of, runs_of(of, seeds, change, noise, spread))
         for of in configurations.values()
         if leave_out is None or not leave_out(place(of))
     ]
-    aggregates = {of.id: _aggregate(of, shards, SCORES) for of, shards in runs}
+    aggregates = {of.id: summed(of, own) for of, own in runs}
     evidence = Evidence(tuple(plan.figure for plan in plans), aggregates, {})
     return evidence, for_oracle(runs), {place(of)[:4]: minimax(*place(of)[:4]) for of, _ in runs}
 
@@ -428,12 +439,12 @@ def test_claims_from_files_and_from_the_summary(tmp_path):
     plans = [plan_of(4, seeds=6), plan_of(5, seeds=6)]
     values = {}
     for plan in plans:
-        for name, configuration in plan.configurations.items():
-            values[place(configuration)[:4]] = minimax(*place(configuration)[:4])
-            for shard in shards_of(configuration, 6, None, 0.02, 0.05):
-                if (place(configuration).agent, shard.seed) != (KNOWN, 1):
-                    write_shard(shard_path(tmp_path, name, shard.seed), shard)
-    evidence = gather(tmp_path, plans, {"commit": "abc"})
+        for name, found in plan.resolved.items():
+            values[place(found)[:4]] = minimax(*place(found)[:4])
+            for run in runs_of(found, 6, None, 0.02, 0.05):
+                if (place(found).agent, run.seed) != (KNOWN, 1):
+                    write_run(run_path(tmp_path, name, run.seed), run)
+    evidence = gather(plans, evidence_file.reader(tmp_path), {"commit": "abc"})
     claims = judged(evidence, oracle_claims.runs_of(load_results(tmp_path)), values)
     assert [claim.verdict for claim in claims.values()] == [HOLDS] * 4
     assert {len(of.seeds) for of in evidence.aggregates.values()} == {5, 6}
@@ -467,10 +478,7 @@ def own_suite(number, monitors, agents, **more):
 
 
 def evidence_of(plan, seeds=30):
-    runs = {
-        k: _aggregate(of, shards_of(of, seeds, None, 0.02, 0.05), SCORES)
-        for k, of in plan.configurations.items()
-    }
+    runs = {k: summed(of, runs_of(of, seeds, None, 0.02, 0.05)) for k, of in plan.resolved.items()}
     return Evidence((plan.figure,), runs, {})
 
 
@@ -479,16 +487,16 @@ def test_other_suites_of_a_figures_name_prove_nothing(agents, tmp_path):
     """Some of the paper's problems are not all of them, and other problems none."""
     for number in (9, 10, 11):
         plan = own_suite(number, ["ask"], agents, **({"rho": [0.8, 0.05]} if number > 9 else {}))
-        assert [of.verdict for of in check_claims(gather(tmp_path, [plan], {}))] == [OPEN]
+        assert [of.verdict for of in check_claims(gathered(tmp_path, plan))] == [OPEN]
         (claim,) = check_claims(evidence_of(plan))
         assert HOLDS not in {part.verdict for part in claim.parts}
     for number in (4, 5, 6, 9, 12, 13):
         plan = own_suite(number, ["ask"], agents, rho=[0.8, 0.05])
-        assert check_claims(gather(tmp_path, [plan], {})) == []
+        assert check_claims(gathered(tmp_path, plan)) == []
     first = suites.paper_suite("figure-4").experiment[0].model_dump(exclude_none=True)
     first["agents"] = agents
     plan = suites.expand(suites.parse({"name": "figure-4", "experiment": [first]}, "x"))
-    claims = check_claims(gather(tmp_path, [plan], {}))
+    claims = check_claims(gathered(tmp_path, plan))
     assert [claim.verdict for claim in claims] == [OPEN] * 3
 
 
@@ -502,7 +510,7 @@ def test_quick_figure_6_cannot_show_43():
 
 
 def test_reports_of_nothing(tmp_path):
-    evidence = gather(tmp_path, [plan_of(4)], {})
+    evidence = gathered(tmp_path, plan_of(4))
     report = publish(tmp_path / "report", evidence)
     assert {claim.verdict for claim in report.claims} == {OPEN}
     assert "Checked from 0 runs, preset paper" in (tmp_path / "report/claims.md").read_text()
@@ -563,7 +571,7 @@ def test_nothing_to_check_is_inconclusive():
 def aggregate():
     """Any runs; tests put in the numbers that matter."""
     plan = plan_of(4)
-    name = next(k for k, of in plan.configurations.items() if place(of).rho < 1)
+    name = next(k for k, of in plan.resolved.items() if place(of).rho < 1)
     return made([4], seeds=2)[0].aggregates[name]
 
 

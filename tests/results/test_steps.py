@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import math
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from scipy import stats
 
 from conftest import ROOT
 from monmdp import MonMDPError, planning
+from monmdp.experiment import Run
 from monmdp.results import evidence as evidence_file
 from monmdp.results import publish
 from monmdp.results.claims import Verdict
@@ -24,10 +26,10 @@ from monmdp.results.steps import (
     ranking,
     steps_tables,
 )
-from monmdp.results.store import COLUMNS, Shard
+from monmdp.results.store import COLUMNS
 from monmdp.results.targets import Names, asked_for, check_targets
 from monmdp.stats import geometric_mean, ratio_of_means
-from monmdp.suites import bundled_suite, expand, parse, resolve
+from monmdp.suites import bundled_suite, expand, parse
 from monmdp.tables import render
 
 EVERY, BUDGET = 100, 1000
@@ -38,6 +40,11 @@ def planned(*blocks, **settings):
     return expand(parse(content | {"experiment": list(blocks)}, "mine.toml"))
 
 
+@cache
+def minimax(problem, gamma):
+    return planning.solve(problem, gamma).episode_return
+
+
 def evidence_of(plan, story, skip=()):
     """Made-up runs: `story(label, panel)` are the steps of every seed, None for never."""
     aggregates = {}
@@ -45,23 +52,20 @@ def evidence_of(plan, story, skip=()):
         for curve in panel.curves:
             if curve.label in skip:
                 continue
-            found = resolve(plan.configurations[curve.configuration])
-            asked = plan.configurations[curve.configuration].request()
-            v = planning.solve(asked.monmdp, found.settings["gamma"]).episode_return
+            found = plan.resolved[curve.configuration]
+            v = minimax(found.task.monmdp, found.settings["gamma"])
             step = np.arange(0, found.settings["steps"], found.settings["every"])
-            shards = []
+            runs = []
             for seed, at in zip(curve.seeds, story(curve.label, panel), strict=False):
-                columns = {name: np.zeros(len(step)) for name in COLUMNS[1:]}
+                columns = {name: np.zeros(len(step)) for name in COLUMNS}
                 good = np.full(len(step), False) if at is None else step >= at
                 columns["worst_case_return"] = np.where(good, v, v - 1.0)
                 columns["finished_episodes"] = step / 10
                 columns["training_return"] = step / 10 * (v - 0.5) + seed
                 columns["worst_steps"] = step / 100 + seed
                 made = {"kernel": found.kernel, "wall_seconds": 2.0, "cpu_seconds": 1.0 + seed}
-                shards.append(Shard(found.settings, seed, made, step, columns))
-            aggregates[found.id] = aggregate(
-                found.id, found.settings, shards, v, kernel=found.kernel
-            )
+                runs.append(Run(found.settings, seed, step, columns, provenance=made))
+            aggregates[found.id] = aggregate(found.id, found.settings, runs, v, kernel=found.kernel)
     return Evidence((plan.figure,), aggregates, {"versions": {}, "machine": {}})
 
 
@@ -122,7 +126,7 @@ def test_paired_seeds_leave_no_doubt_where_a_ratio_is_the_same_for_all():
     assert np.isnan(one.low)
     with pytest.raises(MonMDPError, match="seeds are paired"):
         ratio_of_means([[1.0, 2.0]], [[1.0]], np.random.default_rng(0))
-    with pytest.raises(MonMDPError, match="as many tasks"):
+    with pytest.raises(MonMDPError, match="both sides need the same tasks"):
         ratio_of_means([[1.0]], [], np.random.default_rng(0))
 
 
