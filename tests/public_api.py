@@ -33,9 +33,8 @@ def described() -> str:
     parts += [(name, _inside(getattr(monmdp, name))) for name in NOUNS]
     parts += [("options of run_suite and reproduce", sorted(Options.__annotations__))]
     parts += [(f"$ monmdp {name}", lines) for name, lines in _commands().items()]
-    return "\n".join(
-        f"{title}\n" + "".join(f"    {of}\n" for of in lines) for title, lines in parts
-    )
+    texts = ["\n    ".join([title, *lines]) + "\n" for title, lines in parts]
+    return "\n".join(texts)
 
 
 def _modules() -> list[str]:

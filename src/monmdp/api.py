@@ -344,7 +344,8 @@ def run_request(
                 "its runs are kept"
             )
 
-    options = {"jobs": jobs or cores(), "shard": shard, "scheduler": scheduler}
+    part = None if shard is None else f"{shard[0]}/{shard[1]}"
+    options = {"jobs": jobs or cores(), "shard": part, "scheduler": scheduler}
     with _on_record(request.folder(folder), options, tell) as told:
         outcome = execute(
             folder, runs, jobs=jobs, shard=shard, scheduler=scheduler, stale=stale, tell=told,

@@ -17,6 +17,7 @@ from scipy.stats import trim_mean
 import monmdp
 from monmdp import MonMDPError, files, load_results, report
 from monmdp.drawing import CurveData, PanelData, Style
+from monmdp.experiment import Run
 from monmdp.experiment.loop import LEDGER
 from monmdp.report import sources
 from monmdp.report.packing import finite, pack, packed_curves, script_json, unpack
@@ -24,9 +25,9 @@ from monmdp.report.thumbnails import thumbnail
 from monmdp.results import execute
 from monmdp.results.claims import Check, Claim, Part, Verdict
 from monmdp.results.evidence import Evidence, aggregate
-from monmdp.results.request import Asked, ask_paper, ask_suite, keep
+from monmdp.results.request import Request, ask_paper, ask_suite, keep
 from monmdp.results.scores import PROBLEMS, AgentRow, SuiteTable, problem_row
-from monmdp.results.store import Shard, read_shard, write_shard
+from monmdp.results.store import inside_path, read_run, write_run
 from monmdp.results.verdicts import TONES
 from monmdp.stats import (
     Interval,
@@ -148,24 +149,18 @@ def test_what_is_not_finite_is_missing():
 # ---- curves ---------------------------------------------------------------------------------
 
 
-def shards_of(curves):
+def runs_of(curves):
     step = np.arange(curves.shape[1]) * 100
+    scores = ("episode_return", "goal_visits", "bottom_visits")
     return [
-        Shard(
-            {},
-            seed,
-            {},
-            step,
-            dict.fromkeys(("episode_return", "goal_visits", "bottom_visits"), curve),
-        )
-        for seed, curve in enumerate(curves)
+        Run({"every": 100}, seed, step, dict.fromkeys(scores, of)) for seed, of in enumerate(curves)
     ]
 
 
 @pytest.mark.parametrize("smoothed", [False, True])
 def test_means_are_exact_and_seeds_are_thinned_and_rounded(smoothed):
     curves = np.random.default_rng(0).normal(size=(9, 450)).cumsum(axis=1)
-    packed = packed_curves(shards_of(curves), smoothed)
+    packed = packed_curves(runs_of(curves), smoothed)
     assert (packed["every"], packed["count"], packed["seeds"]) == (100, 450, list(range(9)))
     of = packed["episode_return"]
     assert np.array_equal(unpack(of["mean"]), curves.mean(axis=0))
@@ -185,14 +180,14 @@ def test_means_are_exact_and_seeds_are_thinned_and_rounded(smoothed):
 
 
 def test_short_curves_are_not_thinned_and_constant_ones_do_not_divide_by_zero():
-    packed = packed_curves(shards_of(np.full((2, 100), 3.0)), False)
+    packed = packed_curves(runs_of(np.full((2, 100), 3.0)), False)
     seeds = packed["episode_return"]["raw"]["of_seeds"]
     assert seeds["every"] == 1
     assert (seeds["low"] + seeds["unit"] * unpack(seeds["at"]) == 3.0).all()
 
 
 def test_a_single_seed_has_no_interval():
-    packed = packed_curves(shards_of(np.zeros((1, 20))), False)
+    packed = packed_curves(runs_of(np.zeros((1, 20))), False)
     assert np.isnan(unpack(packed["episode_return"]["raw"]["half"])).all()
     assert np.isnan(unpack(packed["episode_return"]["raw"]["iqm_half"])).all()
 
@@ -265,17 +260,17 @@ def test_small_pictures_of_long_curves_are_thinned_and_far_points_are_kept_near(
 TESTS = np.arange(20)
 
 
-def of_shards(minimax, reaches, goal, steps=200):
+def summed_up(minimax, reaches, goal, steps=200):
     """The aggregate of runs that reach 0.9 at a test, and visit the goal so often at the end."""
-    shards = []
+    runs = []
     for seed, (at, visits) in enumerate(zip(reaches, goal, strict=True)):
         curve = np.where(at <= TESTS, 0.9, -0.2)
         scores = {"episode_return": curve, "worst_case_return": curve}
         scores |= {"goal_visits": np.full(20, visits), "bottom_visits": np.full(20, 2.0)}
         scores |= {name: np.zeros(20) for name in LEDGER}
-        shards.append(Shard({}, seed, {}, TESTS * 10, scores))
+        runs.append(Run({}, seed, TESTS * 10, scores))
     settings = {"problem": "ab", "steps": steps, "every": 10}
-    return aggregate("a", settings, shards, minimax)
+    return aggregate("a", settings, runs, minimax)
 
 
 def row_of(of, asked):
@@ -295,7 +290,7 @@ def row_of(of, asked):
 
 
 def test_a_row_of_a_problem_by_hand():
-    row = row_of(of_shards(0.9, [3, 5, 8, 25, 4], [0.0, 0.0, 0.0, 0.0, 1.0]), 6)
+    row = row_of(summed_up(0.9, [3, 5, 8, 25, 4], [0.0, 0.0, 0.0, 0.0, 1.0]), 6)
     assert row["seeds"] == ("5 of 6", "", (5, 6))
     assert row["v"] == ("0.9", "", (0.9,))
     assert row["optimal"] == ("4 of 5", "", (4,))
@@ -309,13 +304,13 @@ def test_a_row_of_a_problem_by_hand():
     # returns may be negative, and so may their intervals: 0.9 four times, -0.2 once
     half = 1.96 * 0.22
     assert row["end"][2] == pytest.approx((0.68, 0.68 - half, 0.68 + half))
-    all_there = row_of(of_shards(0.9, [3, 5, 8], [1.0, 1.0, 1.0]), 3)
+    all_there = row_of(summed_up(0.9, [3, 5, 8], [1.0, 1.0, 1.0]), 3)
     assert all_there["seeds"][0] == "3"
     assert all_there["steps-to-v"] == ("80", "", (80,))
 
 
 def test_a_row_of_a_problem_whose_minimax_return_is_unknown_claims_nothing():
-    row = row_of(of_shards(float("nan"), [3, 5, 8, 4, 4], [1.0] * 5), 5)
+    row = row_of(summed_up(float("nan"), [3, 5, 8, 4, 4], [1.0] * 5), 5)
     for title in ("v", "optimal", "steps to 1 %", "steps-to-v", "drawn"):
         assert row[title] == ("–", "", (None,)), title
     assert row["end"][0] == "0.9"
@@ -325,7 +320,7 @@ def test_a_row_of_a_problem_whose_minimax_return_is_unknown_claims_nothing():
 
 
 def test_a_single_seed_has_a_mean_of_visits_and_no_interval():
-    row = row_of(of_shards(0.9, [3], [0.5]), 1)
+    row = row_of(summed_up(0.9, [3], [0.5]), 1)
     assert row["goal visits"] == ("0.5", "", (0.5, None, None))
 
 
@@ -687,38 +682,10 @@ def test_several_folders_make_one_page(finished, command):
     assert code == 0
     assert "42 runs, 5 settings" in out
     text = Page(Path("both.html").read_text(encoding="utf-8")).text
-    assert "runs of monmdp train" in text
+    assert "train-loop-ask-factored-mbie-eb" in text
 
 
-# ---- runs of train --------------------------------------------------------------------------
-
-
-def test_training_folders_are_put_together_by_problem(command):
-    agents = "monitored-mbie-eb,directed-e2,directed-e2,r0=-10"
-    words = ("--steps", 400, "--every", 20, "--seeds", 2)
-    command("compare", "hazard", "ask", "--agents", agents, *words, "--out", "all/compared")
-    words += ("--agent", "monitored-mbie-eb")
-    command("train", "loop", "ask", "rho=0.5", *words, "--out", "all/loop")
-    code, out, err = command("report", "all")
-    assert code == 0
-    assert err == "note: some settings have 2 seeds: intervals from so few decide nothing\n"
-    assert "8 runs, 2 settings" in out
-    page = Page(Path("all/report.html").read_text(encoding="utf-8"))
-    labels = [[c["label"] for c in s["curves"]] for s in page.data["settings"].values()]
-    assert labels == [
-        ["Monitored MBIE-EB", "Directed-E²", "Directed-E² (r₀ = −10.0)"],
-        ["Monitored MBIE-EB"],
-    ]
-    assert [s["minimax"] is None for s in page.data["settings"].values()] == [False, False]
-
-
-def test_a_damaged_run_of_train_is_left_out_and_named(command):
-    command("train", "loop", "ask", "--steps", 300, "--seeds", 3, "--out", "trained")
-    Path("trained/seed-0001.npz").write_bytes(b"nonsense")
-    code, out, err = command("report", "trained", "-o", "r.html")
-    assert code == 0
-    assert "2 runs" in out
-    assert "seed-0001.npz" in err
+# ---- runs of train, and runs that nobody asked for ------------------------------------------
 
 
 def train(command, *words, seeds=3, out="trained"):
@@ -726,79 +693,152 @@ def train(command, *words, seeds=3, out="trained"):
     assert code == 0
 
 
+def forget(folder):
+    """Leave the runs alone, as if they were copied from elsewhere or made in Python."""
+    shutil.rmtree(Path(folder, "reports"))
+
+
+def the_run(folder, seed):
+    (path,) = Path(folder, "runs").rglob(f"seed-{seed:04d}.parquet")
+    return path
+
+
+def test_runs_that_nobody_asked_for_are_put_together_by_problem(command):
+    agents = "monitored-mbie-eb,directed-e2,directed-e2,r0=-10"
+    words = ("--steps", 400, "--every", 20, "--seeds", 2, "--out", "all")
+    command("compare", "hazard", "ask", "--agents", agents, *words)
+    words += ("--agent", "monitored-mbie-eb")
+    command("train", "loop", "ask", "rho=0.5", *words)
+    forget("all")
+    code, out, err = command("report", "all")
+    assert code == 0
+    assert err == "note: some settings have 2 seeds: intervals from so few decide nothing\n"
+    assert "8 runs, 2 settings" in out
+    page = Page(Path("all/report.html").read_text(encoding="utf-8"))
+    labels = [[c["label"] for c in s["curves"]] for s in page.data["settings"].values()]
+    assert sorted(labels, key=len) == [
+        ["Monitored MBIE-EB"],
+        ["Monitored MBIE-EB", "Directed-E²", "Directed-E² (r₀ = −10.0)"],
+    ]
+    assert [s["minimax"] is None for s in page.data["settings"].values()] == [False, False]
+
+
+def test_what_train_and_compare_were_asked_for_is_a_chapter_each(command):
+    words = ("--steps", 400, "--seeds", 2, "--out", "all")
+    command("compare", "hazard", "ask", "--agents", "monitored-mbie-eb,directed-e2", *words)
+    command("train", "loop", "ask", *words)
+    page = read(Path("all"))
+    labels = [[c["label"] for c in s["curves"]] for s in page.data["settings"].values()]
+    assert labels == [["Monitored MBIE-EB", "Directed-E²"], ["Factored MBIE-EB"]]
+    assert "compare-hazard-ask-monitored-mbie-eb" in page.text
+    assert "train-loop-ask-factored-mbie-eb" in page.text
+    assert "no report here asks for" not in page.text
+
+
+def test_a_damaged_run_of_train_is_left_out_and_named(command):
+    command("train", "loop", "ask", "--steps", 300, "--seeds", 3, "--out", "trained")
+    the_run("trained", 1).write_bytes(b"nonsense")
+    for _ in range(2):
+        code, out, err = command("report", "trained", "-o", "r.html")
+        assert code == 0
+        assert "2 runs" in out
+        assert "damaged" in err
+        assert err.count("seed-0001.parquet") == 1
+        shutil.rmtree("trained/reports", ignore_errors=True)
+
+
 def test_a_run_of_another_problem_is_left_out_and_named(command):
     train(command, "loop", "ask")
     alone = read(Path("trained")).data["tables"]["c0-problems"]["rows"]
     train(command, "hazard", "ask", "rho=0.5", seeds=7, out="other")
-    shutil.copy("other/seed-0006.npz", "trained/seed-0006.npz")
+    stray = the_run("trained", 0).with_name("seed-0006.parquet")
+    shutil.copy(the_run("other", 6), stray)
     page = read(Path("trained"))
-    assert "seed-0006.npz: a run with other settings than those beside it" in page.text
+    assert remarks_of(page)[0] == f"damaged, or no run: {stray}"
     assert page.data["tables"]["c0-problems"]["rows"] == alone
+    shutil.copy(the_run("other", 2), the_run("trained", 2))
+    page = read(Path("trained"))
+    assert "seed-0002.parquet: holds another run, of seed 2" in page.text
+    assert "2 of 3 runs are there" in page.text
 
 
-def test_seeds_that_were_done_and_are_gone_are_missed(command):
+def test_seeds_that_are_gone_are_missed(command):
     train(command, "loop", "ask")
-    Path("trained/seed-0001.npz").unlink()
-    Path("trained/seed-0002.npz").write_bytes(b"half")
+    the_run("trained", 1).unlink()
+    the_run("trained", 2).write_bytes(b"half")
     page = read(Path("trained"))
     assert "1 of 3 runs are there" in page.text
-    missing, damaged, few = sorted(remarks_of(page), key=lambda line: "missing" not in line)
-    assert missing == "trained: runs that were done are missing, seeds 1"
-    assert damaged.startswith("damaged, and left out: trained/seed-0002.npz")
+    missing, damaged, few = remarks_of(page)
+    assert missing == "1 of 3 runs are missing"
+    assert damaged.startswith(f"damaged, and left out: {the_run('trained', 2)}")
     assert few == "some settings have 1 seed: intervals from so few decide nothing"
 
 
-def test_the_same_runs_in_two_folders_are_one_curve(command):
+def test_the_same_runs_in_two_folders_do_not_mix(command):
     train(command, "loop", "ask", out="all/a")
     train(command, "loop", "ask", seeds=5, out="all/b")
-    page = read(Path("all"))
-    (setting,) = page.data["settings"].values()
-    (curve,) = setting["curves"]
-    assert page.data["curves"][curve["curves"]]["seeds"] == [0, 1, 2, 3, 4]
-    assert "seeds in both are shown once" in page.text
-    assert "5 of 5 runs are there" in page.text
+    for _ in range(2):
+        page = read(Path("all"))
+        curves = [s["curves"] for s in page.data["settings"].values()]
+        assert [len(of) for of in curves] == [1, 1]
+        seeds = [page.data["curves"][of[0]["curves"]]["seeds"] for of in curves]
+        assert seeds == [[0, 1, 2], [0, 1, 2, 3, 4]]
+        for folder in ("all/a", "all/b"):
+            shutil.rmtree(f"{folder}/reports", ignore_errors=True)
 
 
-def test_the_problem_beside_the_runs_must_be_theirs(command):
+def test_the_problem_that_was_kept_must_be_that_of_the_runs(command):
+    Path("w.txt").write_text("start: 0,0\ntime_limit: 20\n---\n..$\n")
+    train(command, "w.txt", "ask", "--snapshots", 2)
+    forget("trained")
+    page = read(Path("trained"))
+    (v,) = (s["minimax"] for s in page.data["settings"].values())
+    assert v == pytest.approx(0.99**2)
+    assert "explorer" in page.source
+    train(command, "loop", "ask", out="other")
+    (problem,), (other,) = (Path(of, "problems").iterdir() for of in ("trained", "other"))
+    for change, said in (
+        (lambda: shutil.copy(other, problem), "another problem"),
+        (lambda: problem.write_bytes(b"what?"), "damaged"),
+        (problem.unlink, "no such file"),
+    ):
+        change()
+        page = read(Path("trained"))
+        assert [s["minimax"] for s in page.data["settings"].values()] == [None]
+        unknown, inside, *_ = remarks_of(page)
+        assert "the minimax return is unknown: " in unknown + inside
+        assert "its snapshots cannot be shown: " in unknown + inside
+        assert unknown.count(said) == inside.count(said) == 1
+        (row,) = [row for row in page.tables["c0-problems"] if row]
+        assert "never" not in row
+        assert row.count("–") == 5  # v, optimal, steps to 1 %, steps-to-v by both measures
+
+
+def test_a_finished_request_needs_no_problem(command):
+    """What it was summed up to is enough, even if the world's file is another one by now."""
     Path("w.txt").write_text("start: 0,0\ntime_limit: 20\n---\n..$\n")
     train(command, "w.txt", "ask")
-    (v,) = (s["minimax"] for s in read(Path("trained")).data["settings"].values())
-    assert v == pytest.approx(0.99**2)
-    train(command, "loop", "ask", out="other")
-    shutil.copy("other/problem.npz", "trained/problem.npz")
-    page = read(Path("trained"))
-    assert "another problem than that of the runs beside it" in page.text
-    assert "its problem is unknown, and so is the minimax return" in page.text
-    assert [s["minimax"] for s in page.data["settings"].values()] == [None]
-    (row,) = [row for row in page.tables["c0-problems"] if row]
-    assert "never" not in row
-    assert row.count("–") == 5  # v, optimal, steps to 1 %, steps-to-v by both measures
-
-
-def test_a_problem_made_anew_must_be_that_of_the_runs(command):
-    header = "name: w.txt\nstart: 0,0\ntime_limit: 20\n---\n"
-    Path("w.txt").write_text(f"{header}..$\n")
-    train(command, "w.txt", "ask")
-    Path("trained/problem.npz").unlink()
+    before = read(Path("trained")).data["settings"]
+    Path("w.txt").unlink()
+    shutil.rmtree("trained/problems")
     page = read(Path("trained"))
     assert [s["minimax"] for s in page.data["settings"].values()] == [pytest.approx(0.99**2)]
-    assert "unknown" not in "".join(remarks_of(page))
-    Path("w.txt").write_text(f"{header}...$\n")
-    page = read(Path("trained"))
-    assert [s["minimax"] for s in page.data["settings"].values()] == [None]
-    unknown = "trained: its problem is unknown, and so is the minimax return"
-    assert remarks_of(page).count(unknown) == 1
+    assert page.data["settings"] == before
+    assert remarks_of(page) == ["some settings have 3 seeds: intervals from so few decide nothing"]
 
 
-def test_equal_curves_are_told_apart_by_their_folders(command):
+def test_equal_curves_are_told_apart_by_their_names(command):
     for name in ("w", "v"):  # the same problem under two names
         Path(f"{name}.txt").write_text("start: 0,0\ntime_limit: 20\n---\n..$\n")
-    train(command, "w.txt", "ask", out="all/one")
-    train(command, "v.txt", "ask", out="all/two")
+        train(command, f"{name}.txt", "ask", out="all")
+    forget("all")
     page = read(Path("all"))
     (setting,) = page.data["settings"].values()
-    names = ["Factored MBIE-EB (in one)", "Factored MBIE-EB (in two)"]
-    assert [curve["label"] for curve in setting["curves"]] == names
+    names = [curve["label"] for curve in setting["curves"]]
+    assert len(set(names)) == 2
+    assert [name.partition(" (")[0] for name in names] == ["Factored MBIE-EB"] * 2
+    assert "in v-ask-" in names[0]
+    assert "in w-ask-" in names[1]
     assert [row[1] for row in page.tables["c0-problems"] if row] == names
     assert len({curve["dash"] for curve in setting["curves"]}) == 2
 
@@ -824,15 +864,16 @@ def test_equal_curves_of_a_suite_are_told_apart(tmp_path):
 
 def test_agents_come_in_the_order_in_which_they_are_listed(command):
     words = ("--steps", 300, "--seeds", 2)
-    for folder, agent in (("a", "ucb"), ("b", "mbie-eb"), ("c", "monitored-mbie-eb")):
-        command("train", "loop", "ask", "--agent", agent, *words, "--out", f"all/{folder}")
+    for agent in ("ucb", "mbie-eb", "monitored-mbie-eb"):
+        command("train", "loop", "ask", "--agent", agent, *words, "--out", "all")
+    forget("all")
     page = read(Path("all"))
     (setting,) = page.data["settings"].values()
     order = ["Monitored MBIE-EB", "MBIE-EB", "ucb"]
     assert [curve["label"] for curve in setting["curves"]] == order
-    assert [row[0] for row in page.tables["c0-agents-trained"] if row] == order
+    assert [row[0] for row in page.tables["c0-agents-unasked"] if row] == order
     # the chance of an improvement is that of the first over the others
-    assert [row[3] == "–" for row in page.tables["c0-agents-trained"] if row] == [
+    assert [row[3] == "–" for row in page.tables["c0-agents-unasked"] if row] == [
         True,
         False,
         False,
@@ -840,8 +881,9 @@ def test_agents_come_in_the_order_in_which_they_are_listed(command):
 
 
 def test_a_single_agent_is_not_compared(command):
-    for folder, world in (("a", "loop"), ("b", "hazard")):
-        train(command, world, "ask", out=f"all/{folder}")
+    for world in ("loop", "hazard"):
+        train(command, world, "ask", out="all")
+    forget("all")
     page = read(Path("all"))
     assert len(page.data["settings"]) == 2
     assert page.data["profiles"] == {}
@@ -858,18 +900,24 @@ def test_runs_to_look_into_know_where_they_belong(command):
     assert marks == [("loop", "ask", "1.0"), ("hazard", "button", "0.5")]
 
 
-def test_snapshots_of_another_problem_do_not_stop_the_report(command):
+def test_snapshots_that_are_damaged_do_not_stop_the_report(command):
     train(command, "loop", "ask", "--snapshots", 2)
-    shutil.copy("trained/seed-0000.npz", "kept.npz")
-    train(command, "loop", "ask", "rho=0.5", out="other")
-    shutil.copy("kept.npz", "other/seed-0000.npz")
-    page = read(Path("other"))
-    assert "with other settings" in page.text
+    inside = inside_path(the_run("trained", 0))
+    content = inside.read_bytes()
+    inside.write_bytes(content[:-1])
+    page = read(Path("trained"))
+    assert "its snapshots cannot be shown: " in page.text
+    assert "3 of 3 runs are there" in page.text
+    inside.unlink()
+    page = read(Path("trained"))
+    assert "snapshots" not in "".join(remarks_of(page))
+    assert "3 of 3 runs are there" in page.text
 
 
 def test_ways_of_testing_are_told_apart(command):
-    train(command, "loop", "ask", out="all/exact")
-    train(command, "loop", "ask", "--evaluation", "monte-carlo", out="all/drawn")
+    train(command, "loop", "ask", out="all")
+    train(command, "loop", "ask", "--evaluation", "monte-carlo", out="all")
+    forget("all")
     page = read(Path("all"))
     titles = [setting["title"] for setting in page.data["settings"].values()]
     assert sorted(titles) == ["loop / ask, exact", "loop / ask, monte-carlo"]
@@ -880,6 +928,7 @@ def test_ways_of_testing_are_told_apart(command):
 
 def test_what_the_minimax_return_is_discounted_by_is_the_runs_own(command):
     train(command, "loop", "ask", "gamma=0.9")
+    forget("trained")
     (setting,) = read(Path("trained")).data["settings"].values()
     problem = monmdp.make("loop", "ask")
     assert setting["minimax"] == pytest.approx(monmdp.solve(problem, 0.9).episode_return)
@@ -918,8 +967,8 @@ def test_a_figure_without_runs_is_drawn(tmp_path):
 
 def test_stale_runs_are_named_with_and_without_a_request(results):
     path = run_files(results)[0]
-    shard = read_shard(path)
-    write_shard(path, replace(shard, provenance={**shard.provenance, "kernel": "another"}))
+    run = read_run(path)
+    write_run(path, replace(run, provenance={**run.provenance, "kernel": "another"}))
     assert "1 runs were made by another version" in read(results).text
     shutil.rmtree(results / "reports")
     assert "1 runs were made by another version" in read(results).text
@@ -934,7 +983,7 @@ def test_an_empty_folder_behind_a_folder_with_remarks_is_still_an_error(results,
 
 def test_claims_have_their_verdicts_and_badges(tmp_path):
     suite = paper_suite("figure-4").adapted(seeds=2)
-    asked = Asked("figure-4-2-seeds", (suite,), "paper")
+    asked = Request("figure-4-2-seeds", (suite,), "paper")
     keep(asked, tmp_path / "results")
     page = read(tmp_path / "results")
     badges = [given["class"] for tag, given in page.tags if "badge" in (given.get("class") or "")]
@@ -982,7 +1031,7 @@ def test_every_table_can_be_downloaded(finished, monkeypatch):
 
 
 def test_one_test_is_no_curve(command):
-    command("train", "loop", "ask", "--steps", 50, "--seeds", 1, "--out", "trained")
+    monmdp.train(monmdp.make("loop", "ask"), "ucb", 50, out="trained")
     code, _, err = command("report", "trained")
     assert code == 0
     assert "a single test is no learning curve" in err
@@ -991,12 +1040,14 @@ def test_one_test_is_no_curve(command):
 def test_names_from_files_stay_text(command):
     Path("evil.txt").write_text(f"name: {EVIL}\nstart: 0,0\ntime_limit: 20\n---\n..?\n..$\n")
     command("train", "evil.txt", "ask", "--steps", 400, "--seeds", 2, "--out", "trained")
-    code, _, _ = command("report", "trained")
-    assert code == 0
-    text = Path("trained/report.html").read_text(encoding="utf-8")
-    assert EVIL not in text
-    assert EVIL in Page(text).text
-    assert text.count("</script>") == 2  # the page's own: the data, and the program
+    for asked in (True, False):
+        code, _, _ = command("report", "trained")
+        assert code == 0
+        text = Path("trained/report.html").read_text(encoding="utf-8")
+        assert EVIL not in text
+        assert (EVIL in Page(text).text) is not asked  # the request names the file
+        assert text.count("</script>") == 2  # the page's own: the data, and the program
+        shutil.rmtree("trained/reports", ignore_errors=True)
 
 
 # ---- errors ---------------------------------------------------------------------------------

@@ -15,7 +15,6 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from monmdp import catalogue, planning, suites
 from monmdp.experiment import Run
-from monmdp.experiment.training import COLUMNS
 from monmdp.results import check_claims, gather, load_results, publish
 from monmdp.results import evidence as evidence_file
 from monmdp.results.claims import (
@@ -32,11 +31,10 @@ from monmdp.results.claims import (
     _loses_more,
     _not_below_zero,
 )
-from monmdp.results.evidence import SCORES, Evidence, reader
-from monmdp.results.evidence import aggregate as summed_up
+from monmdp.results.evidence import SCORES, Evidence
 from monmdp.results.figures import draw
 from monmdp.results.scores import suite_table
-from monmdp.results.store import run_path, write_run
+from monmdp.results.store import COLUMNS, run_path, write_run
 from monmdp.results.verdicts import claims_table
 from monmdp.stats import Interval
 from oracles import claims as oracle_claims
@@ -80,7 +78,8 @@ class Place(NamedTuple):
     r0: float | None
 
 
-def place(configuration):
+def place(resolved):
+    configuration = resolved.configuration
     problem = dict(configuration.problem)
     return Place(
         configuration.world,
@@ -129,7 +128,7 @@ def paper_story(where):
 
 def runs_of(found, seeds, change, noise, spread):
     """Made-up runs of a configuration."""
-    where = place(found.configuration)
+    where = place(found)
     story = paper_story(where)
     for name, value in (change(where, story) if change else {}).items():
         setattr(story, name, value)
@@ -154,33 +153,37 @@ def runs_of(found, seeds, change, noise, spread):
     return runs
 
 
-def aggregate_of(found, runs):
-    """Sum up made-up runs, as `gather` does with real ones."""
-    v = minimax(*place(found.configuration)[:4])
-    return summed_up(found.id, found.settings, runs, v, scores=SCORES, kernel=found.kernel)
+def summed(found, runs):
+    """The aggregate of runs."""
+    v = minimax(*place(found)[:4])
+    return evidence_file.aggregate(found.id, found.settings, runs, v, kernel=found.kernel)
 
 
-def for_oracle(done):
-    """What the oracle reads, from [(configuration, runs)]."""
+def gathered(folder, plan):
+    return gather([plan], evidence_file.reader(folder), {})
+
+
+def for_oracle(runs):
+    """What the oracle reads, from [(configuration, its runs)]."""
     return {
-        place(of.configuration): {
-            "step": runs[0].step,
-            **{name: np.array([x.curve[name] for x in runs]) for name in READ},
+        place(of): {
+            "step": own[0].step,
+            **{name: np.array([x.curve[name] for x in own]) for name in READ},
         }
-        for of, runs in done
+        for of, own in runs
     }
 
 
 def made(numbers, seeds=30, change=None, noise=0.02, spread=0.05, leave_out=None, every=1000):
     """Evidence of figures and what the oracle reads, from made-up runs."""
     plans = [plan_of(number, every=every) for number in numbers]
-    resolved = {k: v for plan in plans for k, v in plan.resolved.items()}
-    done = [
+    configurations = {k: v for plan in plans for k, v in plan.resolved.items()}
+    runs = [
         (of, runs_of(of, seeds, change, noise, spread))
-        for of in resolved.values()
-        if leave_out is None or not leave_out(place(of.configuration))
+        for of in configurations.values()
+        if leave_out is None or not leave_out(place(of))
     ]
-    aggregates = {of.id: aggregate_of(of, runs) for of, runs in done}
+    aggregates = {of.id: summed(of, own) for of, own in runs}
     evidence = Evidence(tuple(plan.figure for plan in plans), aggregates, {})
     places = [place(of.configuration)[:4] for of, _ in done]
     return evidence, for_oracle(done), {where: minimax(*where) for where in places}
@@ -438,12 +441,11 @@ def test_claims_from_files_and_from_the_summary(tmp_path):
     values = {}
     for plan in plans:
         for name, found in plan.resolved.items():
-            where = place(found.configuration)
-            values[where[:4]] = minimax(*where[:4])
+            values[place(found)[:4]] = minimax(*place(found)[:4])
             for run in runs_of(found, 6, None, 0.02, 0.05):
-                if (where.agent, run.seed) != (KNOWN, 1):
+                if (place(found).agent, run.seed) != (KNOWN, 1):
                     write_run(run_path(tmp_path, name, run.seed), run)
-    evidence = gather(plans, reader(tmp_path), {"commit": "abc"})
+    evidence = gather(plans, evidence_file.reader(tmp_path), {"commit": "abc"})
     claims = judged(evidence, oracle_claims.runs_of(load_results(tmp_path)), values)
     assert [claim.verdict for claim in claims.values()] == [HOLDS] * 4
     assert {len(of.seeds) for of in evidence.aggregates.values()} == {5, 6}
@@ -477,10 +479,8 @@ def own_suite(number, monitors, agents, **more):
 
 
 def evidence_of(plan, seeds=30):
-    aggregates = {
-        k: aggregate_of(of, runs_of(of, seeds, None, 0.02, 0.05)) for k, of in plan.resolved.items()
-    }
-    return Evidence((plan.figure,), aggregates, {})
+    runs = {k: summed(of, runs_of(of, seeds, None, 0.02, 0.05)) for k, of in plan.resolved.items()}
+    return Evidence((plan.figure,), runs, {})
 
 
 @pytest.mark.parametrize("agents", [[OURS], [RIVAL, OURS, KNOWN]])
@@ -488,16 +488,16 @@ def test_other_suites_of_a_figures_name_prove_nothing(agents, tmp_path):
     """Some of the paper's problems are not all of them, and other problems none."""
     for number in (9, 10, 11):
         plan = own_suite(number, ["ask"], agents, **({"rho": [0.8, 0.05]} if number > 9 else {}))
-        assert [of.verdict for of in check_claims(gather(tmp_path, [plan], {}))] == [OPEN]
+        assert [of.verdict for of in check_claims(gathered(tmp_path, plan))] == [OPEN]
         (claim,) = check_claims(evidence_of(plan))
         assert HOLDS not in {part.verdict for part in claim.parts}
     for number in (4, 5, 6, 9, 12, 13):
         plan = own_suite(number, ["ask"], agents, rho=[0.8, 0.05])
-        assert check_claims(gather(tmp_path, [plan], {})) == []
+        assert check_claims(gathered(tmp_path, plan)) == []
     first = suites.paper_suite("figure-4").experiment[0].model_dump(exclude_none=True)
     first["agents"] = agents
     plan = suites.expand(suites.parse({"name": "figure-4", "experiment": [first]}, "x"))
-    claims = check_claims(gather(tmp_path, [plan], {}))
+    claims = check_claims(gathered(tmp_path, plan))
     assert [claim.verdict for claim in claims] == [OPEN] * 3
 
 
@@ -511,7 +511,7 @@ def test_quick_figure_6_cannot_show_43():
 
 
 def test_reports_of_nothing(tmp_path):
-    evidence = gather(tmp_path, [plan_of(4)], {})
+    evidence = gathered(tmp_path, plan_of(4))
     report = publish(tmp_path / "report", evidence)
     assert {claim.verdict for claim in report.claims} == {OPEN}
     assert "Checked from 0 runs, preset paper" in (tmp_path / "report/claims.md").read_text()
@@ -572,7 +572,7 @@ def test_nothing_to_check_is_inconclusive():
 def aggregate():
     """Any runs; tests put in the numbers that matter."""
     plan = plan_of(4)
-    name = next(k for k, of in plan.resolved.items() if place(of.configuration).rho < 1)
+    name = next(k for k, of in plan.resolved.items() if place(of).rho < 1)
     return made([4], seeds=2)[0].aggregates[name]
 
 

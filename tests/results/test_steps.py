@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import math
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +15,6 @@ from scipy import stats
 from conftest import ROOT
 from monmdp import MonMDPError, planning
 from monmdp.experiment import Run
-from monmdp.experiment.training import COLUMNS
 from monmdp.results import evidence as evidence_file
 from monmdp.results import publish
 from monmdp.results.claims import Verdict
@@ -27,6 +26,7 @@ from monmdp.results.steps import (
     ranking,
     steps_tables,
 )
+from monmdp.results.store import COLUMNS
 from monmdp.results.targets import Names, asked_for, check_targets
 from monmdp.stats import geometric_mean, ratio_of_means
 from monmdp.suites import bundled_suite, expand, parse
@@ -40,7 +40,7 @@ def planned(*blocks, **settings):
     return expand(parse(content | {"experiment": list(blocks)}, "mine.toml"))
 
 
-@lru_cache(maxsize=256)
+@cache
 def minimax(problem, gamma):
     return planning.solve(problem, gamma).episode_return
 
@@ -126,7 +126,7 @@ def test_paired_seeds_leave_no_doubt_where_a_ratio_is_the_same_for_all():
     assert np.isnan(one.low)
     with pytest.raises(MonMDPError, match="seeds are paired"):
         ratio_of_means([[1.0, 2.0]], [[1.0]], np.random.default_rng(0))
-    with pytest.raises(MonMDPError, match="as many tasks"):
+    with pytest.raises(MonMDPError, match="both sides need the same tasks"):
         ratio_of_means([[1.0]], [], np.random.default_rng(0))
 
 

@@ -18,7 +18,7 @@ from typing import Any
 
 from monmdp import agents
 from monmdp.errors import MonMDPError
-from monmdp.experiment import Run, fingerprint
+from monmdp.experiment import Run
 from monmdp.experiment.provenance import provenance, todays_kernel
 from monmdp.model import MonMDP
 from monmdp.planning import Solution, solve
@@ -171,15 +171,14 @@ def _keys(figures: Iterable[Figure]) -> set[Key]:
 def _look_inside(path: Path, folder: Path, found: Sources) -> None:
     """Add a run that kept snapshots, and say why if it cannot be shown."""
     try:
+        read_footer(path)
+    except (FileNotFoundError, DamagedError):  # the run itself is not there, and said so
+        return
+    try:
         run = read_run(path, inside=True)
         if not len(run.snapshot_steps):
             return
-        problem = read_problem(folder, run.settings)
-        if fingerprint(problem) != run.settings["problem"]:
-            raise MonMDPError("the problem kept for it is another one")
-        found.insides.append(Inside(path, run, problem))
-    except FileNotFoundError:  # the run itself is missing, and said to be
-        return
+        found.insides.append(Inside(path, run, read_problem(folder, run.settings)))
     except MonMDPError as error:
         found.remarks.append(f"{path}: its snapshots cannot be shown: {error}")
 

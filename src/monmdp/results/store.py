@@ -28,6 +28,7 @@ import numpy as np
 from monmdp import monitors, worlds
 from monmdp.errors import MonMDPError
 from monmdp.experiment.policy import Policy
+from monmdp.experiment.streams import fingerprint
 from monmdp.experiment.training import COLUMNS, Run
 from monmdp.model import MonMDP
 from monmdp.model.monmdp import Shape
@@ -202,8 +203,12 @@ def write_problem(folder: Path, resolved: Resolved) -> None:
 
 
 def read_problem(folder: Path, settings: Mapping[str, Any]) -> MonMDP:
-    """Read the problem of a run."""
-    return MonMDP.load(problem_path(folder, settings["problem"]))
+    """Read the problem of a run; an error if another one lies in its place."""
+    path = problem_path(folder, settings["problem"])
+    problem = MonMDP.load(path)
+    if fingerprint(problem) != settings["problem"]:
+        raise MonMDPError(f"{path}: another problem than its name says")
+    return problem
 
 
 # ---- what is there --------------------------------------------------------------------------
