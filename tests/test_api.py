@@ -154,9 +154,12 @@ def test_snapshots_that_are_lacking_are_a_reason_to_do_a_run_again(problem, coun
 
 def test_agents_by_module_and_object(problem, tmp_path):
     (tmp_path / "brought_along.py").write_text(
+        "import numpy as np\n"
         "from monmdp.agents import MonitoredMBIEEB\n"
         "from test_api import Wanderer\n"
+        "from monmdp import make\n"
         "small = MonitoredMBIEEB(beta=0.25)\n"
+        "finished = Wanderer(make('loop', 'ask').shape, np.random.default_rng(0))\n"
     )
     sys.modules.setdefault("test_api", sys.modules[__name__])
     configured = monmdp.train(problem, "brought_along:small", 200)
@@ -165,6 +168,7 @@ def test_agents_by_module_and_object(problem, tmp_path):
     assert configured.settings["parameters"]["beta"] == 0.25
     plain = monmdp.train(problem, "brought_along:Wanderer", 200, 3)
     assert plain.data() == monmdp.train(problem, Wanderer, 200, 3).data()
+    assert monmdp.train(problem, "brought_along:finished", 200, 3).curve["episodes"][-1] > 1
     both = monmdp.compare(problem, ["brought_along:small", "ucb"], 200, seeds=2)
     assert [row.agent for row in both.comparisons[0].rows] == ["brought_along:small", "ucb"]
     for name, message in (
