@@ -185,8 +185,7 @@ def made(numbers, seeds=30, change=None, noise=0.02, spread=0.05, leave_out=None
     ]
     aggregates = {of.id: summed(of, own) for of, own in runs}
     evidence = Evidence(tuple(plan.figure for plan in plans), aggregates, {})
-    places = [place(of.configuration)[:4] for of, _ in done]
-    return evidence, for_oracle(done), {where: minimax(*where) for where in places}
+    return evidence, for_oracle(runs), {place(of)[:4]: minimax(*place(of)[:4]) for of, _ in runs}
 
 
 def judged(evidence, runs, values):
