@@ -75,6 +75,7 @@ def test_every_world_has_heat_maps(name):
             assert len(np.unique(pixels(figure).reshape(-1, 4), axis=0)) > 50
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("monitor", ["full", "ask", "n-experts"])
 @pytest.mark.parametrize("name", [name for name in WORLDS if name != "huge"])
 def test_every_problem_has_values_and_policies(name, monitor):
