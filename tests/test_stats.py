@@ -284,7 +284,7 @@ def test_the_bootstrap_covers_what_it_should():
     rng, hits = np.random.default_rng(4), 0
     for _ in range(300):
         scores = rng.normal(0, [1.0, 2.0, 3.0], size=(30, 3)) + 1
-        hits += bootstrap(scores, iqm, rng, resamples=400).contains(1)
+        hits += bootstrap(scores, iqm, rng, resamples=200).contains(1)
     assert 0.90 <= hits / 300 <= 0.985
 
 

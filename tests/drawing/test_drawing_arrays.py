@@ -129,7 +129,7 @@ def test_scales(values, centre):
 
 
 @given(st.data())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_whatever_is_drawn_has_its_colour(data):
     mdp = worlds.make(data.draw(st.sampled_from(["loop", "river-swim", "treasure-hunter"])))
     shape = data.draw(st.sampled_from([(mdp.n_states,), (mdp.n_states, mdp.n_actions)]))
