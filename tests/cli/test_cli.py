@@ -437,6 +437,7 @@ def test_evaluate(monmdp):
     assert "this run kept no policy" in err
 
 
+@pytest.mark.slow
 def test_warmup(monmdp):
     code, out, _ = monmdp("warmup")
     assert code == 0
