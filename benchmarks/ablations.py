@@ -12,7 +12,7 @@ import argparse
 
 import numpy as np
 
-from monmdp import experiment, make, planning
+from monmdp import compare, make
 
 VARIANTS = ((True, 1.0), (False, 1.0), (False, 0.05))
 """solvable, ρ"""
@@ -31,18 +31,14 @@ def main() -> None:
     for solvable, rho in VARIANTS:
         for monitor in MONITORS:
             problem = make("bottleneck", monitor, rho=rho, solvable=solvable)
-            solution = planning.solve(problem)
-            cells, visits = [], ""
-            for agent in AGENTS:
-                task = experiment.prepare(problem, agent, 50_000)
-                runs = experiment.train_seeds(task, range(args.seeds), jobs=args.jobs)
-                summary = experiment.summarize(runs, solution)
-                cells.append(f"{summary.final_mean:.3f} ({summary.seeds_converged})")
-                if agent == "mbie-eb":
-                    curve = np.mean([run.curve["bottom_visits"] for run in runs], axis=0)
-                    visits = f"{curve[0]:.1f} → {curve[-1]:.1f}"
-            kind = "seen" if solvable else "hidden"
-            value = solution.episode_return
+            found = compare(problem, AGENTS, 50_000, seeds=args.seeds, jobs=args.jobs)
+            (table,) = found.comparisons
+            cells = [f"{row.end.estimate:.3f} ({row.of.optimal.sum()})" for row in table.rows]
+            of = table["mbie-eb"].of
+            runs = [found.runs[of.configuration, seed] for seed in of.seeds]
+            curve = np.mean([run.curve["bottom_visits"] for run in runs], axis=0)
+            visits = f"{curve[0]:.1f} → {curve[-1]:.1f}"
+            kind, value = "seen" if solvable else "hidden", of.minimax
             print(
                 f"| {kind} | {rho:g} | {monitor} | {value:.3f} | {' | '.join(cells)} | {visits} |"
             )

@@ -13,9 +13,8 @@ import time
 from pathlib import Path
 
 import numpy as np
-from monmdp.experiment.request import default_steps
 
-from monmdp import agents, experiment, make, planning
+from monmdp import agents, compare, make
 
 GRIDS = (
     "empty", "hazard", "loop", "river-swim", "one-way", "corridor", "two-room-3x5", "two-room-2x11",
@@ -67,13 +66,11 @@ def main() -> None:
             continue
         problem = make(world, monitor, rho=rho)
         config = agents.paper_config(agent, world, monitor)
-        solution = planning.solve(problem)
-        task = experiment.prepare(problem, config, default_steps(problem))
-        runs = experiment.train_seeds(task, range(args.seeds), jobs=args.jobs)
-        found = experiment.summarize(runs, solution)
-        reached = [step for step in found.steps_to_1pct if step is not None]
+        done = compare(problem, [config], seeds=args.seeds, jobs=args.jobs)
+        found = done.comparisons[0].rows[0].of
+        reached = found.steps_to_optimal[found.optimal]
         spread = "-"
-        if reached:
+        if len(reached):
             spread = f"{np.median(reached):,.0f} ({min(reached):,} - {max(reached):,})"
         figure = figure if world != "river-swim" or monitor != "full" else "4, 6"
         in_4 = (1.0, 0.05) if agent == "monitored-mbie-eb" else (0.05,)
@@ -81,10 +78,10 @@ def main() -> None:
             figure = f"4, {figure}"
         lines.append(
             f"| {figure} | {agent} | {world} | {monitor} | {rho:g} "
-            f"| {solution.episode_return:.4f} | {found.seeds_converged}/{found.seeds} | {spread} |"
+            f"| {found.minimax:.4f} | {len(reached)}/{len(found.seeds)} | {spread} |"
         )
         print(lines[-1], flush=True)
-        if found.seeds_converged < found.seeds - 1:
+        if len(reached) < len(found.seeds) - 1:
             failing.append(lines[-1])
     print(f"{len(lines)} settings, {time.perf_counter() - begin:.0f} s; failing: {len(failing)}")
     text = HEADER.format(seeds=args.seeds) + "\n".join(lines) + "\n" + FOOTER

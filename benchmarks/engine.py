@@ -31,9 +31,9 @@ RELEASED = {
 START = """
 import time
 begin = time.perf_counter()
-from monmdp import experiment, make
+from monmdp import make, train
 problem = make("bottleneck", "button")
-experiment.train(problem, {agent!r}, 100, evaluation="monte-carlo")
+train(problem, {agent!r}, 100, evaluation="monte-carlo")
 print(time.perf_counter() - begin)
 """
 
@@ -62,6 +62,7 @@ def uncompiled_seconds_a_step(task, steps: int) -> float:
     loop.run(
         task.tables, state, clock, steps, problem.mdp.time_limit, 10**9, policies, counters,
         loop.open_ledger(0.99, 0.0, 0.0), np.zeros((1, len(loop.LEDGER))), seen, *rngs[:2],
+        np.zeros(loop.PULSE, dtype=np.int64),
     )  # fmt: skip
     return (time.perf_counter() - begin) / steps
 

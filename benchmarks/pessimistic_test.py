@@ -21,6 +21,7 @@ import numpy as np
 import monmdp
 from monmdp import agents, experiment
 from monmdp.agents import Transition
+from monmdp.results.evidence import aggregate
 
 SETTINGS = [(monitor, rho) for rho in (1.0, 0.05) for monitor in ("full-random", "ask", "button")]
 EVERY, GAMMA, TIE = 100, 0.99, 1e-10
@@ -106,8 +107,8 @@ def main() -> None:
             }
             for key, agent in tested.items():
                 run = monmdp.train(problem, agent, budget, seed=seed, every=EVERY)
-                steps = experiment.steps_to_minimax(run, v)
-                found[key].append(budget if steps is None else max(steps, EVERY))
+                steps = int(aggregate("", run.settings, [run], v).steps_to_optimal[0])
+                found[key].append(max(steps, EVERY))
         rows.append({"setting": f"bottleneck {100 * rho:g} % / {monitor}", **found})
         print(f"| {rows[-1]['setting']} | ", end="")
         print(" | ".join(f"{np.mean(of):,.0f}" for of in found.values()), "|", flush=True)

@@ -29,6 +29,7 @@ from monmdp.compiling import compiled
 from monmdp.experiment import loop, training
 from monmdp.experiment.provenance import kernel_hash
 from monmdp.naming import parse_assignments
+from monmdp.results.evidence import aggregate
 from monmdp.stats import geometric_mean
 
 MONITORS = ("full-random", "ask", "n-supporters", "n-experts", "level-up", "button")
@@ -61,7 +62,7 @@ def seconds(task, seed: int, stop: int) -> float:
     begin = time.thread_time()
     go(
         task.tables, state, clock, stop, problem.mdp.time_limit, 10**9, policies, counters, ledger,
-        entries, seen, *rngs,
+        entries, seen, *rngs, np.zeros(loop.PULSE, dtype=np.int64),
     )  # fmt: skip
     return time.thread_time() - begin
 
@@ -80,9 +81,9 @@ def to_optimal(task, v: float, seeds: int, budget: int) -> tuple[float, float, i
     spent, taken, never = [], [], 0
     for seed in range(0, 2 * seeds, 2):
         run = training.carry_out(task, seed)
-        steps = experiment.steps_to_minimax(run, v)
-        never += steps is None
-        taken.append(budget if steps is None else max(steps, 1))
+        found = aggregate("", run.settings, [run], v)
+        never += not found.optimal[0]
+        taken.append(max(int(found.steps_to_optimal[0]), 1) if found.optimal[0] else budget)
         spent.append(seconds(task, seed, taken[-1]))
     return float(np.mean(spent)), float(np.mean(taken)), never
 

@@ -16,7 +16,7 @@ import sys
 import numpy as np
 from scipy.stats import ks_2samp, mannwhitneyu
 
-from monmdp import experiment, planning
+from monmdp import compare, experiment
 
 OURS = "monitored-mbie-eb"
 REFERENCE = {
@@ -51,10 +51,10 @@ def main() -> None:
     print("|---|---|---|---|---|---|---|---|")
     failed = False
     for (agent, world, monitor, params, steps), theirs in REFERENCE.items():
-        asked = experiment.request(world, monitor, agent, dict(params), preset="released")
-        task = experiment.prepare(asked.monmdp, asked.agent, steps)
-        runs = experiment.train_seeds(task, range(args.seeds), jobs=2)
-        best = planning.solve(asked.monmdp).episode_return
+        asked = experiment.assemble(world, monitor, agent, dict(params), preset="released")
+        found = compare(asked.monmdp, [asked.agent], steps, seeds=args.seeds, jobs=2)
+        runs = list(found.runs.values())
+        best = found.comparisons[0].rows[0].of.minimax
         is_optimal = [abs(run.curve["worst_case_return"][-1] - best) < 1e-6 for run in runs]
         optimal = sum(is_optimal)
         # theirs are all optimal; a run of ours that is not has taken longer than its budget

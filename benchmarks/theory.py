@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import argparse
 
-from monmdp import experiment, make, theory
+from monmdp import make, theory, train
 
 PROBLEMS = ((4.0, 1.0), (4.0, 0.5), (4.0, 0.1), (2.0, 0.5))
 """ε and ρ"""
@@ -22,10 +22,11 @@ def gap() -> str:
     """A problem on which observing ends too early: m₁ and κ* do not know of ρ."""
     problem = make("treasure-hunter", "full-random", rho=1e-5, solvable=True, time_limit=1)
     bounds = theory.bounds(problem, 0.85, 0.1, gamma=0.0)
-    task = experiment.prepare(
-        problem, theory.theorem_agent(bounds), 400_000, every=100_000, snapshots=[400_000]
-    )
-    runs = experiment.train_seeds(task, range(10), jobs=2)
+    agent = theory.theorem_agent(bounds)
+    runs = [
+        train(problem, agent, 400_000, seed, every=100_000, snapshots=[400_000])
+        for seed in range(10)
+    ]
     start, left = int(problem.mdp.start.argmax()), 0
     missed = sum(int(run.snapshots["n_env"][0][start, left] == 0) for run in runs)
     return (

@@ -154,9 +154,12 @@ def test_snapshots_that_are_lacking_are_a_reason_to_do_a_run_again(problem, coun
 
 def test_agents_by_module_and_object(problem, tmp_path):
     (tmp_path / "brought_along.py").write_text(
+        "import numpy as np\n"
         "from monmdp.agents import MonitoredMBIEEB\n"
         "from test_api import Wanderer\n"
+        "from monmdp import make\n"
         "small = MonitoredMBIEEB(beta=0.25)\n"
+        "finished = Wanderer(make('loop', 'ask').shape, np.random.default_rng(0))\n"
     )
     sys.modules.setdefault("test_api", sys.modules[__name__])
     configured = monmdp.train(problem, "brought_along:small", 200)
@@ -165,6 +168,7 @@ def test_agents_by_module_and_object(problem, tmp_path):
     assert configured.settings["parameters"]["beta"] == 0.25
     plain = monmdp.train(problem, "brought_along:Wanderer", 200, 3)
     assert plain.data() == monmdp.train(problem, Wanderer, 200, 3).data()
+    assert monmdp.train(problem, "brought_along:finished", 200, 3).curve["episodes"][-1] > 1
     both = monmdp.compare(problem, ["brought_along:small", "ucb"], 200, seeds=2)
     assert [row.agent for row in both.comparisons[0].rows] == ["brought_along:small", "ucb"]
     for name, message in (
@@ -419,8 +423,8 @@ def test_workers_that_find_another_agent_are_told(problem, monkeypatch, tmp_path
     of = resolve(Configuration(problem, None, "named_agent:Named", steps=200))
     real = runner.work
 
-    def other(resolved, seed, pulse=None, parent=None):
-        run = real(resolved, seed, pulse, parent)
+    def other(resolved, seed, pulse=None):
+        run = real(resolved, seed, pulse)
         return replace(run, settings={**run.settings, "code": "another"})
 
     monkeypatch.setattr(runner, "work", other)
@@ -481,6 +485,7 @@ def test_what_was_done_before_a_stop_is_on_record(command, monkeypatch):
     [
         ({"seeds": []}, "at least one seed"),
         ({"seeds": [-1]}, "seed must be"),
+        ({"seeds": [3, 3]}, "a seed is there twice"),
         ({"seeds": 0}, "seeds must be"),
         ({"seeds": 2.5}, "seeds must be"),
         ({"jobs": 0}, "jobs must be"),
@@ -501,8 +506,8 @@ def test_what_cannot_be_compared_is_named(problem, given, message):
 
 
 def test_seeds_are_a_number_or_a_list(problem):
-    for seeds, expected in ((2, (0, 1)), (np.int64(2), (0, 1)), ([7, 3, 7], (7, 3)), ({5}, (5,))):
-        found = monmdp.compare(problem, "ucb", 200, seeds=seeds)
+    for seeds, expected in ((2, (0, 1)), (np.int64(2), (0, 1)), ([7, 3], (7, 3)), ({5}, (5,))):
+        found = monmdp.compare(problem, ["ucb"], 200, seeds=seeds)
         assert sorted(found.comparisons[0].seeds) == sorted(expected)
         assert {seed for _, seed in found.runs} == set(expected)
 

@@ -568,7 +568,7 @@ def test_agents_of_ones_own_by_module_and_object(tmp_path):
     assert asked.agent == agents.MonitoredMBIEEB(beta=0.25, beta_e=0.5)
     eps = experiment.assemble("loop", "ask", "own_agents:Eps", {"eps": "0.3"}).agent
     assert eps(None, None).eps == 0.3  # without an annotation: what it looks like
-    with pytest.raises(MonMDPError, match="own_agents:nothing is no agent"):
+    with pytest.raises(MonMDPError, match=r"an agent is a name, module:object, .* got 3"):
         experiment.assemble("loop", "ask", "own_agents:nothing")
 
 

@@ -23,7 +23,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 import monmdp
 from conftest import ROOT
 from monmdp import agents, catalogue, planning
-from monmdp.agents import contract, greedy, monitored_mbie_eb
+from monmdp.agents import contract, greedy, monitored_mbie_eb, q_learning
 from monmdp.drawing import PanelData, RowData, panel_grid, styles
 from monmdp.drawing.panels import CurveData
 from monmdp.experiment import Run, provenance
@@ -686,11 +686,11 @@ def edited(function, old, new):
 @pytest.mark.parametrize(
     ("agent", "owner", "name", "old", "new"),
     [
-        ("monitored-mbie-eb", monitored_mbie_eb.MonitoredMBIEEB, "blank", "(3,", "(4,"),
-        ("mbie-eb", agents.KINDS["mbie-eb"], "blank", "return ", "return {} | "),
+        ("monitored-mbie-eb", monitored_mbie_eb.Planner, "blank", "zeros(joint)", "ones(joint)"),
+        ("mbie-eb", monitored_mbie_eb.Planner, "blank", "return ", "return {} | "),
         # What the method calls: a plain function, and another method.
         ("monitored-mbie-eb", monitored_mbie_eb, "new_counts", "Counts(\n", "Counts(*(),\n"),
-        ("ucb", agents.KINDS["ucb"], "learner", "return ", "return 0 or "),
+        ("ucb", q_learning.QLearning, "learner", "return ", "return 0 or "),
     ],
 )  # fmt: skip
 def test_the_kernel_hash_changes_with_the_making_of_the_state(

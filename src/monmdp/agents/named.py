@@ -71,12 +71,7 @@ def find(
         if params:
             raise MonMDPError(f"{what} is finished and takes no parameters")
         return found
-    if not callable(found):
-        raise MonMDPError(
-            "an agent is a name, module:object, a configuration, a class or function of "
-            f"(shape, rng), or an object with begin_episode, act, update and test_policy; "
-            f"got {found!r}"
-        )
+    _demand_callable(found)
     if _makes_config(found) or agent in registry:
         what = what if isinstance(agent, str) else f"agent {found.__name__!r}"
         return registry.checked(call(found, what, params), what)
@@ -90,6 +85,9 @@ def parameters_of(agent: Any) -> Scope:
     found = _named(agent) if isinstance(agent, str) else agent
     if isinstance(found, AgentConfig):
         found = type(found)
+    if is_python_agent(found):
+        return Scope(f"agent {agent!r}", {})
+    _demand_callable(found)
     scope = scope_of(found, f"agent {agent!r}")
     if _makes_config(found) or (isinstance(agent, str) and agent in registry):
         return scope
@@ -100,6 +98,15 @@ def parameters_of(agent: Any) -> Scope:
 def _named(name: str) -> Any:
     """Return what a registered name or ``module:object`` stands for."""
     return import_object(name, "agent") if ":" in name else registry.factory(name)
+
+
+def _demand_callable(found: Any) -> None:
+    if not callable(found):
+        raise MonMDPError(
+            "an agent is a name, module:object, a configuration, a class or function of "
+            f"(shape, rng), or an object with begin_episode, act, update and test_policy; "
+            f"got {found!r}"
+        )
 
 
 def _makes_config(found: Any) -> bool:

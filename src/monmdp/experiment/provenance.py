@@ -84,15 +84,18 @@ def _hash_of(kind: Any, config: Any) -> str:
 
 
 def _making_of_state(config: type[AgentConfig] | None) -> list[Callable[..., Any]]:
-    """The method that makes a state, and the methods of the configuration that it calls."""
-    if config is None:
-        return []
-    names = ["new_state"]
+    """The methods that make a state, of the configuration and of the classes it is derived from."""
+    names, methods = ["new_state"], list[Callable[..., Any]]()
     for name in names:  # grows on the way
-        for other in getattr(config, name).__code__.co_names:
-            if inspect.isfunction(getattr(config, other, None)) and other not in names:
-                names.append(other)
-    return [getattr(config, name) for name in names]
+        for kind in () if config is None else config.__mro__:
+            method = vars(kind).get(name)
+            if inspect.isfunction(method):
+                methods.append(method)
+                called = method.__code__.co_names
+                names += [
+                    other for other in called if other not in names and hasattr(config, other)
+                ]
+    return methods
 
 
 def _constants_of_class(config: type[AgentConfig] | None) -> list[tuple[str, str]]:

@@ -129,8 +129,8 @@ def load_run(path: str | os.PathLike[str]) -> Run:
     """Read a run from its file, with its policy and snapshots if they were kept.
 
     >>> import monmdp
-    >>> run = monmdp.train(monmdp.make("loop", "ask"), "r-max", 1000, out="results")
-    >>> (file,) = sorted(Path("results/runs").glob("*/seed-0000.parquet"))
+    >>> run = monmdp.train(monmdp.make("loop", "ask"), "r-max", 1000, out="one-run")
+    >>> (file,) = Path("one-run/runs").glob("*/seed-0000.parquet")
     >>> again = monmdp.load_run(file)
     >>> again.data() == run.data(), again.policy.shape == run.policy.shape
     (True, True)
