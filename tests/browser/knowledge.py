@@ -11,9 +11,9 @@ from functools import cached_property
 
 import numpy as np
 
-from monmdp import MonMDP
+from monmdp import MonMDP, load_run
 from monmdp.agents.greedy import greedy_policy
-from monmdp.experiment import Policy, Run, rollout
+from monmdp.experiment import Policy, rollout
 
 RARE = 1e-9
 """visits an episode that are none"""
@@ -44,12 +44,23 @@ def times(n):
     return {1: "once", 2: "twice"}.get(n, f"{short(n)} times")
 
 
+def run_in(folder):
+    """The one run of seed 0 in a folder of results."""
+    (path,) = (folder / "runs").rglob("seed-0000.parquet")
+    return load_run(path)
+
+
+def problem_in(folder):
+    """The one problem in a folder of results."""
+    (path,) = (folder / "problems").iterdir()
+    return MonMDP.load(path)
+
+
 class Known:
     """A run with snapshots and its problem."""
 
     def __init__(self, folder):
-        self.run = Run.load(folder / "seed-0000.npz")
-        self.problem = MonMDP.load(folder / "problem.npz")
+        self.run, self.problem = run_in(folder), problem_in(folder)
         self.agent = self.run.settings["agent"]
         self.steps = self.run.snapshot_steps.tolist()
 

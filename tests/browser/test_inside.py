@@ -10,19 +10,20 @@ from selenium.webdriver import ActionChains
 from selenium.webdriver.common.keys import Keys
 
 from browser.conftest import monmdp, report
-from monmdp import MonMDP, solve
+from browser.knowledge import problem_in, run_in
+from monmdp import solve
 from monmdp.agents.greedy import greedy_policy
-from monmdp.experiment import Policy, Run, rollout
+from monmdp.experiment import Policy, rollout
 
 
 @pytest.fixture(scope="module")
 def run(trained):
-    return Run.load(trained / "seed-0000.npz")
+    return run_in(trained)
 
 
 @pytest.fixture(scope="module")
 def problem(trained):
-    return MonMDP.load(trained / "problem.npz")
+    return problem_in(trained)
 
 
 @pytest.fixture(scope="module")
@@ -33,8 +34,8 @@ def large(tmp_path_factory):
     rows[0], rows[-1] = "@" + rows[0][1:], rows[-1][1:] + "$"
     (folder / "large.txt").write_text("\n".join(rows))
     monmdp(
-        "train", folder / "large.txt", "ask", "--agent", "ucb", "--steps", 100, "--seeds", 1,
-        "--snapshots", 1, "--out", folder / "trained",
+        "train", folder / "large.txt", "ask", "--agent", "ucb", "--steps", 100, "--every", 50,
+        "--seeds", 1, "--snapshots", 1, "--out", folder / "trained",
     )  # fmt: skip
     return report(folder / "trained", out=folder / "report.html")
 

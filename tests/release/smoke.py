@@ -45,11 +45,14 @@ def main() -> None:
     assert abs(solved["value"] - 0.1943) < 1e-3, solved
     assert "did you mean 'bottleneck'" in monmdp("solve", "botleneck", "button", code=2)
     words = ("train", "loop", "ask", "--agent", "monitored-mbie-eb", "--seeds", "2")
-    assert "seeds converged" in monmdp(*words, "--steps", "2000", "--out", "runs")
-    assert Path("runs/curve.png").stat().st_size > 1000
+    assert "seeds converged" in monmdp(*words, "--steps", "2000")
+    (picture,) = Path("results/reports").rglob("train.png")
+    assert picture.stat().st_size > 1000
+    run, _ = sorted(Path("results/runs").rglob("seed-000?.parquet"))
+    assert "worst case return" in monmdp("evaluate", str(run), "loop", "ask")
     assert "figure-4" in monmdp("reproduce", "figure-4", "--quick", "--dry-run")
-    monmdp("report", "runs")
-    assert "monitored-mbie-eb" in Path("runs/report.html").read_text(encoding="utf-8")
+    monmdp("report", "results")
+    assert "monitored-mbie-eb" in Path("results/report.html").read_text(encoding="utf-8")
     words = ("reproduce", "figure-4", "--quick", "--scheduler", "tcp://127.0.0.1:1")
     assert "pip install 'monmdp[cluster]'" in monmdp(*words, code=2)
 

@@ -235,6 +235,7 @@ def test_progress_adds_up():
         assert progress.cost + progress.cost_left == pytest.approx(left)
         assert (progress.total, progress.there) == (6, 1)
     assert later[-1].cost_left == pytest.approx(0.0, abs=1e-12)
+    assert later[-1].running == 0, "what is done is not under way"
     assert outcome.progress.steps == 1500
     assert told[0][1] is None
     guesses = [seconds for progress, seconds in told if progress.done]

@@ -329,6 +329,23 @@ def test_a_runner_killed_twenty_times_loses_nothing_and_does_nothing_twice(comma
         assert not leftovers(folder)
 
 
+def test_a_runner_killed_at_any_moment_loses_nothing_and_does_nothing_twice(small, command):
+    """Thrice; many more times below."""
+    folder, suite = Path("here").resolve(), write("many.toml", MANY).resolve()
+    counts = killed_and_resumed(folder, suite, 3, seed=5)
+    assert counts == sorted(counts)
+    assert 0 < counts[-1] < 600
+    before = stamps(folder)
+    fewer = write("fewer.toml", MANY.replace("seeds = 150", f"seeds = {counts[-1] // 4 + 3}"))
+    assert command("run", fewer, "--out", folder)[0] == 0
+    assert {path: stamp for path, stamp in stamps(folder).items() if path in before} == before
+    assert not leftovers(folder)
+    assert command("run", fewer, "--out", "undisturbed")[0] == 0
+    asked = data_of(Path("undisturbed"))
+    assert data_of(folder).items() >= asked.items()
+    assert len(asked) == 4 * (counts[-1] // 4 + 3)
+
+
 KILLED_WRITING = """
 import os, signal, sys
 from monmdp import cli, files
@@ -522,6 +539,11 @@ def test_two_runners_do_not_share_a_folder(small, command, monkeypatch):
             code, _, err = command("run", small / "small.toml", "--out", folder, *more)
             assert code == 2
             assert f"another run is at work in here ({who})" in err
+            assert err.count("\n") == 1
+            assert not (folder / "reports").exists(), "who is refused has asked for nothing"
+        code, _, err = command("train", "loop", "ask", "--steps", 300, "--out", folder)
+        assert code == 2
+        assert not (folder / "reports").exists()
     with store.locked(folder, (1, 3)) as alone:
         assert not alone
         code, out, _ = command("run", small / "small.toml", "--out", folder, "--shard", "2/3")
@@ -1049,17 +1071,16 @@ def test_the_essence_of_a_function_is_its_code():
 # ---- failures, plans, options ---------------------------------------------------------------
 
 
-@pytest.mark.slow
-def test_one_failing_run_does_not_stop_the_others():
+def test_one_failing_run_does_not_stop_the_others(command):
     begin = "if not Path('mended').exists() and Path(f'{self.first}').exists(): raise OSError('no')"
     suite = own_agent("failing", begin=begin)
     plan = ask_suite(load(suite))
     configuration = next(iter(plan.runs().values()))
     third = np.random.default_rng(streams(configuration.task.monmdp, 2)[1]).random()
     Path(f"{third}").touch()
-    process = monmdp("run", suite, "--out", "here", "--jobs", 2, "--unchecked")
-    out, err = process.communicate()
-    assert process.returncode == 1
+    words = ("run", suite, "--out", "here", "--jobs", 1, "--unchecked")
+    code, out, err = command(*words)
+    assert code == 1
     assert f"failed: {configuration.id}, seed 2: " in err
     assert "OSError: no" in err
     assert "1 runs failed" in err
@@ -1067,9 +1088,8 @@ def test_one_failing_run_does_not_stop_the_others():
     assert "picture: here/reports/own/own.png" in out
     before = stamps(Path("here"))
     Path("mended").touch()
-    process = monmdp("run", suite, "--out", "here", "--jobs", 2, "--unchecked")
-    out, _ = process.communicate()
-    assert process.returncode == 0
+    code, out, _ = command(*words)
+    assert code == 0
     assert "1 runs in" in out
     assert "3 were there already" in out
     assert len(files_of(Path("here"))) == 4
@@ -1142,6 +1162,7 @@ def test_no_scheduler_at_an_address_is_one_error(small, command, monkeypatch, ad
     assert code == 2
     assert f"error: no scheduler at {address}: " in err
     assert not files_of(Path("here"))
+    assert not Path("here/reports").exists(), "who is refused has asked for nothing"
 
 
 def test_progress_is_told_line_by_line_where_there_is_no_terminal(small, command, monkeypatch):

@@ -288,7 +288,8 @@ class _Batch:
                     if not waiting:
                         return
                     done, _ = wait(waiting, timeout=LOOK, return_when=FIRST_COMPLETED)
-                    progress.running = int(sum(pulse[1] for pulse in pulses.values()))
+                    under_way = (pulse[1] for of, pulse in pulses.items() if of not in done)
+                    progress.running = int(sum(under_way))
                     if not done:
                         self.tell(progress)
                     for future in done:
