@@ -11,9 +11,9 @@ from functools import cached_property
 
 import numpy as np
 
-from monmdp import MonMDP
+from monmdp import MonMDP, load_run
 from monmdp.agents.greedy import greedy_policy
-from monmdp.experiment import Policy, Run, rollout
+from monmdp.experiment import Policy, rollout
 
 RARE = 1e-9
 """visits an episode that are none"""
@@ -44,12 +44,18 @@ def times(n):
     return {1: "once", 2: "twice"}.get(n, f"{short(n)} times")
 
 
+def only_run(folder):
+    """The first seed of the only configuration in a folder of results, and its problem."""
+    (run,) = (folder / "runs").glob("*/seed-0000.parquet")
+    (problem,) = (folder / "problems").iterdir()
+    return load_run(run), MonMDP.load(problem)
+
+
 class Known:
     """A run with snapshots and its problem."""
 
     def __init__(self, folder):
-        self.run = Run.load(folder / "seed-0000.npz")
-        self.problem = MonMDP.load(folder / "problem.npz")
+        self.run, self.problem = only_run(folder)
         self.agent = self.run.settings["agent"]
         self.steps = self.run.snapshot_steps.tolist()
 

@@ -14,9 +14,8 @@ from selenium.webdriver import ActionChains
 
 from browser.conftest import monmdp, report, watched
 from browser.knowledge import NEVER_SHOWN, SHOWN_SINCE, TRIED_SINCE, UNTRIED, Known
-from monmdp import MonMDP
+from monmdp import make, train
 from monmdp.agents import MonitoredMBIEEB
-from monmdp.experiment import train
 from monmdp.experiment.training import snapshots_from_start
 
 SUPPORTERS, BUTTON, EXPERTS, COUNTING, HALVED = range(5)
@@ -35,21 +34,15 @@ def folders(tmp_path_factory):
         "supporters": ["bottleneck", "n-supporters", "rho=0.5", "--agent", ours, "--steps", 6000],
         "button": ["loop", "button", "--agent", "mbie-eb", "--steps", 2000],
         "experts": ["river-swim", "n-experts", "--agent", ours, "--steps", 2000],
-        "counting": ["loop", "n-experts", "--agent", "q-count", "--steps", 1000],
-        "halved": ["loop", "button", "rho=0.5", "--agent", ours, "--steps", 2000],
     }
     for name, words in asked.items():
         some = ["--every", 100, "--seeds", 1, "--snapshots", 5, "--out", folder / name]
         monmdp("train", *words, *some)
-    seldom, uneven = MonitoredMBIEEB(log_base=2.0), (100, 440, 700)
-    evenly = snapshots_from_start(5, 2000)
-    for name, agent, steps, snapshots in (
-        ("halved", seldom, 2000, evenly), ("counting", "q-count", 1000, uneven),
-    ):  # fmt: skip
-        problem = MonMDP.load(folder / name / "problem.npz")
-        run = train(problem, agent, steps, every=100, snapshots=snapshots)
-        run.save(folder / name / "seed-0000.npz")
-    return [folder / name for name in asked]
+    counting, halved = folder / "counting", folder / "halved"
+    train(make("loop", "n-experts"), "q-count", 1000, snapshots=(100, 440, 700), out=counting)
+    seldom, evenly = MonitoredMBIEEB(log_base=2.0), snapshots_from_start(5, 2000)
+    train(make("loop", "button", rho=0.5), seldom, 2000, snapshots=evenly, out=halved)
+    return [*(folder / name for name in asked), counting, halved]
 
 
 @pytest.fixture(scope="module")

@@ -10,19 +10,20 @@ from selenium.webdriver import ActionChains
 from selenium.webdriver.common.keys import Keys
 
 from browser.conftest import monmdp, report
-from monmdp import MonMDP, solve
+from browser.knowledge import only_run
+from monmdp import solve
 from monmdp.agents.greedy import greedy_policy
-from monmdp.experiment import Policy, Run, rollout
+from monmdp.experiment import Policy, rollout
 
 
 @pytest.fixture(scope="module")
 def run(trained):
-    return Run.load(trained / "seed-0000.npz")
+    return only_run(trained)[0]
 
 
 @pytest.fixture(scope="module")
 def problem(trained):
-    return MonMDP.load(trained / "problem.npz")
+    return only_run(trained)[1]
 
 
 @pytest.fixture(scope="module")
