@@ -13,7 +13,7 @@ from selenium.webdriver import ActionChains
 from browser import truth
 from browser.conftest import report
 from browser.truth import LABELS
-from monmdp.results.store import read_shard, write_shard
+from monmdp.results.store import read_run, write_run
 from monmdp.stats import half_width, iqm_curve, performance_profile, smooth
 
 VIEW = ("x0", "x1", "y0", "y1")
@@ -276,14 +276,14 @@ def steep(results, tmp_path_factory):
     folder = tmp_path_factory.mktemp("steep") / "results"
     shutil.copytree(results, folder)
     for path in (folder / "runs").rglob("seed-*.parquet"):
-        shard = read_shard(path)
-        of, rho = shard.settings, shard.settings["problem_parameters"].get("monitor.rho", 1.0)
+        run = read_run(path)
+        of, rho = run.settings, run.settings["problem_parameters"].get("monitor.rho", 1.0)
         if of["world"] != "loop" or float(rho) != 1.0:
             continue
         start, spread = STARTS[of["monitor"], of["agent"]]
         first = np.arange(200) < 5
-        curve = np.where(first, start + spread * shard.seed, 0.75 + 0.01 * shard.seed)
-        write_shard(path, replace(shard, curve={**shard.curve, "episode_return": curve}))
+        curve = np.where(first, start + spread * run.seed, 0.75 + 0.01 * run.seed)
+        write_run(path, replace(run, curve={**run.curve, "episode_return": curve}))
     return folder
 
 

@@ -34,8 +34,8 @@ def large(tmp_path_factory):
     rows[0], rows[-1] = "@" + rows[0][1:], rows[-1][1:] + "$"
     (folder / "large.txt").write_text("\n".join(rows))
     monmdp(
-        "train", folder / "large.txt", "ask", "--agent", "ucb", "--steps", 100, "--seeds", 1,
-        "--snapshots", 1, "--out", folder / "trained",
+        "train", folder / "large.txt", "ask", "--agent", "ucb", "--steps", 100, "--every", 50,
+        "--seeds", 1, "--snapshots", 1, "--out", folder / "trained",
     )  # fmt: skip
     return report(folder / "trained", out=folder / "report.html")
 
