@@ -12,7 +12,7 @@ import pytest
 from selenium import webdriver
 
 from browser.page import Page
-from monmdp import cli
+from monmdp import cli, make, train
 
 SUITE = """
 name = "small"
@@ -163,13 +163,15 @@ def inside(trained):
 
 @pytest.fixture(scope="session")
 def spiteful(tmp_path_factory):
-    """The report on a suite and a run whose author thinks little of readers."""
+    """The report on a suite and on runs of a problem, whose author thinks little of readers."""
     folder = tmp_path_factory.mktemp("spiteful")
     (folder / "spiteful.txt").write_text(SPITEFUL_MAP)
     (folder / "spiteful.toml").write_text(SPITEFUL)
     monmdp("run", folder / "spiteful.toml", "--out", folder / "results")
-    monmdp(
-        "train", folder / "spiteful.txt", "ask", "--steps", 200, "--every", 20, "--seeds", 2,
-        "--snapshots", 2, "--out", folder / "trained",
-    )  # fmt: skip
+    problem = make(folder / "spiteful.txt", "ask")  # known by the name in its file
+    for seed, snapshots in enumerate((2, 0)):
+        train(
+            problem, "factored-mbie-eb", 200, seed, every=20, snapshots=snapshots,
+            out=folder / "trained",
+        )  # fmt: skip
     return report(folder / "results", folder / "trained", out=folder / "report.html")

@@ -44,23 +44,18 @@ def times(n):
     return {1: "once", 2: "twice"}.get(n, f"{short(n)} times")
 
 
-def run_in(folder):
-    """The one run of seed 0 in a folder of results."""
-    (path,) = (folder / "runs").rglob("seed-0000.parquet")
-    return load_run(path)
-
-
-def problem_in(folder):
-    """The one problem in a folder of results."""
-    (path,) = (folder / "problems").iterdir()
-    return MonMDP.load(path)
+def only_run(folder):
+    """The first seed of the only configuration in a folder of results, and its problem."""
+    (run,) = (folder / "runs").glob("*/seed-0000.parquet")
+    (problem,) = (folder / "problems").iterdir()
+    return load_run(run), MonMDP.load(problem)
 
 
 class Known:
     """A run with snapshots and its problem."""
 
     def __init__(self, folder):
-        self.run, self.problem = run_in(folder), problem_in(folder)
+        self.run, self.problem = only_run(folder)
         self.agent = self.run.settings["agent"]
         self.steps = self.run.snapshot_steps.tolist()
 

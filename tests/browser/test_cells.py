@@ -38,14 +38,11 @@ def folders(tmp_path_factory):
     for name, words in asked.items():
         some = ["--every", 100, "--seeds", 1, "--snapshots", 5, "--out", folder / name]
         monmdp("train", *words, *some)
-    seldom, uneven = MonitoredMBIEEB(log_base=2.0), (100, 440, 700)
-    evenly = snapshots_from_start(5, 2000)
-    for name, problem, agent, steps, snapshots in (
-        ("counting", make("loop", "n-experts"), "q-count", 1000, uneven),
-        ("halved", make("loop", "button", rho=0.5), seldom, 2000, evenly),
-    ):
-        train(problem, agent, steps, every=100, snapshots=snapshots, out=folder / name)
-    return [folder / name for name in (*asked, "counting", "halved")]
+    counting, halved = folder / "counting", folder / "halved"
+    train(make("loop", "n-experts"), "q-count", 1000, snapshots=(100, 440, 700), out=counting)
+    seldom, evenly = MonitoredMBIEEB(log_base=2.0), snapshots_from_start(5, 2000)
+    train(make("loop", "button", rho=0.5), seldom, 2000, snapshots=evenly, out=halved)
+    return [*(folder / name for name in asked), counting, halved]
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from selenium.webdriver import ActionChains
 from selenium.webdriver.common.keys import Keys
 
 from browser.conftest import monmdp, report
-from browser.knowledge import problem_in, run_in
+from browser.knowledge import only_run
 from monmdp import solve
 from monmdp.agents.greedy import greedy_policy
 from monmdp.experiment import Policy, rollout
@@ -18,12 +18,12 @@ from monmdp.experiment import Policy, rollout
 
 @pytest.fixture(scope="module")
 def run(trained):
-    return run_in(trained)
+    return only_run(trained)[0]
 
 
 @pytest.fixture(scope="module")
 def problem(trained):
-    return problem_in(trained)
+    return only_run(trained)[1]
 
 
 @pytest.fixture(scope="module")

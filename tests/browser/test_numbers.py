@@ -37,8 +37,9 @@ def test_a_table_downloads_as_the_stored_numbers(wide, html, runs, filters):
     assert header == [
         "setting", "world", "monitor", "rho", "agent", "seeds", "seeds_asked", "minimax_return",
         "end", "end_low", "end_high", "area", "area_low", "area_high", "optimal_runs",
-        "median_steps_to_1pct", "steps_to_v", "goal_visits", "goal_visits_low",
-        "goal_visits_high", "bottom_visits", "bottom_visits_low", "bottom_visits_high",
+        "median_steps_to_1pct", "steps_to_v", "steps_to_v_drawn", "goal_visits",
+        "goal_visits_low", "goal_visits_high", "bottom_visits", "bottom_visits_low",
+        "bottom_visits_high",
     ]  # fmt: skip
     expected = [of.row() for of in wanted(runs, filters)]
     assert len(rows) == len(expected) > 0
@@ -69,11 +70,12 @@ def test_curves_download_as_the_stored_numbers(wide, html, runs):
 
 def test_the_table_of_agents_holds_what_statistics_say(wide, html, results):
     from monmdp.results import gather
+    from monmdp.results.evidence import reader
     from monmdp.results.request import kept
     from monmdp.results.scores import suite_table
 
-    [asked], _ = kept(results)
-    evidence = gather(results, asked.plans, {})
+    (asked,) = kept(results)
+    evidence = gather(asked.parsed().plans, reader(results), {})
     table = suite_table(evidence.figures[0], evidence)
     wide.open(html)
     header, rows = wide.download(wide.one("[data-csv=c0-agents-small]"))

@@ -31,6 +31,9 @@ def test_names_can_be_filtered_by(page, spiteful):
     page.open(spiteful)
     page.choose("[data-test=filter-world]", SCRIPT)
     assert [len(page.table(f"c{i}-problems")) for i in range(2)] == [0, 1]
+    assert len(page.shown("article")) == 1
+    page.choose("[data-test=filter-world]", "loop")
+    assert page.shown("article") == []
     page.click(page.one("#clear"))
     page.choose("[data-test=filter-agent]", IMAGE)
     assert [row[1] for row in page.table("c0-problems")] == [IMAGE] * 4

@@ -47,8 +47,6 @@ class Runs:
         optimal = stays[:, -1]
         budget = int(self.step[-1] + self.step[1])
         first = np.where(optimal, self.step[stays.argmax(axis=1)], budget)
-        together = self.curve["worst_case_return"].mean(axis=0) >= v - 0.05 * max(1.0, abs(v))
-        late = np.minimum.accumulate(together[::-1])[::-1]
         return {
             "seeds": (len(good), len(good)),
             "v": (v,),
@@ -56,10 +54,18 @@ class Runs:
             "area": mean_interval(area(self.curve["episode_return"])),
             "optimal": (int(optimal.sum()),),
             "steps to 1 %": (median_time(first.astype(float), optimal),),
-            "steps-to-v": (int(self.step[late.argmax()]) if late[-1] else None,),
+            "steps-to-v": (self.steps_to_v("worst_case_return"),),
+            "steps-to-v, drawn": (self.steps_to_v("episode_return"),),
             "goal visits": self.visits("goal_visits"),
             "⊥ visits": self.visits("bottom_visits"),
         }
+
+    def steps_to_v(self, score):
+        """When the mean over seeds is within 5 % of v for good; None: never."""
+        v = self.minimax
+        together = self.curve[score].mean(axis=0) >= v - 0.05 * max(1.0, abs(v))
+        late = np.minimum.accumulate(together[::-1])[::-1]
+        return int(self.step[late.argmax()]) if late[-1] else None
 
     def visits(self, score):
         """Mean at the end; no mean of visits is negative."""

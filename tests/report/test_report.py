@@ -15,17 +15,17 @@ import pytest
 from scipy.stats import trim_mean
 
 import monmdp
-from monmdp import MonMDPError, files, load_results, report
+from monmdp import MonMDPError, catalogue, files, load_results, report
 from monmdp.drawing import CurveData, PanelData, Style
 from monmdp.experiment import Run
 from monmdp.experiment.loop import LEDGER
 from monmdp.report import sources
 from monmdp.report.packing import finite, pack, packed_curves, script_json, unpack
 from monmdp.report.thumbnails import thumbnail
-from monmdp.results import execute
+from monmdp.results import execute, gather, publish
 from monmdp.results.claims import Check, Claim, Part, Verdict
-from monmdp.results.evidence import Evidence, aggregate
-from monmdp.results.request import Request, ask_paper, ask_suite, keep
+from monmdp.results.evidence import Evidence, aggregate, reader
+from monmdp.results.request import Request, ask_paper, ask_suite, keep, kept
 from monmdp.results.scores import PROBLEMS, AgentRow, SuiteTable, problem_row
 from monmdp.results.store import inside_path, read_run, write_run
 from monmdp.results.verdicts import TONES
@@ -69,6 +69,20 @@ def finished(tmp_path_factory):
 @pytest.fixture
 def results(finished, tmp_path):
     return Path(shutil.copytree(finished, tmp_path / "results"))
+
+
+@pytest.fixture(scope="module")
+def published(finished, tmp_path_factory):
+    """The same with a summary, as monmdp run leaves it."""
+    folder = Path(shutil.copytree(finished, tmp_path_factory.mktemp("published") / "results"))
+    assert monmdp.run_suite(SUITE, out=folder).outcome.progress.done == 0
+    assert (folder / "reports" / "small" / "summary.parquet").exists()
+    return folder
+
+
+@pytest.fixture(params=["finished", "published"])
+def either(request, tmp_path):
+    return Path(shutil.copytree(request.getfixturevalue(request.param), tmp_path / "results"))
 
 
 class Page(HTMLParser):
@@ -515,10 +529,10 @@ def test_profiles_and_their_bands_are_those_of_the_runs(finished):
     assert narrow > 5
 
 
-def test_runs_that_are_missing_are_missed_in_their_curve_alone(results):
-    path = run_files(results)[3]
+def test_runs_that_are_missing_are_missed_in_their_curve_alone(either):
+    path = run_files(either)[3]
     path.unlink()
-    page = read(results)
+    page = read(either)
     counts = {}
     for setting in page.data["settings"].values():
         for curve in setting["curves"]:
@@ -606,14 +620,14 @@ def run_files(folder):
     return sorted((folder / "runs").rglob("*.parquet"))
 
 
-def test_missing_damaged_half_written_and_foreign_runs_are_named(results):
-    runs = run_files(results)
+def test_missing_damaged_half_written_and_foreign_runs_are_named(either):
+    runs = run_files(either)
     runs[0].unlink()
     runs[1].write_bytes(runs[1].read_bytes()[:-40])
     (runs[2].parent / ".seed-0009.parquet.abc.part").write_bytes(b"half")
-    (results / "runs" / "notes.txt").write_text("mine")
+    (either / "runs" / "notes.txt").write_text("mine")
     shutil.rmtree(runs[-1].parent)
-    page = read(results)
+    page = read(either)
     assert "6 of 40 runs are missing" in page.text
     assert f"damaged, and left out: {runs[1]}" in page.text
     assert "half-written" in page.text
@@ -630,16 +644,113 @@ def remarks_of(page):
     return [html.unescape(line) for of in found for line in re.findall(r"<li>(.*?)</li>", of)]
 
 
-def test_a_damaged_run_is_not_missing_as_well(results):
-    path = run_files(results)[1]
+def test_a_damaged_run_is_not_missing_as_well(either):
+    path = run_files(either)[1]
     path.write_bytes(path.read_bytes()[:-40])
-    page = read(results)
+    page = read(either)
     (damaged, few) = remarks_of(page)
     assert damaged.startswith(f"damaged, and left out: {path}")
     assert few == "some settings have 4 seeds: intervals from so few decide nothing"
     assert "39 of 40 runs are there" in page.text
-    run_files(results)[7].unlink()
-    assert remarks_of(read(results))[:1] == ["1 of 40 runs are missing"]
+    run_files(either)[7].unlink()
+    assert remarks_of(read(either))[:1] == ["1 of 40 runs are missing"]
+
+
+@pytest.fixture
+def made(monkeypatch):
+    """The problems that are made, one after the other."""
+    calls = []
+
+    def counting(*words, **given):
+        calls.append(words)
+        return real(*words, **given)
+
+    real = catalogue.make
+    monkeypatch.setattr(catalogue, "make", counting)
+    return calls
+
+
+def said_by(page):
+    """The numbers of a page."""
+    return {key: page.data[key] for key in ("settings", "curves", "profiles", "tables")}
+
+
+def test_a_report_on_finished_runs_makes_no_problem(finished, published, made):
+    expected = said_by(read(finished))
+    assert made != []
+    made.clear()
+    assert said_by(read(published)) == expected
+    assert made == []
+
+
+@pytest.mark.parametrize("state", ["missing", "damaged", "empty", "of another request"])
+def test_without_a_good_summary_the_request_is_read(finished, published, tmp_path, made, state):
+    folder = Path(shutil.copytree(published, tmp_path / "results"))
+    summary = folder / "reports" / "small" / "summary.parquet"
+    if state == "missing":
+        summary.unlink()
+    elif state == "damaged":
+        content = bytearray(summary.read_bytes())
+        content[len(content) // 2] ^= 1
+        summary.write_bytes(content)
+    elif state == "empty":
+        summary.write_bytes(b"")
+    else:
+        other = parse({**SUITE, "reference": "directed-e2 r0=-10"}, "test")
+        keep(ask_suite(other), folder)
+    page = read(folder)
+    assert made != []
+    assert "40 of 40 runs are there" in page.text
+    assert remarks_of(page) == []
+    if state == "of another request":
+        assert [name for name in page.data["tables"] if "-steps-" in name] != []
+    else:
+        assert said_by(page) == said_by(read(finished))
+
+
+def test_runs_that_came_after_the_summary_are_shown(finished, published, tmp_path):
+    folder = Path(shutil.copytree(published, tmp_path / "results"))
+    away = run_files(folder)[0].parent
+    away.rename(tmp_path / "away")
+    publish_again(folder)
+    assert "5 of 40 runs are missing" in read(folder).text
+    (tmp_path / "away").rename(away)
+    page = read(folder)
+    assert "40 of 40 runs are there" in page.text
+    assert said_by(page) == said_by(read(finished))
+
+
+def publish_again(folder):
+    """Sum up the runs that are there."""
+    (request,) = kept(folder)
+    evidence = gather(request.parsed().plans, reader(folder), {"request": request.hash})
+    publish(request.folder, evidence)
+
+
+def test_a_request_that_has_changed_leaves_runs_that_nobody_asks_for(published, tmp_path):
+    folder = Path(shutil.copytree(published, tmp_path / "results"))
+    keep(ask_suite(parse({**SUITE, "seeds": 3}, "test")), folder)
+    page = read(folder)
+    assert "24 of 24 runs are there" in page.text
+    assert "runs that no report here asks for" in page.text
+    assert "16 of 16 runs are there" in page.text
+
+
+def test_folders_of_an_earlier_version_are_refused_or_named(published, tmp_path, command):
+    old = tmp_path / "all" / "old"
+    old.mkdir(parents=True)
+    (old / "settings.json").write_text("{}")
+    (old / "seed-0000.npz").write_bytes(b"")
+    said = f"{old} holds runs of an earlier version (seed-….npz), which this one cannot read"
+    code, out, err = command("report", old)
+    assert (code, out) == (2, "")
+    assert err == f"error: {said}; choose another folder\n"
+    assert not (old / "report.html").exists()
+    shutil.copytree(published, tmp_path / "all" / "new")
+    code, out, err = command("report", tmp_path / "all")
+    assert code == 0
+    assert "40 runs, 4 settings" in out
+    assert err == f"note: {said}; choose another folder\n"
 
 
 def test_a_folder_where_nothing_has_been_run_yet(tmp_path):
@@ -900,6 +1011,26 @@ def test_runs_to_look_into_know_where_they_belong(command):
     assert marks == [("loop", "ask", "1.0"), ("hazard", "button", "0.5")]
 
 
+@pytest.mark.parametrize("asked", [True, False])
+def test_runs_to_look_into_pass_the_filters_as_their_curves_do(command, asked):
+    """Whatever its file calls it, a world has one name in the filters."""
+    Path("w.txt").write_text("name: other\nstart: 0,0\ntime_limit: 20\n---\n..$\n")
+    train(command, "w.txt", "ask", "rho=0.5", "--snapshots", 2, seeds=1)
+    if not asked:
+        forget("trained")
+    page = read(Path("trained"))
+    kinds = ("article", "details", "figure")
+    (explorer, *curves) = sorted(
+        ((tag, given["data-world"], given["data-monitor"], given["data-rho"])
+         for tag, given in page.tags if tag in kinds and "data-world" in given),
+        key=lambda marks: kinds.index(marks[0]),
+    )  # fmt: skip
+    assert explorer[0] == "article"
+    assert {of[1:] for of in curves} == {explorer[1:]}
+    assert len(curves) == 2
+    assert explorer[1:] == ("w" if asked else "other", "ask", "0.5")
+
+
 def test_snapshots_that_are_damaged_do_not_stop_the_report(command):
     train(command, "loop", "ask", "--snapshots", 2)
     inside = inside_path(the_run("trained", 0))
@@ -965,13 +1096,13 @@ def test_a_figure_without_runs_is_drawn(tmp_path):
     assert [src[:22] for src in images] == ["data:image/png;base64,"]
 
 
-def test_stale_runs_are_named_with_and_without_a_request(results):
-    path = run_files(results)[0]
+def test_stale_runs_are_named_with_and_without_a_request(either):
+    path = run_files(either)[0]
     run = read_run(path)
     write_run(path, replace(run, provenance={**run.provenance, "kernel": "another"}))
-    assert "1 runs were made by another version" in read(results).text
-    shutil.rmtree(results / "reports")
-    assert "1 runs were made by another version" in read(results).text
+    assert "1 run was made by another version" in read(either).text
+    shutil.rmtree(either / "reports")
+    assert "1 run was made by another version" in read(either).text
 
 
 def test_an_empty_folder_behind_a_folder_with_remarks_is_still_an_error(results, tmp_path):

@@ -35,6 +35,7 @@ from monmdp.results.scores import (
 )
 from monmdp.results.verdicts import checks_table, claims_table
 from monmdp.suites import Curve, Figure, Panel
+from monmdp.suites.plan import panel_of
 from monmdp.tables import Column, Table, TableRow, Value
 
 SESSIONS = (
@@ -72,7 +73,7 @@ def content(sources: Sources, folders: Sequence[Path]) -> Content:
     explorers, remarks = [], list(sources.remarks)
     for i, inside in enumerate(sources.insides):
         try:
-            explorers.append(_explorer(inside, f"explorer-{i}", data))
+            explorers.append(_explorer(inside, f"explorer-{i}", sources.chapters, data))
         except MonMDPError as error:
             remarks.append(f"{inside.path} cannot be looked into: {error}")
     return Content(
@@ -99,13 +100,23 @@ def _filters(chapters: Iterable[ChapterView]) -> dict[str, list[Value]]:
     return result
 
 
-def _explorer(inside: Inside, name: str, data: dict[str, Any]) -> dict[str, Any]:
+def _explorer(
+    inside: Inside, name: str, chapters: Iterable[Chapter], data: dict[str, Any]
+) -> dict[str, Any]:
     data["explorers"][name] = explorer(inside.run, inside.problem, solution=inside.solution)
-    settings = inside.run.settings
-    rho = float(settings["problem_parameters"].get("monitor.rho", 1.0))
-    marks = {"world": settings["world"], "monitor": settings["monitor"], "rho": rho}
-    title = data["explorers"][name]["title"]
+    title, marks = data["explorers"][name]["title"], panel_marks(_panel_of(inside, chapters))
     return {"id": name, "title": title, "path": str(inside.path), "marks": marks}
+
+
+def _panel_of(inside: Inside, chapters: Iterable[Chapter]) -> Panel:
+    """The panel that shows a run: filters know its world by the name that it has there."""
+    of_run, _, folder = inside.path.parents[:3]
+    for chapter in chapters:
+        for figure in chapter.evidence.figures if chapter.folder == folder else ():
+            for panel in figure.panels():
+                if any(curve.configuration == of_run.name for curve in panel.curves):
+                    return panel
+    return panel_of(inside.run.settings, ())
 
 
 @dataclass(frozen=True)

@@ -121,20 +121,24 @@ def collect(folders: Iterable[Path]) -> Sources:
         if not folder.is_dir():
             what = "is a file; give the folder" if folder.exists() else "no such folder"
             raise MonMDPError(f"{folder}: {what}")
+        refuse_old(folder)
         before = len(found.chapters), len(found.remarks)
-        for place in _places(folder):
+        for place in _places(folder, found):
             _collect(place, found)
         if (len(found.chapters), len(found.remarks)) == before:
-            refuse_old(folder)
             raise MonMDPError(
                 f"{folder}: there are no results here; monmdp reproduce, run and train write some"
             )
     return found
 
 
-def _places(folder: Path) -> Iterator[Path]:
-    """The folders of results in a folder."""
+def _places(folder: Path, found: Sources) -> Iterator[Path]:
+    """The folders of results in a folder; those of an earlier version are named."""
     for path, names, _ in os.walk(folder):
+        try:
+            refuse_old(Path(path))
+        except MonMDPError as error:
+            found.remarks.append(str(error))
         if {"runs", "reports"}.intersection(names):
             yield Path(path)
         names[:] = sorted(name for name in names if name not in PARTS)
@@ -267,7 +271,8 @@ def _warnings(evidence: Evidence) -> list[str]:
     remarks = []
     stale = sum(of.stale for of in evidence.aggregates.values())
     if stale:
-        remarks.append(f"{stale:,} runs were made by another version of the code")
+        runs = "1 run was" if stale == 1 else f"{stale:,} runs were"
+        remarks.append(f"{runs} made by another version of the code")
     fewest = min((len(of.seeds) for of in evidence.aggregates.values()), default=FEWEST)
     if fewest < FEWEST:
         noun = "seed" if fewest == 1 else "seeds"
