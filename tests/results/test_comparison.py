@@ -244,7 +244,7 @@ class Still:
 def test_one_object_cannot_learn_for_several_seeds():
     problem = monmdp.make("loop", "ask")
     with pytest.raises(MonMDPError, match=r"one object cannot learn .* give what makes it, Still"):
-        monmdp.compare(problem, [Still(problem.shape)], 100, seeds=2)
+        monmdp.compare(problem, [Still(problem.shape)], 200, seeds=2)
 
 
 def test_an_agent_that_raises_is_an_error_that_names_it():
