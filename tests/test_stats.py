@@ -279,11 +279,12 @@ def test_the_bootstrap_leaves_tasks_as_they_are():
     assert one_task == approx((7 / 3, 1, 4))
 
 
+@pytest.mark.slow
 def test_the_bootstrap_covers_what_it_should():
     rng, hits = np.random.default_rng(4), 0
     for _ in range(300):
         scores = rng.normal(0, [1.0, 2.0, 3.0], size=(30, 3)) + 1
-        hits += bootstrap(scores, iqm, rng, resamples=400).contains(1)
+        hits += bootstrap(scores, iqm, rng, resamples=200).contains(1)
     assert 0.90 <= hits / 300 <= 0.985
 
 
@@ -308,6 +309,7 @@ def seeded_rliable(monkeypatch):
     monkeypatch.setattr(np.random, "choice", np.random.default_rng(9).choice)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("seeded_rliable")
 @pytest.mark.parametrize(
     ("ours", "theirs"),
@@ -326,6 +328,7 @@ def test_the_bootstrap_is_rliables(ours, theirs):
     assert (found.low, found.high) == pytest.approx(tuple(bounds["ours"][:, 0]), abs=tolerance)
 
 
+@pytest.mark.slow
 @given(st.data(), shapes)
 def test_the_probability_of_improvement_is_rliables(data, shape):
     ours, theirs = (data.draw(arrays(np.float64, shape, elements=ties)) for _ in range(2))
@@ -366,6 +369,7 @@ def test_a_profile_falls_from_one_to_zero(scores):
     assert (low <= high).all()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("seeded_rliable")
 def test_the_profile_is_rliables():
     scores = with_common_luck(np.random.default_rng(7))

@@ -11,6 +11,7 @@ from monmdp import MDP, Monitor, agents, envs, make, monitors, testing, worlds
 from monmdp.testing import CheckError, check_agent, check_monitor, check_monmdp, check_world
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("monitor", MONITORS)
 @pytest.mark.parametrize("world", WORLDS)
 def test_the_registry_passes(world, monitor):
@@ -121,6 +122,7 @@ def test_notes():
     assert testing.__all__
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("monitor", MONITORS)
 @pytest.mark.parametrize("world", ["hazard", "river-swim", "treasure-hunter"])
 @pytest.mark.parametrize("agent", list(agents.registry))

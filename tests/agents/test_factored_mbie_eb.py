@@ -159,6 +159,7 @@ def make_small(world, monitor, **params):
     return monmdp.make(world, monitor, time_limit=limit, **size, **shown, **params)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("monitor", ["button", "ask"])
 @pytest.mark.parametrize("world", WORLDS)
 def test_oracle_on_every_world(world, monitor):
@@ -167,6 +168,7 @@ def test_oracle_on_every_world(world, monitor):
     assert {"net", "observe"} <= set(kinds)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("monitor", MONITORS)
 @pytest.mark.parametrize("world", ["loop", "hazard"])
 def test_oracle_on_every_monitor(world, monitor):
@@ -310,6 +312,7 @@ SETTINGS = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("changed", SETTINGS, ids=str)
 @pytest.mark.parametrize(("world", "monitor"), [("river-swim", "button"), ("loop", "zones")])
 def test_oracle_on_every_setting(world, monitor, changed):
@@ -602,6 +605,7 @@ def trained(problem, steps, seed=0, env=None, **params):
     return agent
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("world", ["hazard", "river-swim"])
 def test_monitors_that_are_the_same_everywhere_have_no_exceptions_that_last(world):
     """A monitor that moves at random looks odd in some pair now and then, but not for ever."""
@@ -616,6 +620,7 @@ def test_monitors_that_are_the_same_everywhere_have_no_exceptions_that_last(worl
             assert not late.cells["own"].any()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [7, 31, 40, 65])
 def test_false_exceptions_get_rarer_with_visits(seed):
     """With evidence that could never fall below -3, all of these seeds have pairs that are false
@@ -928,6 +933,7 @@ def test_monitor_actions_never_tried_come_between_those_that_show_and_those_in_v
     assert state.cells["reward"][0, n_am + 2] == pytest.approx(0.5 * 0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("world", ["loop", "hazard"])
 def test_a_monitor_that_moves_at_random_is_no_exception(world):
     """Sixteen experts: before Λ was learnt, most pairs were exceptions, and after 4000 steps the

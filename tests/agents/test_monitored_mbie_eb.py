@@ -130,6 +130,7 @@ OFFERED = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "world", "monitor"), OFFERED)
 def test_oracle_stepwise_and_compiled_agree_on_every_problem(name, world, monitor):
     problem = make_small(world, monitor, **({} if monitor == "full" else {"rho": 0.7}))

@@ -218,6 +218,7 @@ def with_the_core_only(*words):
     )
 
 
+@pytest.mark.slow
 def test_the_core_works_without_extras(command):
     done = with_the_core_only("solve", "loop", "ask")
     assert done.returncode == 0, done.stderr

@@ -152,6 +152,7 @@ def untimed(output):
     return [line.rstrip() for line in output.strip("\n").splitlines()]
 
 
+@pytest.mark.slow
 @every_page
 def test_blocks_run(page, folder, monkeypatch, capsys):
     session, printed = types.ModuleType("page"), ""
@@ -398,6 +399,7 @@ WITH_EXAMPLES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("module", WITH_EXAMPLES)
 @pytest.mark.usefixtures("folder")
 def test_docstring_examples(module):

@@ -35,6 +35,7 @@ def benchmark(name):
     return module
 
 
+@pytest.mark.slow
 def test_the_page_is_made_from_the_summaries():
     page = benchmark("results").page(PLACE)
     assert (ROOT / "docs/results.md").read_text(encoding="utf-8") == page
@@ -115,6 +116,7 @@ def test_the_page_beyond_is_made_from_its_tables():
     assert sum(path.stat().st_size for path in BEYOND.iterdir()) <= 3_000_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suite", SUITES)
 def test_the_runs_beyond_are_all_there_and_made_by_todays_code(suites, suite):
     about, plan = suites[suite]["about"], expand(bundled_suite(suite))

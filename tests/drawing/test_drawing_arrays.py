@@ -75,6 +75,7 @@ def test_every_world_has_heat_maps(name):
             assert len(np.unique(pixels(figure).reshape(-1, 4), axis=0)) > 50
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("monitor", ["full", "ask", "n-experts"])
 @pytest.mark.parametrize("name", [name for name in WORLDS if name != "huge"])
 def test_every_problem_has_values_and_policies(name, monitor):
@@ -128,7 +129,7 @@ def test_scales(values, centre):
 
 
 @given(st.data())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_whatever_is_drawn_has_its_colour(data):
     mdp = worlds.make(data.draw(st.sampled_from(["loop", "river-swim", "treasure-hunter"])))
     shape = data.draw(st.sampled_from([(mdp.n_states,), (mdp.n_states, mdp.n_actions)]))

@@ -596,6 +596,7 @@ def agree_where_it_goes(problem, policy, minimax):
     return not ((policy.probability > 0) & ~(minimax.policy > 0))[visited].any()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_stepwise_mbie_eb_finds_the_exact_policy_on_frozen_lake(seed):
     problem = monmdp.make("gymnasium:FrozenLake-v1", "ask", is_slippery=False)
@@ -608,6 +609,7 @@ def test_stepwise_mbie_eb_finds_the_exact_policy_on_frozen_lake(seed):
     assert policy.evaluate(problem)["episode_return"] == pytest.approx(solution.episode_return)
 
 
+@pytest.mark.slow
 def test_stepwise_mbie_eb_comes_to_the_exact_policy_on_slippery_ice():
     """Where the ice slips, rewards and transitions are random: larger bonuses than the paper's.
 

@@ -79,6 +79,7 @@ def walk_alike(ours, theirs, steps, seed=3):
     return ended
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("monitor", MONITORS)
 @pytest.mark.parametrize("world", ["bottleneck", "river-swim", "treasure-hunter"])
 def test_the_same_as_single_environments(world, monitor):

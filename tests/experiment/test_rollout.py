@@ -26,6 +26,7 @@ def loose(monmdp, epsilon=0.3, seed=0):
     return Policy(monmdp.shape, (1 - epsilon) * solution.minimax.policy + epsilon * random)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("world", "monitor", "params"), PROBLEMS)
 def test_the_mean_return_is_the_exact_one(world, monitor, params):
     monmdp = make(world, monitor, **params)
@@ -205,6 +206,7 @@ def test_a_film_shows_what_was_drawn(filmed, tmp_path):
     assert (tmp_path / "again.gif").read_bytes() == (tmp_path / "film.gif").read_bytes()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*worlds.registry, "lake"])
 def test_every_world_is_filmed(name, tmp_path):
     mdp = worlds.from_gymnasium("FrozenLake-v1") if name == "lake" else worlds.make(name)

@@ -816,6 +816,7 @@ print("fine")
 """
 
 
+@pytest.mark.slow
 def test_a_users_compiled_agent_leaves_nothing_stale_behind(tmp_path):
     def python(code):
         env = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": "."}

@@ -125,6 +125,7 @@ def test_all_but_bottom_can_be_seen(world, name):
                for note in check_monmdp(m, steps=100))  # fmt: skip
 
 
+@pytest.mark.slow
 def test_they_work_where_there_is_no_map():
     for name in NAMES:
         m = make("gymnasium:FrozenLake-v1", name)

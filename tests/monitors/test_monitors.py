@@ -244,6 +244,7 @@ def chi_square(counts, probabilities):
     return stats.chisquare(pooled_counts, pooled_expected).pvalue
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("monitor", MONITORS)
 @pytest.mark.parametrize("world", WORLDS)
 def test_simulated_frequencies_match_the_tables(world, monitor):

@@ -238,6 +238,7 @@ def two_workers():
         yield cluster
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("default")  # theirs
 def test_a_scheduler_with_two_workers_gives_the_same_data_and_may_lose_one(small, command):
     suite = load(small / "small.toml")
@@ -413,6 +414,7 @@ def test_a_killed_runner_leaves_no_worker_and_no_lock():
     assert not files_of(Path("here"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["compiled", "python"])
 @pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT], ids=lambda stop: stop.name)
 def test_a_runner_that_is_told_to_stop_does_so_at_once(stop, kind):
@@ -526,6 +528,7 @@ def test_a_folder_that_cannot_be_written_to_is_one_error(small, command, place):
         pass
 
 
+@pytest.mark.slow
 def test_two_runners_do_not_share_a_folder(small, command, monkeypatch):
     monkeypatch.setattr(store, "PATIENCE", 0.1)
     who = f"process {os.getpid()} on {os.uname().nodename}"
@@ -863,6 +866,7 @@ def gathered(folder):
     return gather(plans, evidence.reader(folder), {"commit": "c"})
 
 
+@pytest.mark.slow
 def test_a_summary_gives_the_same_figures_claims_and_tables_as_the_runs(copy, command):
     first = publish(Path("first"), gathered(copy))
     evidence.save(gathered(copy), "summary.parquet")
@@ -880,6 +884,7 @@ def test_a_summary_gives_the_same_figures_claims_and_tables_as_the_runs(copy, co
     assert Path("third/small/small.png").read_bytes() == Path("first/small.png").read_bytes()
 
 
+@pytest.mark.slow
 def test_claims_are_the_same_from_a_summary(command):
     """Claims speak of the paper's figures; here of figure 5, hardly trained."""
     asked = ask_paper(["figure-5"], seeds=2)

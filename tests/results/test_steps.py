@@ -234,6 +234,7 @@ def test_panels_of_one_problem_are_one_setting():
     assert list(table.settings[0].runs) == ["Monitored MBIE-EB", "MBIE-EB", "Directed-E²"]
 
 
+@pytest.mark.slow
 def test_the_best_of_a_grid_comes_first():
     grid = {"beta": [0.1, 0.2, 0.3, 0.4, 0.5], "growth": ["paper", "log"], "sweeps": [1, 2]}
     plan = planned(TWO | {"agents": [{"name": "mbie-eb", "grid": grid}]})
@@ -334,6 +335,7 @@ def test_the_suite_has_the_settings_that_the_targets_speak_of():
     assert asked_for("Larger worlds") == 4
 
 
+@pytest.mark.slow
 def test_targets_hold(beyond):
     found = check_targets(evidence_of(beyond, told()), NAMES)
     said = verdicts(found)
@@ -348,6 +350,7 @@ def test_targets_hold(beyond):
     assert "40 of 48 settings" in found[1].parts[0].measured
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "failing"),
     [
@@ -368,6 +371,7 @@ def test_each_target_fails_when_it_should(beyond, change, failing):
         assert (part.verdict is Verdict.NOT) == (i in failing), part.text
 
 
+@pytest.mark.slow
 def test_few_seeds_do_not_show_that_nothing_is_worse(beyond):
     def change(label, _, steps):
         return [1000, 30_000, 2000, 1000, 40_000] if label == "known-monitor" else steps
@@ -377,6 +381,7 @@ def test_few_seeds_do_not_show_that_nothing_is_worse(beyond):
     assert part.verdict is Verdict.OPEN
 
 
+@pytest.mark.slow
 def test_targets_need_enough_seeds_and_the_agent(beyond):
     known = evidence_of(beyond, lambda a, p: told()(a, p)[:4])
     said = verdicts(check_targets(known, NAMES))

@@ -632,6 +632,7 @@ def test_bundled_suites_bear_the_names_of_their_files():
         assert bundled_suite(name).title
 
 
+@pytest.mark.slow
 def test_tuning_and_reporting_share_no_seed(bundled):
     def seeds_of(name):
         return {seed for curve in bundled[name].figure.curves() for seed in curve.seeds}

@@ -219,6 +219,7 @@ def test_models_are_solved_exactly():
             assert q.flat[pair] == pytest.approx(backup, rel=1e-12)
 
 
+@pytest.mark.slow
 def test_on_a_tiny_problem_the_theorems_agent_stays_within_the_bound_by_far():
     problem = monmdp.make("treasure-hunter", "ask", rho=0.5, time_limit=1)
     epsilon = 4.0  # to meet the snake costs 10
@@ -242,6 +243,7 @@ def never_observing(**changes):
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_bad_is_what_is_bad_in_the_worst_case():
     """LEFT pays most, but not in M_↓. Unsolvable and solvable runs see the same rewards, none."""
     for solvable, bad in ((False, 200), (True, 0)):

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from monmdp.cli.app import AsJson, app, print_table, writable
-from monmdp.cli.running import print_report
+from monmdp.cli.printing import print_report
 from monmdp.errors import MonMDPError
 
 Results = Annotated[Path, typer.Argument(help="A folder of results.", show_default=False)]

@@ -4,27 +4,34 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shlex
 import sys
-import textwrap
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from statistics import median
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from monmdp.cli.app import AsJson, Words, World, app, names_of, print_table, short
+from monmdp.cli.app import AsJson, Words, World, app, names_of
 from monmdp.cli.own import Unchecked, check_configurations
+from monmdp.cli.printing import (
+    again,
+    duration,
+    print_comparison,
+    print_files,
+    print_json,
+    print_outcome,
+    print_plan,
+    print_report,
+    print_training,
+)
 from monmdp.errors import MonMDPError
 
 if TYPE_CHECKING:
     from monmdp.api import Results
-    from monmdp.results import Comparison, Outcome, Progress, Publication
+    from monmdp.results import Comparison, Progress
     from monmdp.results.request import Request
-    from monmdp.stats import Interval
 
 INTERVAL = 10.0
 """seconds between two lines of progress where the output is no terminal"""
@@ -96,10 +103,10 @@ def train(
     if as_json:
         told = row.to_dict()
         told.pop("agent")
-        _print_json(dict(row.of.settings) | told, results, preset)
+        print_json(dict(row.of.settings) | told, results, preset)
     else:
-        _print_training(results)
-        _print_files(results)
+        print_training(results)
+        print_files(results)
     _end(results)
 
 
@@ -151,12 +158,12 @@ def compare(
         shared = table.rows[0].of.settings
         keys = ("world", "monitor", "problem_parameters", "steps", "every", "evaluation", "gamma")
         told = {key: shared[key] for key in keys} | table.to_dict() | {"left_out": left_out}
-        _print_json(told, results, preset)
+        print_json(told, results, preset)
     else:
-        _print_comparison(table)
+        print_comparison(table)
         for name, reason in left_out.items():
             print(f"left out: {name} ({reason})")
-        _print_files(results)
+        print_files(results)
     _end(results)
 
 
@@ -179,7 +186,7 @@ def _suite_command(name: str, doc: str, names: Any, ask: Callable[..., Request])
         request = ask(names, seeds=_count(seeds, "--seeds"), quick=quick, preset=preset)
         part = _shard(shard)
         if dry_run:
-            _print_plan(request, out, _count(jobs, "--jobs"), part, stale)
+            print_plan(request, out, _count(jobs, "--jobs"), part, stale)
         else:
             _do_suite(request, out, jobs, part, scheduler, stale=stale, unchecked=unchecked)
 
@@ -357,12 +364,12 @@ def _carried_out(
                 request, out, jobs=jobs, shard=shard, scheduler=scheduler, stale=stale, tell=told
             )
     except KeyboardInterrupt:
-        print(f"\ninterrupted; what is finished is kept. To go on: {_again()}", file=sys.stderr)
+        print(f"\ninterrupted; what is finished is kept. To go on: {again()}", file=sys.stderr)
         raise typer.Exit(130) from None
     except MonMDPError as error:
         if not begun:  # refused: the same command would be refused again
             raise
-        raise MonMDPError(f"{error}\nwhat is finished is kept. To go on: {_again()}") from None
+        raise MonMDPError(f"{error}\nwhat is finished is kept. To go on: {again()}") from None
     for note in results.notes:
         print(note, file=sys.stderr)
     failures = results.outcome.failures
@@ -386,11 +393,6 @@ def _end(results: Results) -> None:
         raise typer.Exit(1)
 
 
-def _again() -> str:
-    """The command line that goes on."""
-    return shlex.join(["monmdp", *sys.argv[1:]])
-
-
 def _do_suite(
     request: Request,
     out: Path,
@@ -405,11 +407,11 @@ def _do_suite(
     from monmdp.results.runner import belongs
 
     results = _carried_out(request, out, jobs, shard, scheduler, stale=stale, unchecked=unchecked)
-    _print_outcome(results.outcome)
+    print_outcome(results.outcome)
     if shard is not None:
         left = sum(not belongs(key, shard) for key in request.runs())
         part = f"{shard[0]}/{shard[1]}"
-        whole = _again().replace(f" --shard {part}", "").replace(f" --shard={part}", "")
+        whole = again().replace(f" --shard {part}", "").replace(f" --shard={part}", "")
         print(f"shard {part} is done; {left:,} runs belong to other shards.")
         print(f"When all are done (copied together, if need be): {whole}")
     elif results.report is not None:
@@ -449,177 +451,8 @@ def _shown_progress(quiet: bool) -> Iterator[Callable[[Progress], None]]:
 def _in_words(progress: Progress) -> str:
     left = progress.seconds_left if progress.seconds > 5 else None
     steps = progress.steps + progress.running
-    shown = "" if left is None else f"  {_duration(left)} left"
+    shown = "" if left is None else f"  {duration(left)} left"
     done = f"{progress.there + progress.done:,}/{progress.total:,} runs"
     if not steps:
         return f"{done}  starting, and compiling if need be"
     return f"{done}  {steps:,} steps, {steps / progress.seconds:,.0f} a second{shown}"
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
-
-
-# ---- printing -------------------------------------------------------------------------------
-
-
-def _print_plan(
-    request: Request, out: Path, jobs: int | None, shard: tuple[int, int] | None, stale: bool
-) -> None:
-    from monmdp.results.runner import belongs, cores, estimate
-    from monmdp.results.store import take_inventory
-
-    lines = []
-    all_runs = {key: of for key, of in request.runs().items() if belongs(key, shard)}
-    found = take_inventory(out, all_runs)
-    there, all_to_do = set(found.there), {*found.missing, *(found.stale if stale else ())}
-    costs = {key: estimate(all_runs[key]) for key in all_to_do}
-    for plan in request.plans:
-        runs = [key for key in plan.runs() if key in all_runs]
-        to_do = [key for key in runs if key in all_to_do]
-        cost = sum(costs[key] for key in to_do)
-        n_configurations = len({name for name, _ in runs})
-        counts = (n_configurations, len(runs), len(there & set(runs)), len(to_do), cost)
-        lines.append((plan.figure.name, *counts))
-    numbers = ("configurations", "runs", "there", "to do", "CPU seconds, about")
-    print_table(["figure"], numbers, lines)
-    n, total = cores() if jobs is None else jobs, sum(costs.values())
-    print(
-        f"runs that several figures share are done once: {len(all_to_do):,} to do, about "
-        f"{total:,.0f} CPU seconds, {_duration(total / n)} with {n} job{'s' if n > 1 else ''}; "
-        "compiling takes a minute more, once"
-    )
-
-
-def _print_outcome(outcome: Outcome) -> None:
-    progress, found = outcome.progress, outcome.inventory
-    for path in outcome.aside:
-        print(f"set aside: {path}")
-    if progress.done:
-        print(
-            f"{progress.done:,} runs in {_duration(progress.seconds)}, {progress.steps:,} steps, "
-            f"{progress.cpu_seconds:,.0f} CPU seconds with compiling and writing; "
-            f"{progress.there:,} were there already"
-        )
-    elif progress.total:
-        print(f"all {progress.total:,} runs are there")
-    redone = progress.total - progress.there - len(found.missing)
-    if found.stale and not redone:
-        names = sorted({name for name, _ in found.stale})
-        shown = "\n  ".join(names[:10] + (["…"] if len(names) > 10 else []))
-        print(
-            f"stale: {len(found.stale)} runs were made by another version of the code:\n  {shown}"
-        )
-        print(f"They are used as they are. To do them again: {_again()} --stale")
-
-
-def print_report(report: Publication) -> None:
-    """Print what a report says, and where it is."""
-    if report.cpu_total:
-        print()
-        lines = [(name, seconds) for name, seconds in report.cpu.items() if seconds]
-        lines.append(("all, shared runs once", report.cpu_total))
-        print_table(["figure"], ["CPU seconds"], lines)
-    for claim in (*report.claims, *report.targets):
-        print(f"\n{claim.name}  {claim.verdict.value.upper()}  {claim.text}")
-        for part in claim.parts:
-            text = f"{part.verdict.value}: {part.text}: {part.measured}"
-            text += f". Also: {part.also}" if part.also else ""
-            print(textwrap.fill(text, 100, initial_indent="    - ", subsequent_indent="      "))
-    print()
-    for path in report.pictures:
-        print(f"picture: {path}")
-    if report.claims:
-        print(f"claims: {report.folder / 'claims.md'}")
-    if report.targets:
-        print(f"targets: {report.folder / 'targets.md'}")
-    if report.cpu_total:
-        print(f"statistics: {report.folder / 'statistics.md'}")
-        print(f"steps: {report.folder / 'steps.md'}")
-
-
-def _print_json(told: Mapping[str, Any], results: Results, preset: str) -> None:
-    assert results.report is not None
-    where = {"out": str(results.folder), "report": str(results.report.folder)}
-    seconds = results.outcome.progress.seconds
-    print(json.dumps({**told, **where, "preset": preset, "seconds": seconds}, indent=2))
-
-
-def _print_files(results: Results) -> None:
-    assert results.report is not None
-    progress, runs = results.outcome.progress, results.outcome.progress.total
-    there = f", {progress.there} of them were there already" if progress.there else ""
-    counted = f"{runs} run{'s' if runs > 1 else ''}{there}"
-    print(f"runs                     {results.folder}/runs  ({counted})")
-    print(f"report                   {results.report.folder}")
-    for path in results.report.pictures[:1]:
-        print(f"picture                  {path}")
-
-
-def _problem_of(settings: Mapping[str, Any]) -> str:
-    """World and monitor with the parameters that they were given."""
-    given = settings["problem_parameters"]
-    parameters = "".join(f"  {key.partition('.')[2]}={value}" for key, value in given.items())
-    return f"{settings['world']} / {settings['monitor']}{parameters}"
-
-
-def _print_training(results: Results) -> None:
-    from math import isnan
-
-    from monmdp import drawing
-    from monmdp.stats import END
-
-    (table,) = results.comparisons
-    (row,) = table.rows
-    settings, runs, n = row.of.settings, list(results.runs.values()), len(row.of.seeds)
-    own = dict(results.plans[0].resolved[row.of.configuration].configuration.of_agent)
-    of_agent = "".join(f" {key}={value}" for key, value in own.items())
-    print(f"{_problem_of(settings)}   {settings['agent']}{of_agent}")
-    seeds = "1 seed" if n == 1 else f"{n} seeds"
-    print(f"{seeds}, {settings['steps']:,} steps, {settings['evaluation']} evaluation")
-    if settings["told_hidden_rewards"]:
-        print("an oracle: it is told hidden rewards, as an upper reference")
-    print()
-    print(f"minimax episode return   {short(row.of.minimax)}")
-    over = " (95 % interval over seeds)" if n > 1 else ""
-    tests = min(END, len(runs[0].step))
-    print(f"end return               {_plus_minus(row.end)}{over}, mean of the last {tests} tests")
-    reached = [step for step in row.steps_to_1pct if step is not None]
-    print(f"seeds converged          {len(reached)} of {n}  (minimax-optimal, and stay so)")
-    if reached:
-        print(
-            f"steps to 1 %             median {median(reached):,.0f}, "
-            f"from {min(reached):,} to {max(reached):,}"
-        )
-    last = {name: sum(run.curve[name][-1] for run in runs) / n for name in runs[0].curve}
-    seen = last["rewards_seen"]  # NaN where nothing can be seen
-    print(f"observable rewards seen  {'there are none' if isnan(seen) else f'{100 * seen:.4g} %'}")
-    print(
-        f"episodes                 {last['episodes']:,.0f} a seed, "
-        f"{last['observe_episodes']:,.0f} of them to observe"
-    )
-    mean = sum(run.curve["episode_return"] for run in runs) / n
-    print(f"test return              {drawing.sparkline(mean)}")
-
-
-def _print_comparison(table: Comparison) -> None:
-    of, n = table.rows[0].of, len(table.seeds)
-    settings = of.settings
-    print(_problem_of(settings))
-    print(
-        f"{n} {'seed' if n == 1 else 'seeds, the same for all'}, {settings['steps']:,} steps, "
-        f"{settings['evaluation']} evaluation with discount {settings['gamma']:g}; minimax episode "
-        f"return {short(of.minimax)}"
-    )
-    print()
-    print(table.table().to_text())
-
-
-def _plus_minus(interval: Interval) -> str:
-    """A mean with half of its interval, if there is one."""
-    half = (interval.high - interval.low) / 2
-    if half != half:
-        return f"{interval.estimate:.6g}"
-    return f"{interval.estimate:.6g} ± {half if half > 1e-12 else 0.0:.3g}"

@@ -202,7 +202,7 @@ def prepare(
     )
 
 
-class _Known(NamedTuple):
+class _OfProblem(NamedTuple):
     """What all runs of a problem read."""
 
     fingerprint: str
@@ -212,11 +212,13 @@ class _Known(NamedTuple):
 
 
 @lru_cache(maxsize=256)
-def _known(monmdp: MonMDP) -> _Known:
+def _known(monmdp: MonMDP) -> _OfProblem:
     seen = observability(monmdp)
     reached = int(np.any(seen.reachable, axis=1).sum()) * monmdp.mdp.n_actions
     n_observable = reached - int(seen.never_observable.sum())
-    return _Known(fingerprint(monmdp), writable_tables(monmdp), chances(monmdp, seen), n_observable)
+    return _OfProblem(
+        fingerprint(monmdp), writable_tables(monmdp), chances(monmdp, seen), n_observable
+    )
 
 
 class _Identity(NamedTuple):
