@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from monmdp.report.content import Content
 
 Folder = str | os.PathLike[str]
+COMMANDS = ("train", "compare")
+"""names of the suites that commands write down; the same command with more seeds renews its report"""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -248,6 +250,9 @@ def _label(agent: Any) -> str:
     """What a table calls an agent."""
     if isinstance(agent, str):
         return agent
+    kind = agent if isinstance(agent, type) else type(agent)
+    if issubclass(kind, AgentConfig) and "name" not in vars(kind):
+        return kind.__name__  # a variant, which inherits the name of what it varies
     name = getattr(agent, "name", None) or getattr(agent, "__name__", None)
     return str(name or type(agent).__name__)
 
@@ -338,7 +343,7 @@ def run_request(
     def begin() -> None:
         written, replaced = keep(request, folder)
         made["request"] = written.hash
-        if replaced:
+        if replaced and request.suites[0].name not in COMMANDS:
             notes.append(
                 f"{written.folder} was the report of another suite of this name; it is replaced, "
                 "its runs are kept"

@@ -152,7 +152,7 @@ def dice():
     ):
         code, _, err = command(*attempt)
         assert code == 2, attempt
-        assert "dice / ask is another problem each time it is made" in err
+        assert "dice / ask differs every time it is built" in err
         assert not (tmp_path / "here").exists()
 
 

@@ -19,7 +19,7 @@ from monmdp.errors import MonMDPError
 if TYPE_CHECKING:
     from monmdp.model import MonMDP
 
-GRACE = 1.5
+GRACE = 1.2
 """seconds that a command has to end by itself once it is told to"""
 
 
@@ -154,8 +154,10 @@ def stoppable() -> Iterator[None]:
     the system also writes every signal into a pipe. A thread reads it, and ends the process if it
     is still there after a moment. Files are whole at any time, so nothing is lost.
     """
+    told: list[int] = []
 
-    def stop(*_: object) -> None:
+    def stop(number: int, *_: object) -> None:
+        told.append(number)
         raise KeyboardInterrupt
 
     if threading.current_thread() is not threading.main_thread():
@@ -171,7 +173,8 @@ def stoppable() -> Iterator[None]:
     def watch() -> None:
         while number := os.read(reading, 1):
             if number[0] in taken and not over.wait(GRACE):
-                os.write(2, b"\ninterrupted; what is finished is kept\n")
+                if not told:  # else the command has said so itself
+                    os.write(2, b"\ninterrupted; what is finished is kept\n")
                 os._exit(130)
 
     watcher = threading.Thread(target=watch, daemon=True)
@@ -179,10 +182,11 @@ def stoppable() -> Iterator[None]:
     try:
         yield
     finally:
-        over.set()
         signal.set_wakeup_fd(woken)
         for number, handler in before.items():
             signal.signal(number, handler)
-        os.close(writing)
-        watcher.join()
-        os.close(reading)
+        if not told:  # else the watcher sees to it that the process ends in time
+            over.set()
+            os.close(writing)
+            watcher.join()
+            os.close(reading)

@@ -42,8 +42,8 @@ def check_problem(problem: MonMDP, again: MonMDP | None) -> list[str]:
         raise MonMDPError(str(failure)) from None
     if again is not None and fingerprint(problem) != fingerprint(again):
         raise MonMDPError(
-            f"{problem.mdp.name} / {problem.monitor.name} is another problem each time it is made; "
-            "seed what is random in it"
+            f"{problem.mdp.name} / {problem.monitor.name} differs every time it is built; "
+            "fix its seed"
         )
     return notes
 

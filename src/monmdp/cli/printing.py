@@ -121,7 +121,7 @@ def print_files(results: Results) -> None:
     """Print where runs, report and picture are."""
     assert results.report is not None
     progress, runs = results.outcome.progress, results.outcome.progress.total
-    there = f", {progress.there} of them were there already" if progress.there else ""
+    there = f", {progress.there} already there" if progress.there else ""
     counted = f"{runs} run{'s' if runs > 1 else ''}{there}"
     print(f"runs                     {results.folder}/runs  ({counted})")
     print(f"report                   {results.report.folder}")

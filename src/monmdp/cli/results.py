@@ -19,7 +19,7 @@ Results = Annotated[Path, typer.Argument(help="A folder of results.", show_defau
 
 @app.command()
 def status(folder: Results, as_json: AsJson = False) -> None:
-    """Say what is there of what was asked for: done, missing, stale, damaged."""
+    """Show which runs are done, missing, stale or damaged."""
     from monmdp.results.request import understood
     from monmdp.results.store import parts, strangers, take_inventory
 
@@ -165,16 +165,17 @@ def report(
     --snapshots can be looked into.
     """
     from monmdp.api import write_report
+    from monmdp.tables import plural
 
     path = folders[0] / "report.html" if out is None else writable(out, "--out", ".html", ".htm")
     made = write_report(folders, path)
     for remark in (*made.remarks, *(r for chapter in made.chapters for r in chapter.remarks)):
         print(f"note: {remark}", file=sys.stderr)
     settings = sum(len(chapter.settings) for chapter in made.chapters)
-    runs = sum(chapter.there for chapter in made.chapters)
+    runs = made.runs
     inside = f", {len(made.explorers)} to look into" if made.explorers else ""
     size = path.stat().st_size / 1e6
-    print(f"{runs:,} runs, {settings:,} settings{inside}")
+    print(f"{plural(runs, 'run')}, {plural(settings, 'setting')}{inside}")
     print(f"report: {path}  ({size:.1f} MB)")
 
 

@@ -288,7 +288,8 @@ def _request(
     content |= {"experiment": [block], "policies": True}
     suite = parse({"name": command, **content}, f"monmdp {command}")
     # A folder that belongs to this request alone, with a name that people can read.
-    text = json.dumps([content, preset], sort_keys=True, default=str)
+    lasting = {k: v for k, v in content.items() if k not in ("seeds", "snapshots")}
+    text = json.dumps([lasting, preset], sort_keys=True, default=str)
     names = [command, Path(world).stem, *([monitor] if monitor else []), *agents]
     words = [file_name("-".join(names[:4]))[:80], hashlib.sha256(text.encode()).hexdigest()[:8]]
     return Request("-".join(words), (suite,), preset)

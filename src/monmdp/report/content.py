@@ -36,7 +36,7 @@ from monmdp.results.scores import (
 from monmdp.results.verdicts import checks_table, claims_table
 from monmdp.suites import Curve, Figure, Panel
 from monmdp.suites.plan import panel_of
-from monmdp.tables import Column, Table, TableRow, Value
+from monmdp.tables import Column, Table, TableRow, Value, plural
 
 SESSIONS = (
     Column("session ended", ("ended",)),
@@ -47,7 +47,7 @@ SESSIONS = (
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Content:
     """The whole page."""
 
@@ -62,6 +62,11 @@ class Content:
     """world, monitor, rho, agent: what there is to choose from"""
     data: Mapping[str, Any]
     """what the page's script reads: settings, curves, profiles, tables, explorers"""
+    runs: int
+    """runs that it shows, each counted once"""
+
+    def __repr__(self) -> str:
+        return f"<Report {self.title!r}: {plural(self.runs, 'run')}>"
 
 
 def content(sources: Sources, folders: Sequence[Path]) -> Content:
@@ -76,6 +81,12 @@ def content(sources: Sources, folders: Sequence[Path]) -> Content:
             explorers.append(_explorer(inside, f"explorer-{i}", sources.chapters, data))
         except MonMDPError as error:
             remarks.append(f"{inside.path} cannot be looked into: {error}")
+    keys = {
+        (chapter.folder, of.configuration, seed)
+        for chapter in sources.chapters
+        for of in chapter.evidence.aggregates.values()
+        for seed in of.seeds
+    }
     return Content(
         title=" + ".join(folder.resolve().name for folder in folders),
         made=provenance(),
@@ -85,6 +96,7 @@ def content(sources: Sources, folders: Sequence[Path]) -> Content:
         explorers=explorers,
         filters=_filters(chapters),
         data=data,
+        runs=len(keys),
     )
 
 

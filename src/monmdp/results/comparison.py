@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import isnan
 from typing import Any
 
@@ -45,7 +45,7 @@ class Compared:
     """how much larger the area of the reference is, seed by seed; None for the reference itself"""
     improvement: Interval | None
     """chance that a run of the reference has a larger area than a run of this agent, ties half"""
-    of: Aggregate
+    of: Aggregate = field(repr=False)
 
     @property
     def steps_to_1pct(self) -> tuple[int | None, ...]:
@@ -95,6 +95,9 @@ class Comparison:
     def table(self) -> Table:
         """Return it as a table for people."""
         return Table.of(COLUMNS, [row.cells() for row in self.rows], notes=[LEGEND])
+
+    def __str__(self) -> str:
+        return self.table().to_text()
 
     def _repr_html_(self) -> str:
         """Show the table in a notebook."""

@@ -71,11 +71,11 @@ class Aggregate:
     first: Mapping[str, FloatArray]
     """score -> [seed] the first test, before any training"""
     steps_to_optimal: IntArray
-    """[seed] checkpoint from which on the test policy is optimal; the budget if never"""
+    """[seed] first checkpoint after which the test policy stays optimal; the budget if never"""
     optimal: Any
     """[seed] whether it becomes so"""
     steps_to_v: int
-    """checkpoint from which on the mean over seeds stays within 5 % of V; the budget if never.
+    """first checkpoint after which the mean over seeds stays within 5 % of V; the budget if never.
 
     By the exact returns of the test policies in M_↓: where a start is random, the noise of drawn
     returns alone would decide when a mean dips for the last time.

@@ -331,6 +331,8 @@ def work(resolved: Resolved, seed: int, pulse: IntArray | None = None) -> Run | 
     except StoppedError:
         return Failure("stopped")
     except Exception as error:  # a bug, ours or of a user's agent; the other runs go on
+        if type(error).__module__.startswith("numba."):
+            error = _not_compiled(resolved, error)
         said = str(error) if isinstance(error, MonMDPError) else f"{type(error).__name__}: {error}"
         return Failure(said, None if pulse is None else error)
     made = {
@@ -343,6 +345,18 @@ def work(resolved: Resolved, seed: int, pulse: IntArray | None = None) -> Run | 
     }
     policy = run.policy if resolved.keeps_inside else None
     return replace(run, settings=resolved.settings, policy=policy, provenance=made)
+
+
+def _not_compiled(resolved: Resolved, error: Exception) -> MonMDPError:
+    """Say in a few lines what numba says in a hundred."""
+    told = [line.strip() for line in str(error).splitlines()]
+    where = [line for line in told if line.startswith("File ")][-1:]
+    what = [line for line in told if line and not line.startswith(("File ", "-", "During", "^"))]
+    short = MonMDPError(
+        f"{resolved.settings['agent']} does not compile: {' '.join(what[1:3])} {' '.join(where)}"
+    )
+    short.__cause__ = error
+    return short
 
 
 _warm: set[str] = set()

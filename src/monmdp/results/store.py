@@ -69,6 +69,8 @@ def write_run(path: Path, run: Run) -> None:
     about = {"settings": run.settings, "seed": run.seed}
     if run.policy is not None:
         _write_inside(inside_path(path), run.policy, run, about)
+    else:  # what an earlier run left there does not belong to this one
+        inside_path(path).unlink(missing_ok=True)
     table = pa.table({"step": run.step, **{name: run.curve[name] for name in COLUMNS}})
     footer = {"format": FORMAT, **about, "provenance": run.provenance}
     write_sealed(path, table, footer, use_dictionary=False)
