@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 Folder = str | os.PathLike[str]
 COMMANDS = ("train", "compare")
-"""names of the suites that commands write down; the same command with more seeds renews its report"""
+"""names of the suites that commands write down; with more seeds a command renews its report"""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
