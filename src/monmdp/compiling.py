@@ -144,9 +144,27 @@ def _chooser(name: Callable[..., Any]) -> Callable[..., Any]:
 
     def choose(first: Any, *_: Any) -> Callable[..., Any] | None:
         kind = getattr(first, "instance_class", None)  # of a named tuple's numba type
-        return None if kind is None else implementation(name, kind)
+        return None if kind is None else _named_apart(implementation(name, kind), kind)
 
     return choose
+
+
+@cache
+def _named_apart(function: Callable[..., Any], kind: type) -> Callable[..., Any]:
+    """Return a function under a name that no other code has.
+
+    numba's symbols hold the names of functions and types, not their modules, and numbers that begin
+    anew in every process. Two agents that were compiled in different processes could have the same
+    symbol, and a third process that loads both would run the code of the first for the second.
+    """
+    assert isinstance(function, FunctionType)
+    code, closure = function.__code__, function.__closure__
+    named = FunctionType(
+        code, function.__globals__, function.__name__, function.__defaults__, closure
+    )
+    named.__module__ = function.__module__
+    named.__qualname__ = f"{function.__qualname__}_{_digest(function, kind)}"
+    return named
 
 
 def _digest(function: Callable[..., Any], kind: type | None) -> str:
