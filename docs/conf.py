@@ -30,9 +30,9 @@ nitpicky = True
 _INNER = (  # types that are shown and whose fields are no part of the interface
     r"experiment\.evaluation\.Chances",
     r"model\.dynamics\.Tables",
-    r"naming\.T",
+    r"naming\.(T|Scope)",
     r"report\.content\.Content",
-    r"results\.(claims|steps|store|tables)\.\w+",
+    r"results\.(claims|scores|steps|store)\.\w+",
     r"suites\.spec\.Quick(Block)?",
 )
 # No other project is asked for its names: the build needs no network.
