@@ -23,9 +23,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from monmdp.experiment.sessions import SESSIONS, read_sessions
 
 from monmdp import make, planning
+from monmdp.results.request import read_sessions
 from monmdp.results.steps import AgentSteps, agents_table
 from monmdp.results.verdicts import claims_table
 from monmdp.stats import geometric_mean
@@ -57,7 +57,7 @@ def main() -> None:
     place.mkdir(parents=True, exist_ok=True)
     for suite in SUITES:
         content = json.loads((reports / suite / "steps.json").read_text(encoding="utf-8"))
-        content["sessions"] = read_sessions(reports / suite / SESSIONS)
+        content["sessions"] = read_sessions(reports / suite)
         if suite != "beyond":  # every run of every agent would be long
             for table in content["tables"]:
                 table["seeds"] = _seeds(table)

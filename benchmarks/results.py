@@ -20,11 +20,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from monmdp.experiment.sessions import SESSIONS, read_sessions
 
 from monmdp.results import Claim, check_claims, evidence
 from monmdp.results.claims import Verdict
 from monmdp.results.evidence import Aggregate, Evidence
+from monmdp.results.request import read_sessions
 from monmdp.results.scores import AGENTS, suite_table
 from monmdp.results.verdicts import measured
 from monmdp.suites import Figure, Panel
@@ -65,7 +65,7 @@ def main() -> None:
         if preset not in PRESETS:
             continue
         about = json.loads((folder / "claims.json").read_text())["about"]
-        about["sessions"] = read_sessions(folder / SESSIONS)
+        about["sessions"] = read_sessions(folder)
         (place / f"{preset}.json").write_text(json.dumps(about, indent=2) + "\n")
     for number in CAPTIONS:
         shutil.copyfile(folders["paper"] / f"figure-{number}.png", place / f"figure-{number}.png")
