@@ -309,7 +309,7 @@ def test_train_goes_on_where_it_stopped(monmdp, tmp_path):
     assert {path: stamps()[path] for path in after} == after
     code, out, _ = monmdp("train", "loop", "ask", "--steps=300", "--out=here", "--seeds=4")
     assert code == 0
-    assert "here/runs  (4 runs, 4 of them were there already)" in out
+    assert "here/runs  (4 runs, 4 already there)" in out
 
 
 def test_train_keeps_snapshots_of_the_first_seed(monmdp, tmp_path):
@@ -321,7 +321,7 @@ def test_train_keeps_snapshots_of_the_first_seed(monmdp, tmp_path):
     # The runs are there, but not all that is wanted of the first one.
     code, out, _ = monmdp(*words, "--every=50", "--snapshots=4")
     assert code == 0
-    assert "(2 runs, 1 of them were there already)" in out
+    assert "(2 runs, 1 already there)" in out
     again = [load_run(path) for path in files]
     assert again[0].snapshot_steps.tolist() == [0, 25, 100, 225, 400]
     assert again[0].snapshots["n"].shape[0] == 5

@@ -45,7 +45,7 @@ def test_one_seed_keeps_snapshots_and_all_have_the_same_settings(command):
     assert all(len(run.snapshot_steps) == 0 and not run.snapshots for run in runs[1:])
     code, out, _ = command(*words)
     assert code == 0
-    assert "3 of them were there already" in out
+    assert "3 already there" in out
 
 
 def test_settings_without_snapshots_are_as_ever():
