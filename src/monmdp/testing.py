@@ -242,10 +242,6 @@ def check_agent(
             actions.append(taken)
     except MonMDPError as error:
         raise CheckError("agent", [str(error)]) from None
-    except Exception as error:
-        if not type(error).__module__.startswith("numba."):
-            raise
-        raise CheckError("agent", [f"it does not compile: {error}"]) from error
     first, again, _ = runs
     policies = [run.policy.probability for run in runs if run.policy is not None]
     same = np.array_equal(policies[0], policies[1])

@@ -348,13 +348,11 @@ def work(resolved: Resolved, seed: int, pulse: IntArray | None = None) -> Run | 
 
 
 def _not_compiled(resolved: Resolved, error: Exception) -> MonMDPError:
-    """Say in a few lines what numba says in a hundred."""
+    """Say in a line what numba says in a hundred: the innermost reason."""
     told = [line.strip() for line in str(error).splitlines()]
-    where = [line for line in told if line.startswith("File ")][-1:]
-    what = [line for line in told if line and not line.startswith(("File ", "-", "During", "^"))]
-    short = MonMDPError(
-        f"{resolved.settings['agent']} does not compile: {' '.join(what[1:3])} {' '.join(where)}"
-    )
+    reasons = [line for line in told if "Error: " in line and "Failed in" not in line]
+    why = (reasons or told)[-1]
+    short = MonMDPError(f"{resolved.settings['agent']}: it does not compile: {why}")
     short.__cause__ = error
     return short
 
