@@ -33,6 +33,16 @@ READING = ["semi-random", "shy"]
 """monitors that look at the reward; Known Monitor is not offered with them"""
 
 
+def one_in(n, values):
+    """Parameters of which the core tests take every n-th; the others are for `make test-slow`."""
+    many = list(values)
+    marks = [() if i % n == 0 else pytest.mark.slow for i in range(len(many))]
+    return [
+        pytest.param(*(of if isinstance(of, tuple) else (of,)), marks=mark)
+        for of, mark in zip(many, marks, strict=True)
+    ]
+
+
 def newest(name):
     """The newest version of an environment of Gymnasium's: older ones warn."""
     versions = [spec.version for spec in gymnasium.registry.values() if spec.name == name]

@@ -404,6 +404,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow
 def test_plain_python_agents_run_in_processes_and_are_found_again(tmp_path):
     """Whether they are in a module or in the script: that has another text in a worker."""
     (tmp_path / "script.py").write_text(SCRIPT.format(module=Path(__file__).stem))

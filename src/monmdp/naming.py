@@ -84,7 +84,7 @@ class Scope:
 
 def scope_of(factory: Callable[..., Any], what: str) -> Scope:
     """Read the keyword parameters of a factory from its signature."""
-    plain = inspect.isfunction(factory) or inspect.isclass(factory)
+    plain = inspect.isroutine(factory) or isinstance(factory, type | partial)
     try:
         found = _read_once(factory) if plain else _read(factory)
     except (TypeError, ValueError):

@@ -20,7 +20,7 @@ All intervals are 95 % intervals; all randomness comes from the generator that i
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, SupportsFloat
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -32,6 +32,8 @@ END = 10
 """checkpoints over which the end return is averaged"""
 RESAMPLES = 2000
 """bootstrap resamples behind an interval"""
+ENTRIES = 1_000_000
+"""numbers that the bootstrap holds at a time"""
 BOUNDS = (0.025, 0.975)
 """quantiles between which an interval lies"""
 
@@ -254,27 +256,30 @@ def iqm_curve(curves: ArrayLike) -> tuple[FloatArray, FloatArray]:
     return mean, half
 
 
-def iqm(scores: ArrayLike) -> float:
-    """Interquartile mean of all entries of scores[...], without the lowest and highest quarter.
+def iqm(scores: ArrayLike, axis: tuple[int, ...] | None = None) -> Any:
+    """Interquartile mean of scores[...] over some axes: without the lowest and highest quarter.
 
     >>> from monmdp import stats
-    >>> stats.iqm([0.0, 1.0, 2.0, 100.0])
+    >>> float(stats.iqm([0.0, 1.0, 2.0, 100.0]))
     1.5
     """
-    ordered = np.sort(np.asarray(scores, dtype=np.float64), axis=None)
-    cut = len(ordered) // 4
-    return float(ordered[cut : len(ordered) - cut].mean())
+    array = np.asarray(scores, dtype=np.float64)
+    over = tuple(range(array.ndim)) if axis is None else axis
+    last = np.moveaxis(array, over, range(-len(over), 0))
+    ordered = np.sort(last.reshape(*last.shape[: last.ndim - len(over)], -1), axis=-1)
+    cut = ordered.shape[-1] // 4
+    return ordered[..., cut : ordered.shape[-1] - cut].mean(axis=-1)
 
 
 def bootstrap(
     scores: ArrayLike,
-    statistic: Callable[[FloatArray], SupportsFloat],
+    statistic: Callable[..., Any],
     rng: np.random.Generator,
     resamples: int = RESAMPLES,
 ) -> Interval:
     """Statistic of scores[run, task] or scores[run], with runs resampled within every task.
 
-    The statistic is always given scores[run, task].
+    The statistic is called with an array and the axes of runs and tasks, as np.mean is.
 
     >>> import numpy as np
     >>> from monmdp import stats
@@ -283,15 +288,17 @@ def bootstrap(
     (2.0, True)
     """
     array = _by_task(scores)
-    estimate = float(statistic(array))
-    if len(array) < 2:
+    estimate = float(statistic(array, axis=(0, 1)))
+    n, tasks = array.shape
+    if n < 2:
         return Interval(estimate, np.nan, np.nan)
-    n = len(array)
-    found = [
-        float(statistic(np.take_along_axis(array, rng.integers(n, size=array.shape), axis=0)))
-        for _ in range(resamples)
-    ]
-    return _percentiles(estimate, found)
+    found: list[FloatArray] = []
+    at_a_time = max(1, ENTRIES // array.size)
+    for first in range(0, resamples, at_a_time):
+        count = min(at_a_time, resamples - first)
+        drawn = rng.integers(n, size=(count, n, tasks))
+        found.append(statistic(array[drawn, np.arange(tasks)], axis=(1, 2)))
+    return _percentiles(estimate, np.concatenate(found))
 
 
 def probability_of_improvement(

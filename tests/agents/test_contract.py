@@ -171,6 +171,7 @@ print(run.snapshots["q_opt"].sum())
 """
 
 
+@pytest.mark.slow
 def test_a_variant_is_cached_and_an_edited_one_is_compiled_anew(tmp_path):
     def python():
         env = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
@@ -239,6 +240,7 @@ def test_a_field_that_is_none_is_refused():
         Undecorated()
 
 
+@pytest.mark.slow
 def test_what_does_not_compile_is_found_by_the_check():
     class Broken(MonitoredMBIEEB):
         def bonus(agent, g, n):

@@ -178,12 +178,14 @@ def test_oracle_on_every_monitor(world, monitor):
     assert {"net", "observe"} <= set(kinds)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("monitor", ["full", "button", "n-experts", "zones"])
 def test_oracle_meets_all_kinds_of_episodes(monitor):
     _, kinds = follow(make_small("loop", monitor), agents.config(NAME, net=0.35), 450)
     assert set(kinds) == {"net", "observe", "optimize"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("world", "monitor", "params", "changed", "steps"),
     [
@@ -319,6 +321,7 @@ def test_oracle_on_every_setting(world, monitor, changed):
     follow(make_small(world, monitor), agents.config(NAME, **changed), 100, seed=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("changed", [{}, {"factored": False}, {"novelty": False}], ids=str)
 @pytest.mark.parametrize("monitor", [name for name in MONITORS if name not in READING])
 def test_oracle_that_knows_the_monitor(monitor, changed):
@@ -951,6 +954,7 @@ def test_a_monitor_that_moves_at_random_is_no_exception(world):
 # ---- convergence --------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("monitor", ADVERSARIAL)
 @pytest.mark.parametrize("world", ["hazard", "loop"])
 def test_it_converges_whatever_the_monitor_does(world, monitor):

@@ -172,6 +172,7 @@ def test_oracle_on_random_problems_and_parameters(
         np.testing.assert_array_equal(compiled[field], values, err_msg=field)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("log_base", [1.005, 1.5, 3.0])
 @pytest.mark.parametrize("schedule", ["paper", "released"])
 @pytest.mark.parametrize("name", AGENTS)

@@ -180,6 +180,7 @@ def test_an_unsound_monitor_says_where(command, tmp_path):
     assert "experiment[0]: loop / liar" in err
 
 
+@pytest.mark.slow
 def test_ones_own_things_show_up_in_reports(command, tmp_path):
     assert command("run", "examples/my_suite.toml", "--quick", "--out", "here")[0] == 0
     words = ("examples.my_tables:repair", "examples.night_watch:night_watch", "--steps", "300")

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from conftest import one_in
 from monmdp import make, monitors, solve, worlds
 from monmdp.drawing import draw_world, frame, gallery, policy_text, save, world_text
 from monmdp.drawing.canvas import pixels
@@ -225,7 +226,7 @@ def test_legend_tells_staying_from_landing():
 # ---- pictures -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", WORLDS)
+@pytest.mark.parametrize("name", one_in(3, WORLDS))
 def test_every_world_is_drawn(name):
     mdp = worlds.make(name)
     drawn = pixels(draw_world(mdp))
@@ -277,6 +278,7 @@ def test_draw_world_into_given_axes_and_title():
     assert draw_world(worlds.make("loop"), ax=part.add_subplot()) is figure
 
 
+@pytest.mark.slow
 def test_huge_and_long_worlds_are_drawn():
     for mdp in (huge(), worlds.make("river-swim", length=100)):
         colours = np.unique(pixels(draw_world(mdp)).reshape(-1, 4), axis=0)

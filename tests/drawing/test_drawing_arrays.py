@@ -14,6 +14,7 @@ from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 from test_drawing import chain, huge, many
 
+from conftest import one_in
 from monmdp import agents, compare, drawing, make, monitors, solve, train, worlds
 from monmdp.drawing import (
     draw_dynamics,
@@ -59,7 +60,7 @@ def polygons(figure):
 # ---- heat maps ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", WORLDS)
+@pytest.mark.parametrize("name", one_in(3, WORLDS))
 def test_every_world_has_heat_maps(name):
     mdp = WORLDS[name]()
     rng = np.random.default_rng(0)
@@ -128,6 +129,7 @@ def test_scales(values, centre):
     assert polygons(draw_heatmap(mdp, values, limits=(-2, 8))).get_clim() == (-2, 8)
 
 
+@pytest.mark.slow
 @given(st.data())
 @settings(max_examples=20, deadline=None)
 def test_whatever_is_drawn_has_its_colour(data):
@@ -512,6 +514,7 @@ def test_an_agent_has_one_colour_in_all_figures():
 # ---- titles ---------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["a name that goes on and on " * 12, "alonenamewithoutspaces" * 12]
 )

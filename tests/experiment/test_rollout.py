@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from monmdp import MDP, Policy, experiment, make, monitors, solve, worlds
+from monmdp import MDP, Policy, make, monitors, solve, train, worlds
 from monmdp.drawing import film, save_film
 from monmdp.errors import MonMDPError
 from monmdp.experiment import observing_policy, rollout
@@ -155,16 +155,16 @@ def test_visits_need_a_problem_of_their_shape_and_a_time_limit():
 
 def test_to_observe_is_greedy_on_the_last_snapshot():
     monmdp = make("loop", "ask")
-    run = experiment.train(monmdp, "monitored-mbie-eb", 500, snapshots=2)
+    run = train(monmdp, "monitored-mbie-eb", 500, snapshots=2)
     policy = observing_policy(run)
     q = run.snapshots["q_obs"][-1]
     chosen = policy.probability > 0
     assert (q[chosen] >= np.repeat(q.max(axis=1) - 1e-9, chosen.sum(axis=1))).all()
     assert policy.origin == run.policy.origin
     with pytest.raises(MonMDPError, match="no snapshot of Q_obs"):
-        observing_policy(experiment.train(monmdp, "monitored-mbie-eb", 100))
+        observing_policy(train(monmdp, "monitored-mbie-eb", 200))
     with pytest.raises(MonMDPError, match="here has no snapshot"):
-        observing_policy(experiment.train(monmdp, "mbie-eb", 100, snapshots=1), "here")
+        observing_policy(train(monmdp, "mbie-eb", 200, snapshots=1), "here")
 
 
 # ---- films ----------------------------------------------------------------------------------
@@ -272,28 +272,31 @@ def test_rollout_as_json_and_of_problem_files(command, tmp_path):
         assert one["next_state"] == two["state"]
 
 
+def kept(folder, steps, **settings):
+    """A run, and the file it is kept in."""
+    run = train(make("loop", "ask"), "monitored-mbie-eb", steps, out=folder / "out", **settings)
+    (path,) = (folder / "out").rglob("seed-0000.parquet")
+    return run, path
+
+
 def test_rollout_of_runs(command, tmp_path):
-    run = experiment.train(make("loop", "ask"), "monitored-mbie-eb", 500, snapshots=1)
-    run.save(tmp_path / "run.npz")
+    run, path = kept(tmp_path, 500, snapshots=1)
     run.policy.save(tmp_path / "policy.npz")
     outs = [
-        command("rollout", "loop", "ask", "--policy", str(tmp_path / name))
-        for name in ("run.npz", "policy.npz")
+        command("rollout", "loop", "ask", "--policy", str(of))
+        for of in (path, tmp_path / "policy.npz")
     ]
     assert [code for code, _, _ in outs] == [0, 0]
     assert outs[0][1].splitlines()[2:] == outs[1][1].splitlines()[2:]
-    code, out, _ = command(
-        "rollout", "loop", "ask", "--policy", str(tmp_path / "run.npz"), "--observe"
-    )
+    code, out, _ = command("rollout", "loop", "ask", "--policy", str(path), "--observe")
     assert code == 0
-    assert ", observing" in out
+    assert ", to observe" in out
 
 
 def test_rollout_says_what_is_wrong(command, tmp_path):
-    run = experiment.train(make("loop", "ask"), "monitored-mbie-eb", 100)
-    run.save(tmp_path / "run.npz")
+    run, path = kept(tmp_path, 200)
     run.policy.save(tmp_path / "policy.npz")
-    mine = ("--policy", str(tmp_path / "run.npz"))
+    mine = ("--policy", str(path))
     for arguments, message in (
         (("loop", "ask", "--gif", str(tmp_path / "x.txt")), "end in .gif"),
         (("loop", "ask", "--observe"), "--observe needs --policy"),

@@ -429,6 +429,7 @@ def test_exact_evaluation_is_backward_induction(seed):
     assert found["episode_return"] == pytest.approx(again.value, abs=1e-10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("world", WORLDS)
 @pytest.mark.parametrize("monitor", ["button", "semi-random", "n-experts", "level-up"])
 def test_monte_carlo_agrees_with_exact(world, monitor):

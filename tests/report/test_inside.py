@@ -112,7 +112,7 @@ def test_a_folder_of_runs_holds_its_problem_and_its_sessions(command):
     assert session["ended"].endswith("Z")
     assert {"steps", "jobs", "commit", "cpu_seconds_of_process"} <= set(session)
     assert trained(2) == [(2,)], "nothing was done"
-    assert trained(3) == [(1,), (2,)], "another request, of which two runs were there"
+    assert trained(3) == [(2, 1)], "the same request with more seeds, of which two runs were there"
 
 
 def test_what_was_done_before_it_was_stopped_is_on_record():

@@ -605,6 +605,7 @@ def test_agents_are_compared_with_the_reference_of_their_suite(results):
     assert seen[0][3].startswith(f"{ours / theirs:.3g}")
 
 
+@pytest.mark.slow
 def test_what_a_suite_is_to_show_is_on_the_page(tmp_path):
     keep(ask_suite(bundled_suite("beyond")), tmp_path / "results")
     page = read(tmp_path / "results")

@@ -254,6 +254,7 @@ def test_the_time_left_is_by_the_cost_left():
 # ---- sessions and presets -------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_sessions_tell_of_all_work(few, command, monkeypatch):
     real = runner._Batch._finished
 

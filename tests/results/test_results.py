@@ -329,6 +329,7 @@ def test_a_runner_killed_twenty_times_loses_nothing_and_does_nothing_twice(comma
         assert not leftovers(folder)
 
 
+@pytest.mark.slow
 def test_a_runner_killed_at_any_moment_loses_nothing_and_does_nothing_twice(small, command):
     """Thrice; many more times below."""
     folder, suite = Path("here").resolve(), write("many.toml", MANY).resolve()
@@ -370,6 +371,7 @@ cli.main()
 """
 
 
+@pytest.mark.slow
 def test_a_runner_killed_in_the_middle_of_a_write_leaves_no_run(small, command):
     folder = Path("here")
     words = ["run", str(small / "small.toml"), "--out", str(folder), "--jobs", "1"]
@@ -392,6 +394,7 @@ def test_a_runner_killed_in_the_middle_of_a_write_leaves_no_run(small, command):
     assert stamps(folder).items() >= before.items()
 
 
+@pytest.mark.slow
 def test_a_killed_runner_leaves_no_worker_and_no_lock():
     suite = own_agent("sleeping", act="time.sleep(0.5)")
     process = monmdp("run", suite, "--out", "here", "--jobs", 2, "--unchecked")
@@ -573,6 +576,7 @@ def test_shards_that_start_together_all_get_in():
             assert all(pool.map(enter, range(n)))
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_is_one_error():
     suite = own_agent("dying", begin="__import__('os')._exit(1)")
     process = monmdp("run", suite, "--out", "here", "--jobs", 2, "--unchecked")
@@ -780,6 +784,7 @@ def test_a_worker_with_other_code_writes_nothing(copy, monkeypatch):
     assert not files_of(Path("here"))
 
 
+@pytest.mark.slow
 def test_a_worker_that_lacks_something_fails_its_runs_only(small, monkeypatch):
     """A map file, say, that is not on its machine: there the configuration has not even an id."""
     write("yard.txt", "@.$\n")

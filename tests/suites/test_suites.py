@@ -646,6 +646,7 @@ def test_tuning_and_reporting_share_no_seed(bundled):
     assert {seed for _, seed in three.runs()} == {0, 2, 4}
 
 
+@pytest.mark.slow
 def test_beyond_has_the_24_and_the_48_settings_with_all_the_papers_parameters(bundled):
     panels = list(bundled["beyond"].figure.panels())
     bottleneck = [panel for panel in panels if "monitor.rho" in panel.problem]

@@ -139,6 +139,8 @@ def load_run(path: str | os.PathLike[str]) -> Run:
     """
     path = Path(path)
     refuse_old(path.parent)
+    if path.exists() and path.suffix != SUFFIX:
+        raise MonMDPError(f"{path}: no run; runs are files seed-….parquet in a folder of results")
     if path.name.endswith(INSIDE):
         path = path.with_name(path.name.removesuffix(INSIDE) + SUFFIX)
     try:
