@@ -91,19 +91,18 @@ def print_report(report: Publication) -> None:
         lines = [(name, seconds) for name, seconds in report.cpu.items() if seconds]
         lines.append(("all, shared runs once", report.cpu_total))
         print_table(["figure"], ["CPU seconds"], lines)
-    for claim in (*report.claims, *report.targets):
-        print(f"\n{claim.name}  {claim.verdict.value.upper()}  {claim.text}")
-        for part in claim.parts:
-            text = f"{part.verdict.value}: {part.text}: {part.measured}"
-            text += f". Also: {part.also}" if part.also else ""
-            print(textwrap.fill(text, 100, initial_indent="    - ", subsequent_indent="      "))
+    for claim in report.claims:
+        print(f"\n{claim.name}  {claim.about}: {claim.headline}")
+        for of in claim.sentences:
+            said = f"{of.verdict.value.upper()}: “{of.says}”"
+            found = f"{of.measured}. By {of.by}; {of.seeds}."
+            for text, indent in ((said, "    - "), (found, "      ")):
+                print(textwrap.fill(text, 100, initial_indent=indent, subsequent_indent="      "))
     print()
     for path in report.pictures:
         print(f"picture: {path}")
     if report.claims:
         print(f"claims: {report.folder / 'claims.md'}")
-    if report.targets:
-        print(f"targets: {report.folder / 'targets.md'}")
     if report.cpu_total:
         print(f"statistics: {report.folder / 'statistics.md'}")
         print(f"steps: {report.folder / 'steps.md'}")

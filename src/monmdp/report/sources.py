@@ -23,7 +23,7 @@ from monmdp.experiment.provenance import provenance, todays_kernel
 from monmdp.model import MonMDP
 from monmdp.planning import Solution, solve
 from monmdp.report.packing import PackedCurves, packed_curves
-from monmdp.results.claims import FEWEST, Claim, check_claims
+from monmdp.results.claims import JudgedClaim, check_claims
 from monmdp.results.evidence import (
     Aggregate,
     Evidence,
@@ -35,6 +35,7 @@ from monmdp.results.evidence import (
     reader,
     sum_up,
 )
+from monmdp.results.measures import FEWEST
 from monmdp.results.publish import SUMMARY
 from monmdp.results.request import Kept, kept, read_sessions
 from monmdp.results.scores import SuiteTable, suite_table
@@ -51,7 +52,6 @@ from monmdp.results.store import (
     run_path,
     strangers,
 )
-from monmdp.results.targets import check_targets
 from monmdp.suites import Curve, Figure, Grid, Panel
 from monmdp.suites.plan import panel_of
 
@@ -70,7 +70,7 @@ class Chapter:
     title: str
     folder: Path
     evidence: Evidence
-    claims: Sequence[Claim]
+    claims: Sequence[JudgedClaim]
     """of the paper, or what a suite is to show"""
     tables: Sequence[SuiteTable]
     steps: Sequence[StepsTable]
@@ -214,7 +214,7 @@ def _chapter(request: Kept, folder: Path) -> Chapter:
         title="the whole paper" if title == "all" else title,
         folder=folder,
         evidence=evidence,
-        claims=[*check_claims(evidence), *check_targets(evidence)],
+        claims=check_claims(evidence),
         tables=[table for table in tables if table is not None],
         steps=[
             table

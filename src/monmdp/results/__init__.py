@@ -1,6 +1,6 @@
 """Results: runs on disk, the runner, what they say, figures and claims."""
 
-from monmdp.results.claims import Claim, check_claims
+from monmdp.results.claims import JudgedClaim, check_claims
 from monmdp.results.comparison import Comparison
 from monmdp.results.evidence import Aggregate, Evidence, gather
 from monmdp.results.publish import Publication, publish
@@ -9,9 +9,9 @@ from monmdp.results.store import load_policy, load_results, load_run
 
 __all__ = [
     "Aggregate",
-    "Claim",
     "Comparison",
     "Evidence",
+    "JudgedClaim",
     "Outcome",
     "Progress",
     "Publication",

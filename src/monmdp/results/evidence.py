@@ -12,7 +12,7 @@ import json
 import os
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -29,9 +29,9 @@ from monmdp.planning import solve
 from monmdp.results.sealed import DamagedError, read_sealed, write_sealed
 from monmdp.results.store import read_run, run_path
 from monmdp.stats import area, end, half_width, smooth, steps_to, steps_to_v_bootstrap
-from monmdp.suites import Curve, Figure, Grid, Panel, Plan
+from monmdp.suites import Claim, Curve, Figure, Grid, Panel, Plan
 
-FORMAT = "monmdp-summary-4"
+FORMAT = "monmdp-summary-5"
 SCORES = ("episode_return", "goal_visits", "bottom_visits")
 """what a panel may show"""
 RESAMPLES = 1000
@@ -41,6 +41,23 @@ SMOOTHED = 100
 """curves of at least so many tests are drawn smoothed, as the paper's are"""
 AT = 0.05
 """within 5 % counts as being at a value"""
+
+
+class Axis(NamedTuple):
+    """What a panel shows of its curves: a range of steps and one of scores; None: all of it."""
+
+    x_range: tuple[float, float] | None
+    y_range: tuple[float, float] | None
+
+    @property
+    def key(self) -> str:
+        """Return the name under which `Aggregate.seen` keeps what it shows."""
+        return " ".join("all" if of is None else f"{of[0]:g}:{of[1]:g}" for of in self)
+
+    @property
+    def height(self) -> float | None:
+        """Return its height, if it has one."""
+        return None if self.y_range is None else self.y_range[1] - self.y_range[0]
 
 
 class LeftOutWarning(UserWarning):
@@ -64,8 +81,10 @@ class Aggregate:
     """whether its curves are drawn smoothed, as the paper's are"""
     area: FloatArray
     """[seed] mean of all tests' returns"""
-    late_area: FloatArray
-    """[seed] the same without the first tenth of the tests"""
+    seen: Mapping[str, FloatArray]
+    """axis -> [seed] mean of the curve as it is drawn, clipped to the axis"""
+    exact_end: FloatArray
+    """[seed] mean of the last ten tests' exact returns in M_↓"""
     end: Mapping[str, FloatArray]
     """score -> [seed] mean of the last ten tests"""
     first: Mapping[str, FloatArray]
@@ -75,14 +94,8 @@ class Aggregate:
     optimal: Any
     """[seed] whether it becomes so"""
     steps_to_v: int
-    """first checkpoint after which the mean over seeds stays within 5 % of V; the budget if never.
-
-    By the exact returns of the test policies in M_↓: where a start is random, the noise of drawn
-    returns alone would decide when a mean dips for the last time.
-    """
+    """first checkpoint after which the mean curve, as drawn, is within 5 % of V; else the budget"""
     reaches_v: bool
-    steps_to_v_drawn: int
-    """the same by the returns of the learning curve, drawn if the evaluation is Monte Carlo"""
     steps_to_v_resampled: IntArray
     """[resample] for resampled seeds, the same ones in all configurations of a problem"""
     regret: FloatArray
@@ -200,12 +213,15 @@ def sum_up(
     seeds: dict[str, dict[int, None]] = {}
     scores: dict[str, dict[str, None]] = {}
     smoothing: dict[str, bool | None] = {}
+    axes: dict[str, dict[Axis, None]] = {}
     for figure in figures:
         for panel in figure.panels():
             for curve in panel.curves:
                 name = curve.configuration
                 seeds.setdefault(name, {}).update(dict.fromkeys(curve.seeds))
                 scores.setdefault(name, {})[panel.score] = None
+                if panel.score == "episode_return":
+                    axes.setdefault(name, {})[Axis(panel.x_range, panel.y_range)] = None
                 smoothing.setdefault(name, figure.smooth)
     aggregates = {}
     for name, asked in seeds.items():
@@ -215,7 +231,7 @@ def sum_up(
         settings, minimax, kernel = known(name)
         aggregates[name] = aggregate(
             name, settings, runs, minimax, scores=scores[name], smoothing=smoothing[name],
-            kernel=kernel,
+            axes=axes.get(name, ()), kernel=kernel,
         )  # fmt: skip
         if watch is not None:
             watch(aggregates[name], runs)
@@ -230,6 +246,7 @@ def aggregate(
     *,
     scores: Iterable[str] = SCORES,
     smoothing: bool | None = None,
+    axes: Iterable[Axis] = (Axis(None, None),),
     kernel: str | None = None,
 ) -> Aggregate:
     """Sum up the runs of a configuration.
@@ -241,6 +258,7 @@ def aggregate(
         minimax: V; NaN where it is not known.
         scores: whose curves to keep.
         smoothing: whether curves are drawn smoothed; None: if they are long.
+        axes: on which its learning curve is shown.
         kernel: hash of today's code; None: nothing is called stale.
     """
     smoothed = len(runs[0].step) >= SMOOTHED if smoothing is None else smoothing
@@ -252,8 +270,8 @@ def aggregate(
     unit = max(1.0, abs(minimax))
     optimal_from, optimal = steps_to(step, raw["worst_case_return"], minimax - OPTIMAL * unit)
     threshold = minimax - AT * unit
-    steps, reached = steps_to(step, raw["worst_case_return"].mean(axis=0), threshold)
-    drawn_steps, _ = steps_to(step, raw["episode_return"].mean(axis=0), threshold)
+    shown = smooth(raw["episode_return"]) if smoothed else raw["episode_return"]
+    steps, reached = steps_to(step, shown.mean(axis=0), threshold)
     # Runs of one problem share seeds and streams; those of different problems nothing.
     resampling = np.random.default_rng(int(settings["problem"], 16))
     kernels = [str(run.provenance.get("kernel")) for run in runs]
@@ -266,17 +284,15 @@ def aggregate(
         half={name: _half(raw[name], smoothed) for name in scores},
         smoothed=smoothed,
         area=area(raw["episode_return"]),
-        late_area=area(raw["episode_return"][:, len(step) // 10 :]),
+        seen={axis.key: _seen(step, shown, axis) for axis in axes},
+        exact_end=end(raw["worst_case_return"]),
         end={name: end(raw[name]) for name in SCORES},
         first={name: raw[name][:, 0].copy() for name in SCORES},
         steps_to_optimal=optimal_from,
         optimal=optimal,
         steps_to_v=int(steps),
         reaches_v=bool(reached),
-        steps_to_v_drawn=int(drawn_steps),
-        steps_to_v_resampled=steps_to_v_bootstrap(
-            step, raw["worst_case_return"], threshold, resampling, RESAMPLES
-        ),
+        steps_to_v_resampled=steps_to_v_bootstrap(step, shown, threshold, resampling, RESAMPLES),
         regret=raw["finished_episodes"][:, -1] * minimax - raw["training_return"][:, -1],
         worst_steps=raw["worst_steps"][:, -1].copy(),
         wall_seconds=sum(float(run.provenance.get("wall_seconds", np.nan)) for run in runs),
@@ -285,6 +301,13 @@ def aggregate(
         commits=tuple(sorted({str(run.provenance.get("commit")) for run in runs})),
         stale=0 if kernel is None else sum(one != kernel for one in kernels),
     )
+
+
+def _seen(step: IntArray, curves: FloatArray, axis: Axis) -> FloatArray:
+    """Mean [seed] of curves[seed, checkpoint] as an axis shows them."""
+    if axis.x_range is not None:
+        curves = curves[:, (axis.x_range[0] <= step) & (step <= axis.x_range[1])]
+    return area(curves if axis.y_range is None else np.clip(curves, *axis.y_range))
 
 
 def _half(curves: FloatArray, smoothed: bool) -> FloatArray:
@@ -298,13 +321,20 @@ def _minimax(problem: MonMDP, gamma: float) -> float:
 
 # ---- the summary file -----------------------------------------------------------------------
 
+
+def _arrays(text: str) -> dict[str, FloatArray]:
+    """What JSON kept of arrays by name."""
+    return {name: np.array(values, np.float64) for name, values in json.loads(text).items()}
+
+
 _KINDS: dict[str, tuple[str, Any]] = {
     "configuration": ("string", str), "settings": ("string", json.loads), "seeds": ("int64", tuple),
     "minimax": ("float64", float), "mean": ("float32", dict), "half": ("float32", dict),
     "smoothed": ("bool", bool), "area": ("float64", np.ndarray),
-    "late_area": ("float64", np.ndarray), "end": ("float64", dict), "first": ("float64", dict),
+    "seen": ("string", _arrays), "exact_end": ("float64", np.ndarray),
+    "end": ("float64", dict), "first": ("float64", dict),
     "steps_to_optimal": ("int32", np.ndarray), "optimal": ("bool", np.ndarray),
-    "steps_to_v": ("int64", int), "reaches_v": ("bool", bool), "steps_to_v_drawn": ("int64", int),
+    "steps_to_v": ("int64", int), "reaches_v": ("bool", bool),
     "steps_to_v_resampled": ("int32", np.ndarray), "regret": ("float64", np.ndarray),
     "worst_steps": ("float64", np.ndarray), "wall_seconds": ("float64", float),
     "cpu_of_seed": ("float64", np.ndarray), "kernels": ("string", tuple),
@@ -330,13 +360,14 @@ def save(evidence: Evidence, path: str | os.PathLike[str]) -> None:
     rows = []
     for of in evidence.aggregates.values():
         row: dict[str, Any] = {name: getattr(of, name) for name in _KINDS}
-        row |= {"settings": json.dumps(of.settings)}
+        row["settings"] = json.dumps(of.settings)
+        row["seen"] = json.dumps({axis: values.tolist() for axis, values in of.seen.items()})
         for name in [name for name, (_, kind) in _KINDS.items() if kind is dict]:
             row |= {f"{name}_{score}": row[name].get(score) for score in SCORES}
         rows.append({name: row[name] for name in columns})
     footer = {
         "format": FORMAT,
-        "figures": [asdict(figure) for figure in evidence.figures],
+        "figures": [_plain(figure) for figure in evidence.figures],
         "made": evidence.made,
     }
     table = pa.Table.from_pylist(rows, schema=pa.schema(list(columns.items())))
@@ -368,6 +399,12 @@ def _read(row: Mapping[str, Any]) -> Aggregate:
     return Aggregate(**values)
 
 
+def _plain(figure: Figure) -> dict[str, Any]:
+    """A figure as JSON can keep it."""
+    claims = [claim.model_dump(mode="json", exclude_unset=True) for claim in figure.claims]
+    return asdict(replace(figure, claims=())) | {"claims": claims}
+
+
 def _figure(data: Mapping[str, Any]) -> Figure:
     """A figure from what JSON kept of it."""
     grids = tuple(
@@ -375,7 +412,8 @@ def _figure(data: Mapping[str, Any]) -> Figure:
         for grid in data["grids"]
     )
     pictures = {key: tuple(map(tuple, data[key])) for key in ("maps", "graphs")}
-    return Figure(**{**data, **pictures, "grids": grids})
+    claims = tuple(Claim.model_validate(claim) for claim in data["claims"])
+    return Figure(**{**data, **pictures, "grids": grids, "claims": claims})
 
 
 def _panel(data: Mapping[str, Any]) -> Panel:

@@ -14,7 +14,7 @@ from monmdp.errors import MonMDPError
 from monmdp.files import write_whole
 from monmdp.results import evidence as evidence_file
 from monmdp.results.charts import draw_ratios, draw_steps
-from monmdp.results.claims import Claim, check_claims
+from monmdp.results.claims import JudgedClaim, check_claims
 from monmdp.results.evidence import Evidence
 from monmdp.results.figures import draw, draw_profiles, label
 from monmdp.results.scores import (
@@ -25,7 +25,6 @@ from monmdp.results.scores import (
     suite_table,
 )
 from monmdp.results.steps import SIDE_BY_SIDE, StepsTable, steps_tables
-from monmdp.results.targets import check_targets
 from monmdp.results.verdicts import claims_table
 from monmdp.suites import Figure
 from monmdp.tables import render
@@ -39,9 +38,7 @@ class Publication:
 
     folder: Path
     pictures: tuple[Path, ...]
-    claims: tuple[Claim, ...]
-    targets: tuple[Claim, ...]
-    """what the suite `beyond` is to show"""
+    claims: tuple[JudgedClaim, ...]
     tables: tuple[SuiteTable, ...]
     steps: tuple[StepsTable, ...]
     cpu: Mapping[str, float]
@@ -73,22 +70,15 @@ def publish(folder: Path, evidence: Evidence) -> Publication:
         folder=folder,
         pictures=tuple(pictures),
         claims=tuple(check_claims(evidence)),
-        targets=tuple(check_targets(evidence)),
         tables=tuple(tables),
         steps=tuple(steps),
         cpu=origin["cpu_seconds_by_figure"],
         cpu_total=origin["cpu_seconds"],
     )
-    for name, title, claims in (
-        ("claims", "Claims of the paper", made.claims),
-        ("targets", "Targets", made.targets),
-    ):
-        if claims:
-            data = [claim.to_dict() for claim in claims]
-            text = render(
-                "claims.md.j2", title=title, about=origin, claims=data, table=claims_table(data)
-            )
-            _write(folder / name, text, {"about": origin, name: data})
+    if made.claims:
+        data = [claim.to_dict() for claim in made.claims]
+        text = render("claims.md.j2", about=origin, claims=data, table=claims_table(data))
+        _write(folder / "claims", text, {"about": origin, "claims": data})
     if evidence.aggregates:
         problems = [problems_table(figure, evidence) for figure in evidence.figures]
         text = render("statistics.md.j2", tables=[of.table() for of in tables], problems=problems)

@@ -31,6 +31,7 @@ from monmdp.errors import MonMDPError, nearest
 from monmdp.model.arrays import FloatArray
 from monmdp.results.evidence import Aggregate, Evidence
 from monmdp.results.figures import label, panel_title
+from monmdp.results.measures import shared_seeds
 from monmdp.stats import Interval, contrast, geometric_mean, mean_interval, ratio_of_means
 from monmdp.suites import Figure
 from monmdp.tables import Cell, Column, Table, TableRow, bounds, plural, share
@@ -307,9 +308,8 @@ def counted(of: Aggregate) -> FloatArray:
 
 def paired(one: Aggregate, other: Aggregate) -> tuple[FloatArray, FloatArray]:
     """Return the steps of both for the seeds that both have, in the same order."""
-    shared = sorted({*one.seeds} & {*other.seeds})
-    first, second = (counted(of)[[of.seeds.index(seed) for seed in shared]] for of in (one, other))
-    return first, second
+    mine, others = shared_seeds(one, other)
+    return counted(one)[mine], counted(other)[others]
 
 
 def difference(ours: FloatArray, theirs: FloatArray) -> Interval:

@@ -1,5 +1,6 @@
 """Suites: experiments as data, and what they expand to."""
 
+from monmdp.suites.claims import Claim, Sentence, Setting
 from monmdp.suites.configuration import Configuration, Resolved, resolve
 from monmdp.suites.plan import Curve, Figure, Grid, Panel, Plan, expand, plan_of
 from monmdp.suites.spec import (
@@ -16,6 +17,7 @@ from monmdp.suites.spec import (
 
 __all__ = [
     "Block",
+    "Claim",
     "Configuration",
     "Curve",
     "Figure",
@@ -23,6 +25,8 @@ __all__ = [
     "Panel",
     "Plan",
     "Resolved",
+    "Sentence",
+    "Setting",
     "Suite",
     "bundled_suite",
     "bundled_suites",

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 from monmdp import agents
 from monmdp.errors import MonMDPError
 from monmdp.experiment.assembly import assigned
 from monmdp.naming import looking_in
+from monmdp.suites.claims import Claim, Setting
 from monmdp.suites.configuration import (
     Configuration,
     Problems,
@@ -28,6 +27,7 @@ from monmdp.suites.spec import (
     WorldChoice,
     in_words,
     mistakes,
+    problem_of,
 )
 
 
@@ -92,6 +92,14 @@ class Figure:
     """whether curves are drawn smoothed; None: those of 100 tests or more"""
     reference: str | None = None
     """label of the agent that others are compared with; None: the first"""
+    claims: tuple[Claim, ...] = ()
+    """what the suite says its runs show"""
+
+    def settings(self) -> Iterator[tuple[Setting, Panel]]:
+        """Yield all panels with what they are about, as claims address it."""
+        for grid in self.grids:
+            for panel in (panel for row in grid.rows for panel in row):
+                yield Setting(grid.title or "", panel.world, panel.monitor, panel.problem), panel
 
     def panels(self) -> Iterator[Panel]:
         """Yield all panels."""
@@ -152,8 +160,9 @@ def expand(suite: Suite, preset: str = "paper") -> Plan:
                     f"({curve.configuration})"
                 )
     figure = Figure(
-        suite.name, suite.title, preset, grids, maps, graphs, suite.smooth, suite.reference
-    )
+        suite.name, suite.title, preset, grids, maps, graphs, suite.smooth, suite.reference,
+        suite.claim,
+    )  # fmt: skip
     return Plan(figure, expansion.resolved)
 
 
@@ -189,9 +198,7 @@ class _Expansion:
     ) -> Panel:
         seeds = self.suite.seeds if block.seeds is None else block.seeds
         chosen = tuple(range(seeds)) if isinstance(seeds, int) else seeds
-        problem = {f"world.{key}": value for key, value in world.parameters.items()}
-        problem |= {f"monitor.{k}": v for k, v in (monitor.parameters if monitor else {}).items()}
-        problem |= {} if rho is None else {"monitor.rho": float(rho)}
+        problem = problem_of(world, monitor, rho)
         curves = []
         for agent in block.agents:
             if monitor is not None and monitor.name in agent.not_with:
@@ -209,12 +216,12 @@ class _Expansion:
         return Panel(
             row=" ".join([world.shown_as, *shown, *in_words(override)]),
             column=monitor.shown_as if monitor else "",
-            world=Path(world.name).stem if os.sep in world.name else world.name,
+            world=world.short_name,
             monitor=monitor.name if monitor else "",
             problem=problem,
             score=block.score,
             x_range=block.x_range,
-            y_range=block.y_range,
+            y_range=block.range_of(world.name, monitor.name if monitor else ""),
             curves=tuple(curves),
         )
 

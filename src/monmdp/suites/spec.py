@@ -30,6 +30,7 @@ from pydantic import (
 from monmdp import agents, catalogue, monitors, worlds
 from monmdp.errors import MonMDPError, nearest
 from monmdp.naming import Scope, assign, looking_in, scope_of
+from monmdp.suites.claims import Claim, Sentence, Setting, checked
 
 PAPER = Path(__file__).parent / "paper"
 BEYOND = Path(__file__).parent / "beyond"
@@ -80,9 +81,14 @@ class Choice(BaseModel):
     """its name in titles, legends and tables"""
 
     @property
+    def short_name(self) -> str:
+        """Return the name; that of a file without its folder."""
+        return Path(self.name).stem if os.sep in self.name else self.name
+
+    @property
     def shown_as(self) -> str:
         """Return the label, or else the name with the parameters that were given."""
-        name = Path(self.name).stem if os.sep in self.name else self.name.rpartition(":")[2]
+        name = self.short_name.rpartition(":")[2]
         return self.label or " ".join([name, *in_words(self.parameters)])
 
     @property
@@ -265,14 +271,17 @@ class Block(_Frozen):
     x_range: Range | None = None
     """training steps that its panels show"""
     y_range: Range | None = None
+    y_range_of: Mapping[str, Range] = {}
+    """name of a world or a monitor -> the range of its panels, where that is another"""
     quick: QuickBlock | None = None
 
-    @field_validator("x_range", "y_range")
+    @field_validator("x_range", "y_range", "y_range_of")
     @classmethod
-    def _ordered(cls, limits: tuple[float, float] | None) -> tuple[float, float] | None:
-        if limits is not None and limits[0] >= limits[1]:
-            raise ValueError(f"the first must be less than the second, got {list(limits)}")
-        return limits
+    def _ordered(cls, given: Any) -> Any:
+        for limits in given.values() if isinstance(given, Mapping) else [given]:
+            if limits is not None and limits[0] >= limits[1]:
+                raise ValueError(f"the first must be less than the second, got {list(limits)}")
+        return given
 
     @model_validator(mode="after")
     def _check(self) -> Block:
@@ -295,6 +304,10 @@ class Block(_Frozen):
         }
         if wrong:
             raise ValueError("; ".join(sorted(wrong)))
+        named = {choice.name for choice in (*self.worlds, *self.monitors)}
+        for name in self.y_range_of:
+            if name not in named:
+                raise ValueError(f"y_range_of: {name!r} is not in it{nearest(name, named)}")
         for kind in ("worlds", "monitors"):
             names = [choice.name for choice in getattr(self, kind)]
             for name in (self.quick and getattr(self.quick, kind)) or ():
@@ -307,6 +320,26 @@ class Block(_Frozen):
         for world, monitor, agent in product(self.worlds, self.monitors or (None,), self.agents):
             problem = catalogue.scopes(world.name, monitor.name) if monitor else {}
             yield problem | {"agent": agents.parameters_of(agent.name)}
+
+    def settings(self) -> Iterator[tuple[Setting, list[tuple[str, str]]]]:
+        """Yield what its panels are about, with name and label of their agents."""
+        for world, monitor, rho in product(
+            self.worlds, self.monitors or (None,), self.rho or (None,)
+        ):
+            setting = Setting(self.title or "", world.short_name, monitor.name if monitor else "",
+                              problem_of(world, monitor, rho))  # fmt: skip
+            yield (
+                setting,
+                [
+                    (agent.name, agent.shown_as)
+                    for agent in self.agents
+                    if monitor is None or monitor.name not in agent.not_with
+                ],
+            )
+
+    def range_of(self, world: str, monitor: str) -> Range | None:
+        """Return the range of returns that a panel shows."""
+        return self.y_range_of.get(monitor, self.y_range_of.get(world, self.y_range))
 
     @property
     def is_complete(self) -> bool:
@@ -323,6 +356,15 @@ class Block(_Frozen):
             if getattr(self.quick, kind) is not None
         }
         return self.model_copy(update={**kept, "quick": None})
+
+
+def problem_of(
+    world: WorldChoice, monitor: MonitorChoice | None, rho: float | None
+) -> dict[str, Any]:
+    """Return the parameters that a suite gives to a world and a monitor."""
+    given = {f"world.{key}": value for key, value in world.parameters.items()}
+    given |= {f"monitor.{key}": v for key, v in (monitor.parameters if monitor else {}).items()}
+    return given | ({} if rho is None else {"monitor.rho": float(rho)})
 
 
 class Quick(_Frozen):
@@ -354,6 +396,8 @@ class Suite(_Frozen):
     reference: str | None = None
     """label or name of the agent that steps.md compares the others with"""
     experiment: tuple[Block, ...] = ()
+    claim: tuple[Claim, ...] = ()
+    """what its runs are to show"""
     draw: tuple[Annotated[WorldChoice, BeforeValidator(_named)], ...] = ()
     """worlds to draw as maps"""
     draw_dynamics: tuple[Annotated[WorldChoice, BeforeValidator(_named)], ...] = ()
@@ -383,6 +427,8 @@ class Suite(_Frozen):
         if self.reference is not None and self.reference not in labels:
             known = nearest(self.reference, labels)
             raise ValueError(f"reference: no agent is called {self.reference!r}{known}")
+        settings = [setting for block in self.experiment for setting in block.settings()]
+        self.__dict__["claim"] = checked(self.claim, settings)
         return self
 
     @property
@@ -549,8 +595,11 @@ def _described(problem: Any) -> str:
     if problem["type"] == "extra_forbidden":
         # Which table the key is in: the suite's, a block's, or what --quick makes of either.
         block, suite = (QuickBlock, Quick) if "quick" in keys[:-1] else (Block, Suite)
-        known: set[str] = {*(block if "experiment" in keys[:-1] else suite).model_fields}
-        known |= {"agents"} if "quick" not in keys[:-1] else set()
+        table: type[BaseModel] = block if "experiment" in keys[:-1] else suite
+        if "claim" in keys[:-1]:
+            table = Sentence if "sentence" in keys[:-1] else Claim
+        known: set[str] = {*table.model_fields}
+        known |= {"agents"} if table in (Block, Suite) else set()
         message = f"no such key{nearest(keys[-1], known)}"
     elif problem["type"] in PLAIN:
         message = PLAIN[problem["type"]].format(got=repr(problem["input"]))

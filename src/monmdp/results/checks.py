@@ -1,0 +1,475 @@
+"""What sentences of claims check: one check for each setting, by the measures of `measures.py`.
+
+`CHECKS` has a function for each name that a sentence may give (`suites/claims.py` says what they
+take). It is handed the sentence and its settings and returns the checks; `claims.py` puts them
+together. Fewer than 5 seeds decide nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from monmdp.model.arrays import FloatArray
+from monmdp.results.evidence import Aggregate, Axis
+from monmdp.results.measures import (
+    AXIS_MARGIN,
+    FEWEST,
+    STEPS_MARGIN,
+    VISITS_MARGIN,
+    Standing,
+    compare,
+    difference,
+    within,
+)
+from monmdp.results.steps import paired as steps_of_both
+from monmdp.stats import BOUNDS, Interval, contrast, mean_interval, ratio_of_means
+from monmdp.suites import Sentence, Setting
+
+BY_STEPS = "steps to within 1 % of v for good"
+BY_END = "mean of the last ten tests, exact returns"
+
+
+class Verdict(Enum):
+    """What the data say of a sentence."""
+
+    HOLDS = "holds"
+    OTHER = "holds, another number"
+    NOT = "not reproduced"
+    OPEN = "open"
+
+
+@dataclass(frozen=True)
+class Check:
+    """What was measured in one setting."""
+
+    setting: str
+    measured: str
+    """in words, with its unit"""
+    interval: Interval | None
+    verdict: Verdict
+    beside: str = ""
+    """what other measures say; it decides nothing"""
+    standing: Standing | None = None
+    """where two agents are compared"""
+    runs: tuple[Aggregate, ...] = ()
+    """what it rests on"""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain Python objects, for JSON."""
+        numbers = None
+        if self.interval is not None:
+            numbers = [None if np.isnan(x) else float(x) for x in self.interval]
+        return {
+            "setting": self.setting,
+            "measured": self.measured,
+            "estimate_low_high": numbers,
+            "verdict": self.verdict.value,
+            "beside": self.beside,
+            "configurations": [of.configuration for of in self.runs],
+            "seeds": sorted({len(of.seeds) for of in self.runs}),
+            "stale": any(of.stale for of in self.runs),
+        }
+
+
+@dataclass(frozen=True)
+class Case:
+    """One setting that a sentence speaks of, and the runs of its agents; None: not run."""
+
+    setting: Setting
+    name: str
+    axis: Axis
+    runs: tuple[Aggregate | None, ...]
+    """in the order of `Sentence.agents`"""
+
+
+Checks = Sequence[Check]
+
+
+# ---- one setting at a time ------------------------------------------------------------------
+
+Judged = tuple[str, Interval, Verdict, str]
+"""in words, the interval, the verdict, what stands beside it"""
+
+
+def _checked(
+    name: str, runs: Iterable[Aggregate | None], judge_runs: Callable[..., Judged]
+) -> Check:
+    """Judge runs; what is missing, or has too few seeds for an interval, decides nothing."""
+    asked = list(runs)
+    there = tuple(of for of in asked if of is not None)
+    if len(there) < len(asked):
+        return Check(name, "not run", None, Verdict.OPEN, runs=there)
+    measured, interval, verdict, beside = judge_runs(*there)
+    if any(len(of.seeds) < FEWEST for of in there) or np.isnan([*interval]).any():
+        verdict = Verdict.OPEN
+    return Check(name, measured, interval, verdict, beside, runs=there)
+
+
+def _beyond(interval: Interval, bound: float) -> Verdict:
+    """Whether a whole interval lies above a bound."""
+    if interval.low > bound:
+        return Verdict.HOLDS
+    return Verdict.NOT if interval.high <= bound else Verdict.OPEN
+
+
+def _level(sentence: Sentence, of: Aggregate) -> Judged:
+    """At the first test or at the end, a score is at, above or below a value."""
+    is_return = sentence.score == "episode_return"
+    v = of.minimax if sentence.value == "v" else float(sentence.value)
+    height = sentence.height or max(1.0, abs(of.minimax))
+    margin = AXIS_MARGIN * height if is_return else VISITS_MARGIN
+    when = "first test" if sentence.check == "starts-above" else "end"
+    if when == "first test":
+        values = of.first[sentence.score]
+    else:
+        values = of.exact_end if is_return else of.end[sentence.score]
+    interval = mean_interval(values)
+    if sentence.check == "ends-at":
+        apart = Interval(*(x - v for x in interval))
+        verdict = Verdict.HOLDS if within(apart, margin) else Verdict.OPEN
+        if apart.low > margin or apart.high < -margin:
+            verdict = Verdict.NOT
+    elif sentence.check == "ends-below":
+        verdict = _beyond(Interval(*(-x for x in (interval.estimate, interval.high, interval.low))),
+                          margin - v)  # fmt: skip
+    else:
+        verdict = _beyond(interval, v + margin)
+    unit = "" if is_return else " visits an episode"
+    words = f"{when} {interval.in_words('.4g')}{unit} against {v:.4g} ± {margin:.2g}"
+    return words, interval, verdict, ""
+
+
+def _does_not_fall(sentence: Sentence, of: Aggregate) -> Judged:
+    first, last = of.first[sentence.score], of.end[sentence.score]
+    interval = contrast([(1.0, last - first)])
+    margin = VISITS_MARGIN
+    if sentence.score == "episode_return":
+        margin = AXIS_MARGIN * max(1.0, abs(of.minimax))
+    verdict = Verdict.HOLDS if interval.low >= -margin else Verdict.OPEN
+    verdict = Verdict.NOT if interval.high < -margin else verdict
+    words = f"{first.mean():.3g} → {last.mean():.3g}, a change of {interval.in_words('+.3g')}"
+    return words, interval, verdict, ""
+
+
+def _on_par(sentence: Sentence, ours: Aggregate, theirs: Aggregate) -> Judged:
+    interval = difference(ours, theirs, ours.exact_end, theirs.exact_end)
+    margin = AXIS_MARGIN * (sentence.height or max(1.0, abs(ours.minimax)))
+    verdict = Verdict.HOLDS if within(interval, margin) else Verdict.OPEN
+    verdict = Verdict.NOT if interval.low > margin or interval.high < -margin else verdict
+    means = f"ends {ours.exact_end.mean():.4g} and {theirs.exact_end.mean():.4g}"
+    words = f"{means}, apart by {interval.in_words('+.3g')}, margin {margin:.2g}"
+    return words, interval, verdict, ""
+
+
+def _fewer(sentence: Sentence, ours: Aggregate, theirs: Aggregate) -> Judged:
+    """So large a share of the rival's steps is saved."""
+    assert sentence.share is not None
+    mine, others = steps_of_both(ours, theirs)
+    ratio = _ratio([mine], [others])
+    saved = Interval(1 - ratio.estimate, 1 - ratio.high, 1 - ratio.low)
+    verdict = Verdict.HOLDS if saved.low <= sentence.share <= saved.high else Verdict.OTHER
+    if not saved.low > 0:
+        verdict = Verdict.NOT if saved.high <= 0 else Verdict.OPEN
+    elif not ours.optimal.all() and verdict is Verdict.OTHER:
+        verdict = Verdict.OPEN  # its own steps are a lower bound
+    words = f"{mine.mean():,.0f} against {others.mean():,.0f} steps, fewer by "
+    return words + saved.in_words(".0%") + f"; said: {sentence.share:.0%}", saved, verdict, ""
+
+
+def _ratio(above: Sequence[FloatArray], below: Sequence[FloatArray]) -> Interval:
+    """Ratio of mean steps, geometric mean over settings."""
+    return ratio_of_means(above, below, np.random.default_rng(0))
+
+
+def _compared(sentence: Sentence, cases: Sequence[Case]) -> Checks:
+    """The agent is better than its rival; or it is not worse."""
+    wants_better = sentence.check == "better"
+    verdicts = {
+        Standing.BETTER: Verdict.HOLDS,
+        Standing.PAR: Verdict.NOT if wants_better else Verdict.HOLDS,
+        Standing.WORSE: Verdict.NOT,
+        Standing.OPEN: Verdict.OPEN if wants_better else Verdict.HOLDS,
+    }
+    checks = []
+    for case in cases:
+        found = Standing.OPEN
+
+        def judged(ours: Aggregate, theirs: Aggregate, axis: Axis = case.axis) -> Judged:
+            nonlocal found
+            of = compare(ours, theirs, axis)
+            found = of.standing
+            return f"{found.value}: {of.measured}", of.gain, verdicts[found], of.beside
+
+        check = _checked(case.name, case.runs, judged)
+        known = found if check.interval and not np.isnan(check.interval.low) else Standing.OPEN
+        checks.append(replace(check, standing=known))
+    return checks
+
+
+def _one_by_one(judge_runs: Callable[..., Judged]) -> Callable[[Sentence, Sequence[Case]], Checks]:
+    """A check for each setting."""
+
+    def judged(sentence: Sentence, cases: Sequence[Case]) -> Checks:
+        return [
+            _checked(case.name, case.runs, lambda *runs: judge_runs(sentence, *runs))
+            for case in cases
+        ]
+
+    return judged
+
+
+def _times(sentence: Sentence, cases: Sequence[Case]) -> Checks:
+    """Over all settings the rival takes so many times the steps, or more than them if that is 1."""
+    assert sentence.times is not None
+    least = sentence.times
+    if not cases or len(cases) < (sentence.of or 1):
+        return []
+
+    def judged(*runs: Aggregate) -> Judged:
+        pairs = [steps_of_both(a, b) for a, b in zip(runs[::2], runs[1::2], strict=True)]
+        ratio = _ratio([theirs for _, theirs in pairs], [mine for mine, _ in pairs])
+        verdict = Verdict.OPEN
+        if ratio.low > least or (least > 1 and ratio.low == least):
+            # With runs that never get there, its own steps are a lower bound.
+            sure = all(of.optimal.all() for of in runs[::2])
+            verdict = Verdict.HOLDS if sure else Verdict.OPEN
+        elif ratio.high <= 1:
+            verdict = Verdict.NOT
+        elif ratio.high < least:
+            verdict = Verdict.OTHER if ratio.low > 1 else Verdict.NOT
+        words = f"{ratio.in_words('.3g')} times, over {len(pairs)} settings; said: {least:g}"
+        return words, ratio, verdict, ""
+
+    return [_checked("all settings", [of for case in cases for of in case.runs], judged)]
+
+
+def _converges(_: Sentence, of: Aggregate) -> Judged:
+    there = int(of.optimal.sum())
+    interval = mean_interval(of.steps_to_optimal)
+    verdict = Verdict.HOLDS if there == len(of.seeds) else Verdict.NOT
+    words = f"{there} of {len(of.seeds)} seeds, after {interval.in_words(',.0f')} steps"
+    return words, interval, verdict, ""
+
+
+def _groups(sentence: Sentence, cases: Sequence[Case]) -> list[tuple[str, list[Case]]]:
+    """The settings of each value along which they are compared; all else is alike in all groups."""
+    key, values = sentence.axis
+    label = "ρ" if key == "rho" else key
+    return [
+        (f"{label} {value}", [case for case in cases if case.setting[key] == value])
+        for value in values
+    ]
+
+
+def _whole(groups: Sequence[tuple[str, list[Case]]]) -> bool:
+    """Whether every group has the same number of settings, one at least."""
+    sizes = {len(cases) for _, cases in groups}
+    return len(sizes) == 1 and sizes != {0}
+
+
+def _measured(runs: Sequence[Aggregate], cases: Sequence[Case], by_steps: bool) -> FloatArray:
+    """[seed] what an agent loses: steps, or the height that its curves lack; mean over settings."""
+    values: list[Any] = [of.steps_to_optimal for of in runs]
+    if not by_steps:
+        values = [-of.seen[case.axis.key] for of, case in zip(runs, cases, strict=True)]
+    return np.asarray(np.mean(values, axis=0))
+
+
+def _worse_along(sentence: Sentence, cases: Sequence[Case]) -> Checks:
+    """From each group of settings to the next, more steps; or less seen if no seed converges."""
+    groups = _groups(sentence, cases)
+    if not _whole(groups):
+        return []
+
+    def between(before: Sequence[Case], after: Sequence[Case]) -> Callable[..., Judged]:
+        def judged(*runs: Aggregate) -> Judged:
+            sides = runs[: len(before)], runs[len(before) :]
+            by_steps = any(of.optimal.any() for of in runs)
+            values = [
+                _measured(of, where, by_steps)
+                for of, where in zip(sides, (before, after), strict=True)
+            ]
+            interval = contrast([(1.0, values[1]), (-1.0, values[0])])
+            if by_steps:
+                words = f"{values[0].mean():,.0f} → {values[1].mean():,.0f} steps, more by "
+                words += interval.in_words("+,.0f")
+            else:
+                words = f"no seed converges; seen {-values[0].mean():.4g} → "
+                words += f"{-values[1].mean():.4g}, less by {interval.in_words('+.3g')}"
+            areas = [np.mean([of.area for of in side], axis=0) for side in sides]
+            lost = contrast([(1.0, areas[0]), (-1.0, areas[1])])
+            beside = f"area less by {lost.in_words('+.3g')}"
+            return words, interval, _beyond(interval, 0.0), beside
+
+        return judged
+
+    return [
+        _checked(
+            f"{one} to {two}",
+            [case.runs[0] for case in (*before, *after)],
+            between(before, after),
+        )
+        for (one, before), (two, after) in pairwise(groups)
+    ]
+
+
+def _hindered(sentence: Sentence, cases: Sequence[Case]) -> Checks:
+    """From the first group of settings to another, the agent loses more than its rival.
+
+    Three readings: as steps, which decides; as a factor of steps; as seen.
+    """
+    groups = _groups(sentence, cases)
+    if not _whole(groups):
+        return []
+    (start, before), others = groups[0], groups[1:]
+
+    def between(after: Sequence[Case]) -> Callable[..., Judged]:
+        def judged(*runs: Aggregate) -> Judged:
+            # In the order agent, rival for each setting: before, then after.
+            sides = {
+                (agent, when): list(runs[first + agent : last : 2])
+                for agent in (0, 1)
+                for when, first, last in ((0, 0, 2 * len(before)), (1, 2 * len(before), None))
+            }
+            both = before, after
+            steps, seen = (
+                {key: _measured(of, both[key[1]], by_steps) for key, of in sides.items()}
+                for by_steps in (True, False)
+            )
+            more = contrast(_more(steps))
+            lost = [steps[agent, 1].mean() - steps[agent, 0].mean() for agent in (0, 1)]
+            words = f"{lost[0]:+,.0f} steps against {lost[1]:+,.0f}, more by "
+            words += more.in_words("+,.0f")
+            factors = [
+                steps[agent, 1].mean() / max(steps[agent, 0].mean(), 1.0) for agent in (0, 1)
+            ]
+            sure = "" if all(of.optimal.all() for of in runs) else " (some seeds never converge)"
+            beside = f"as a factor {factors[0]:.2f} against {factors[1]:.2f}{sure}; "
+            beside += f"seen less by {contrast(_more(seen)).in_words('+.3g')}"
+            return words, more, _beyond(more, 0.0), beside
+
+        return judged
+
+    return [
+        _checked(
+            f"{start} to {name}",
+            [of for case in (*before, *after) for of in case.runs],
+            between(after),
+        )
+        for name, after in others
+    ]
+
+
+def _more(losses: Mapping[tuple[int, int], FloatArray]) -> list[tuple[float, FloatArray]]:
+    """How much more the agent loses than its rival: (after - before) of one less the other's."""
+    weights = {(0, 1): 1.0, (0, 0): -1.0, (1, 1): -1.0, (1, 0): 1.0}
+    return [(weight, losses[key]) for key, weight in weights.items()]
+
+
+def _similar(sentence: Sentence, cases: Sequence[Case]) -> Checks:
+    """Each setting takes about the steps of the first, as plotted; raw steps stand beside."""
+    groups, factor = _groups(sentence, cases), sentence.factor
+    if not _whole(groups):
+        return []
+    (start, first), others = groups[0], groups[1:]
+
+    def judged(of: Aggregate, reference: Aggregate) -> Judged:
+        ratio = max(of.steps_to_v, 1) / max(reference.steps_to_v, 1)
+        drawn = np.maximum(of.steps_to_v_resampled, 1) / np.maximum(
+            reference.steps_to_v_resampled, 1
+        )
+        low, high = np.quantile(drawn, BOUNDS)
+        interval = Interval(float(ratio), float(low), float(high))
+        verdict = Verdict.OPEN
+        if of.reaches_v and reference.reaches_v:
+            if 1 / factor <= low and high <= factor:
+                verdict = Verdict.HOLDS
+            elif low > factor or high < 1 / factor:
+                verdict = Verdict.NOT
+        words = f"{of.steps_to_v:,} against {reference.steps_to_v:,} steps as plotted, ratio "
+        raw = [one.steps_to_optimal.mean() for one in (of, reference)]
+        beside = f"raw steps {raw[0]:,.0f} against {raw[1]:,.0f}, ratio {raw[0] / raw[1]:.2f}"
+        return words + interval.in_words(".2f"), interval, verdict, beside
+
+    return [
+        _checked(_between(start, name, case), (case.runs[0], reference.runs[0]), judged)
+        for name, group in others
+        for case, reference in zip(group, first, strict=True)
+    ]
+
+
+def _between(start: str, name: str, case: Case) -> str:
+    return f"{case.setting.monitor} {start} to {name}" if start.startswith("ρ") else case.name
+
+
+# ---- all of them ----------------------------------------------------------------------------
+
+By = Callable[[Sentence], str]
+
+
+def _height(sentence: Sentence) -> str:
+    return "max(1, |v|)" if sentence.height is None else f"{sentence.height:g}"
+
+
+def _by_level(sentence: Sentence) -> str:
+    if sentence.score == "episode_return":
+        return f"{BY_END}, ±{AXIS_MARGIN:.0%} of {_height(sentence)}"
+    when = "first test" if sentence.check == "starts-above" else "mean of the last ten tests"
+    return f"{when}, ±{VISITS_MARGIN:g} visits"
+
+
+def _by_comparison(_: Sentence) -> str:
+    return (
+        f"{BY_STEPS}, paired by seed; better, worse: interval beyond 0; on par: within "
+        f"±{STEPS_MARGIN:.0%} of the rival's steps; where no seed converges: seen, "
+        f"±{AXIS_MARGIN:.0%} of the axis"
+    )
+
+
+CHECKS: dict[str, tuple[By, Callable[[Sentence, Sequence[Case]], Checks]]] = {
+    "ends-at": (_by_level, _one_by_one(_level)),
+    "ends-below": (_by_level, _one_by_one(_level)),
+    "ends-above": (_by_level, _one_by_one(_level)),
+    "starts-above": (_by_level, _one_by_one(_level)),
+    "does-not-fall": (
+        lambda _: f"mean of the last ten tests less the first test, ±{VISITS_MARGIN:g} visits",
+        _one_by_one(_does_not_fall),
+    ),
+    "better": (_by_comparison, _compared),
+    "not-worse": (_by_comparison, _compared),
+    "on-par": (
+        lambda of: f"{BY_END}, paired by seed, within ±{AXIS_MARGIN:.0%} of {_height(of)}",
+        _one_by_one(_on_par),
+    ),
+    "fewer-steps": (
+        lambda _: f"{BY_STEPS}, seeds resampled; holds if what is said lies in the interval",
+        _one_by_one(_fewer),
+    ),
+    "times-fewer-steps": (
+        lambda _: f"{BY_STEPS}, ratio of means, geometric mean over settings, seeds resampled",
+        _times,
+    ),
+    "every-seed-converges": (lambda _: "within 1 % of v for good", _one_by_one(_converges)),
+    "worse-along": (
+        lambda _: f"{BY_STEPS}, or seen where no seed converges; interval beyond 0",
+        _worse_along,
+    ),
+    "hindered-more": (
+        lambda _: f"{BY_STEPS}, mean over settings; interval beyond 0",
+        _hindered,
+    ),
+    "similar-along": (
+        lambda of: (
+            f"steps of the mean curve, as drawn, to within 5 % of v for good; ratio "
+            f"within {1 / of.factor:.2g} to {of.factor:g}; seeds resampled"
+        ),
+        _similar,
+    ),
+}
+"""check -> what decides, in words, and what carries it out"""

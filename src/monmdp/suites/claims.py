@@ -1,0 +1,206 @@
+"""What a suite says its runs show: claims, stated as data beside the panels they speak of.
+
+A claim is a list of sentences. A sentence names a check, the agents it is about, and the settings
+it speaks of, by what they are: world, monitor, ρ, another parameter, or the title of a block. The
+order of blocks and agents in a suite does not matter. `results/claims.py` judges the sentences.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictInt, model_validator
+
+from monmdp.errors import nearest
+
+CHECKS: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
+    "ends-at": ("ends at a value", (), ("value", "score", "height")),
+    "ends-below": ("ends below a value", (), ("value", "score", "height")),
+    "ends-above": ("ends above a value", ("value",), ("score", "height")),
+    "starts-above": ("is above a value before it learns", ("value",), ("score",)),
+    "does-not-fall": ("a score does not fall from the first test to the end", ("score",), ()),
+    "better": ("is better than a rival", ("rival",), ("at_least",)),
+    "not-worse": ("is worse than a rival nowhere", ("rival",), ()),
+    "on-par": ("ends like a rival", ("rival",), ("height",)),
+    "fewer-steps": ("takes a share of steps fewer than a rival", ("rival", "share"), ()),
+    "times-fewer-steps": ("its rival takes so many times its steps", ("rival", "times"), ()),
+    "every-seed-converges": ("every seed gets to the minimax return and stays there", (), ()),
+    "worse-along": ("does worse from each setting to the next", ("along",), ()),
+    "hindered-more": ("loses more than a rival from the first setting", ("rival", "along"), ()),
+    "similar-along": ("is about as fast in all settings", ("along",), ("factor",)),
+}
+"""name -> what it checks, keys it needs, keys it may have besides"""
+COMMON = ("says", "check", "agent", "where", "of")
+"""keys of all sentences; `says` and `agent` are needed"""
+
+
+def _many(value: Any) -> Any:
+    """``0.05`` is short for ``[0.05]``."""
+    return value if isinstance(value, list | tuple) else (value,)
+
+
+Value = bool | int | float | str
+Values = Annotated[tuple[Value, ...], BeforeValidator(_many), Field(min_length=1)]
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Sentence(_Frozen):
+    """One thing that is said of some runs; it gets one verdict."""
+
+    says: str
+    """in words, for people"""
+    check: str
+    """a key of `CHECKS`"""
+    agent: str
+    """name or label of the agent it is about"""
+    rival: str | None = None
+    where: Mapping[str, Values] = {}
+    """the settings: block, world, monitor, rho or a parameter -> what it may be"""
+    along: Mapping[str, Annotated[tuple[Value, ...], Field(min_length=2)]] | None = None
+    """one key of this kind -> its values, in the order in which settings are compared"""
+    score: Literal["episode_return", "goal_visits", "bottom_visits"] = "episode_return"
+    value: float | Literal["v"] = "v"
+    """a number, or v, the minimax return"""
+    height: Positive | None = None
+    """of the axis by which ends are judged; without it, max(1, |v|)"""
+    share: Annotated[float, Field(gt=0, lt=1)] | None = None
+    times: Annotated[float, Field(ge=1, allow_inf_nan=False)] | None = None
+    factor: Annotated[float, Field(gt=1, allow_inf_nan=False)] = 1.5
+    """what still counts as about as fast"""
+    at_least: Annotated[StrictInt, Field(ge=1)] | None = None
+    """in how many settings; without it, in all"""
+    of: Annotated[StrictInt, Field(ge=1)] | None = None
+    """of how many settings it speaks; without it, those of the suite"""
+
+    @model_validator(mode="after")
+    def _check(self) -> Sentence:
+        if self.check not in CHECKS:
+            raise ValueError(f"check: there is no {self.check!r}{nearest(self.check, CHECKS)}")
+        _, needed, allowed = CHECKS[self.check]
+        defaults = {name: field.default for name, field in type(self).model_fields.items()}
+        given = {name for name, value in self if value != defaults[name]}
+        missing = [key for key in needed if key not in {*given, "score"}]
+        foreign = sorted(given - {*COMMON, *needed, *allowed})
+        if missing:
+            raise ValueError(f"check {self.check!r} needs {', '.join(missing)}")
+        if foreign:
+            raise ValueError(f"check {self.check!r} does not take {', '.join(foreign)}")
+        if self.along is not None and len(self.along) != 1:
+            raise ValueError("along: one key and its values, such as { rho = [0.8, 0.2] }")
+        return self
+
+    @property
+    def axis(self) -> tuple[str, tuple[Value, ...]]:
+        """Return the key and the values along which settings are compared."""
+        assert self.along is not None
+        ((key, values),) = self.along.items()
+        return key, values
+
+    @property
+    def agents(self) -> tuple[str, ...]:
+        """Return whom it is about, and whom they are compared with."""
+        return (self.agent,) if self.rival is None else (self.agent, self.rival)
+
+    def settings(self) -> dict[str, tuple[Value, ...]]:
+        """Return what its settings may be, all of them together."""
+        return {**self.where, **(self.along or {})}
+
+
+class Claim(_Frozen):
+    """What a suite says its runs show, ``[[claim]]`` in TOML."""
+
+    name: str
+    about: str = ""
+    sentence: Annotated[tuple[Sentence, ...], Field(min_length=1)]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What one panel of a suite is about, as claims address it."""
+
+    block: str
+    world: str
+    monitor: str
+    problem: Mapping[str, Any]
+    """parameters by part: ``monitor.rho``"""
+
+    def is_among(self, wanted: Mapping[str, Iterable[Value]]) -> bool:
+        """Return whether it has one of the wanted values of every key."""
+        return all(self[key] in values for key, values in wanted.items())
+
+    def __getitem__(self, key: str) -> Value:
+        """Return the block, the world, the monitor, or a parameter; without one, ρ is 1."""
+        if key in ("block", "world", "monitor"):
+            return str(getattr(self, key))
+        for name, value in self.problem.items():
+            if key in (name, name.partition(".")[2]):
+                return value  # type: ignore[no-any-return]
+        return 1.0 if key == "rho" else False
+
+
+Agents = Sequence[tuple[str, str]]
+"""name and label of every agent of a setting"""
+
+
+def checked(
+    claims: Iterable[Claim], settings: Sequence[tuple[Setting, Agents]]
+) -> tuple[Claim, ...]:
+    """Return the claims with the number of settings that each sentence speaks of.
+
+    `settings` are those of the suite. A sentence that speaks of none of them, or of an agent that
+    one of them lacks, is an error that names the nearest there is.
+    """
+    found = []
+    for i, claim in enumerate(claims):
+        sentences = []
+        for j, sentence in enumerate(claim.sentence):
+            where = f"claim[{i}].sentence[{j}]"
+            n = _count(sentence, settings, where)
+            if sentence.of is not None and sentence.of < n:
+                raise ValueError(f"{where}.of: it speaks of {n} settings, not of {sentence.of}")
+            sentences.append(sentence.model_copy(update={"of": sentence.of or n}))
+        found.append(claim.model_copy(update={"sentence": tuple(sentences)}))
+    return tuple(found)
+
+
+def _count(sentence: Sentence, settings: Sequence[tuple[Setting, Agents]], where: str) -> int:
+    """Check a sentence, and return of how many settings it speaks."""
+    wanted = sentence.settings()
+    for key, values in wanted.items():
+        known = {setting[key] for setting, _ in settings}
+        for value in values:
+            if value not in known:
+                close = nearest(str(value), {str(one) for one in known})
+                raise ValueError(f"{where}: no setting has {key} = {value!r}{close}")
+    meant = [(of, agents) for of, agents in settings if of.is_among(wanted)]
+    if not meant:
+        raise ValueError(f"{where}: no setting is all of {wanted}")
+    # Several panels may show the same runs, of which only some have an agent.
+    having = [of for of, agents in meant if all(_has(agents, a, where) for a in sentence.agents)]
+    problems = {(of.world, of.monitor, str(of.problem)) for of, _ in meant}
+    lacking = problems - {(of.world, of.monitor, str(of.problem)) for of in having}
+    if lacking:
+        world, monitor, _ = min(lacking)
+        known_agents = {name for _, agents in meant for pair in agents for name in pair}
+        missing = [agent for agent in sentence.agents if agent not in known_agents]
+        which, close = (missing or [sentence.agents[-1]])[0], ""
+        if missing:
+            close = nearest(which, known_agents)
+        raise ValueError(f"{where}: {world} / {monitor} has no agent {which!r}{close}")
+    return len(problems)
+
+
+def _has(agents: Agents, wanted: str, where: str) -> bool:
+    """Return whether an agent is there, by its label or, if it is the only one, by its name."""
+    if any(wanted == label for _, label in agents):
+        return True
+    of_name = [label for name, label in agents if name == wanted]
+    if len(of_name) > 1:
+        raise ValueError(f"{where}: which {wanted!r}? {', '.join(of_name)}")
+    return bool(of_name)
