@@ -14,21 +14,21 @@ from __future__ import annotations
 import argparse
 import json
 import shutil
-from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from monmdp.results import Claim, check_claims, evidence
-from monmdp.results.claims import Verdict
+from monmdp.results import JudgedClaim, check_claims, evidence
+from monmdp.results.checks import Verdict
+from monmdp.results.claims import JudgedSentence
 from monmdp.results.evidence import Aggregate, Evidence
 from monmdp.results.request import read_sessions
 from monmdp.results.scores import AGENTS, suite_table
-from monmdp.results.verdicts import measured
+from monmdp.results.verdicts import checks_table
 from monmdp.suites import Figure, Panel
-from monmdp.tables import Column, Table, TableRow, render, share
+from monmdp.tables import Column, Table, render, share
 
 DOCS = Path(__file__).parent.parent / "docs"
 REPORTS = {
@@ -39,10 +39,13 @@ REPORTS = {
 PRESETS = ("paper", "released")
 OURS, KNOWN, RIVAL = "monitored-mbie-eb", "known-monitor", "directed-e2"
 CAPTIONS = {
+    3: "River Swim and Bottleneck.",
     4: "Discounted return at test time: River Swim with the Full monitor, Bottleneck with a Button "
     "that shows rewards always (b) or one time in twenty (c, d).",
     5: "Visits a test episode, Bottleneck with the 5 % Button: to the goal, and to ⊥ cells.",
     6: "The 48 benchmarks.",
+    7: "The worlds.",
+    8: "How River Swim moves.",
     9: "Bottleneck with six monitors, against a Directed-E² that starts pessimistic.",
     10: "The same when rewards are shown with chance 80 %, 20 % and 5 %.",
     11: "The same with the monitor known.",
@@ -81,49 +84,65 @@ def page(place: Path) -> str:
     paper, sessions = known["paper"], about["paper"]["sessions"]
     figures = {figure.name: figure for figure in paper.figures}
     claims = {preset: {c.name: c for c in check_claims(known[preset])} for preset in PRESETS}
-    parts = {name: claim.parts for name, claim in claims["paper"].items()}
     whole = sum(session["runs"] for session in sessions) >= about["paper"]["runs"]
-    four = figures["figure-4"].grids
-    always, seldom = (_of(paper, grid.rows[0][0], RIVAL) for grid in four[1:3])
+    button = {
+        panel.rho: _of(paper, panel, RIVAL)
+        for _, panel in figures["figure-4"].settings()
+        if panel.monitor == "button"
+    }
     return render(
         "results.md.j2",
         Path(__file__).parent / "templates",
         about=about,
         minutes=sum(session["wall_seconds"] for session in sessions) / 60 if whole else None,
-        claims=_claims(claims),
-        parts=parts,
-        fails=lambda *needed: all(part.verdict is Verdict.NOT for part in needed),
-        worse=[check.setting for check in parts["C4"][1].checks if check.verdict is Verdict.NOT],
+        sentences=_sentences(claims),
+        of={name: claim.sentences for name, claim in claims["paper"].items()},
+        released={name: claim.sentences for name, claim in claims["released"].items()},
+        headlines=_headlines(claims),
+        checks=checks_table([claim.to_dict() for claim in claims["paper"].values()]),
         losses=_losses(paper, figures["figure-6"]),
-        always=always,
-        seldom=seldom,
+        always=button[1.0],
+        seldom=button[0.05],
         overall=_over_problems(known),
         figures=CAPTIONS,
         times=_times(about),
-        **_areas(paper, figures["figure-9"]),
+        first=float(np.mean([of.first["episode_return"].mean() for of in _ours(paper, figures)])),
         **_growth(paper, figures["figure-11"]),
         **_ablations(paper, figures["figure-12"], figures["figure-13"], known["findings"]),
     )
 
 
-def _claims(claims: dict[str, dict[str, Claim]]) -> Table:
-    """The claims with both presets, side by side."""
-    columns = ("claim", "preset paper", "verdict", "preset released", "verdict")
-    rows: list[TableRow] = []
+def _sentences(claims: dict[str, dict[str, JudgedClaim]]) -> Table:
+    """Every sentence of the paper, what was found, and the verdicts with both presets."""
+    columns = ("", "the paper says", "found", "verdict", "with the released options")
+    rows = []
     for name, claim in claims["paper"].items():
-        both = [of for of in (claim, claims["released"].get(name)) if of is not None]
-        verdicts = [cell for of in both for cell in ("", of.verdict.value)]
-        rows.append(TableRow(_padded([f"{name}: {claim.text}", *verdicts]), is_heading=True))
-        for i, part in enumerate(claim.parts):
-            data = [of.to_dict()["parts"][i] for of in both]
-            cells = [cell for of in data for cell in (measured(of), of["verdict"])]
-            rows.append(TableRow(_padded([part.text, *cells], "not run")))
+        other = claims["released"].get(name)
+        for i, of in enumerate(claim.sentences):
+            second = "not run" if other is None else _other(of, other.sentences[i])
+            rows.append((name, f"“{of.says}”", of.measured, of.verdict.value, second))
     return Table.of(columns, rows)
 
 
-def _padded(cells: list[str], word: str = "") -> list[str]:
-    """Cells of a claim that was checked with the preset paper alone."""
-    return cells if len(cells) == 5 else [*cells, word, ""]
+def _other(of: JudgedSentence, other: JudgedSentence) -> str:
+    """The verdict with other options, and what was found if that differs."""
+    if other.verdict is of.verdict:
+        return "the same"
+    return f"{other.verdict.value}: {other.measured}"
+
+
+def _headlines(claims: dict[str, dict[str, JudgedClaim]]) -> dict[str, str]:
+    """How many sentences have which verdict, in words."""
+    told = {}
+    for preset, of in claims.items():
+        found = [sentence.verdict for claim in of.values() for sentence in claim.sentences]
+        counts = [f"{found.count(verdict)} {verdict.value}" for verdict in Verdict]
+        told[preset] = f"{len(found)} sentences: " + "; ".join(counts)
+    return told
+
+
+def _ours(known: Evidence, figures: dict[str, Figure]) -> list[Aggregate]:
+    return [_of(known, panel, OURS) for panel in figures["figure-9"].panels()]
 
 
 def _of(known: Evidence, panel: Panel, agent: str) -> Aggregate:
@@ -132,28 +151,9 @@ def _of(known: Evidence, panel: Panel, agent: str) -> Aggregate:
     return found
 
 
-def _steps(of: Aggregate) -> int | None:
-    return of.steps_to_v if of.reaches_v else None
-
-
-def _columns(names: Iterable[str], measure: str, form: str) -> list[Column]:
-    missing = "never"
-    return [Column(f"{measure}, {name}", form=form, missing=missing) for name in names]
-
-
-def _areas(known: Evidence, figure: Figure) -> dict[str, Any]:
-    """Figure 9 by areas, by areas without the first tenth of the tests, and by steps-to-v."""
-    rows, first = [], []
-    for panel in figure.panels():
-        pair = [_of(known, panel, agent) for agent in (OURS, RIVAL)]
-        first.append(pair[0].first["episode_return"].mean())
-        areas = [of.area.mean() for of in pair] + [of.late_area.mean() for of in pair]
-        rows.append([panel.monitor, *areas, *map(_steps, pair)])
-    names = ("Monitored MBIE-EB", "Directed-E²")
-    columns = ["figure 9", *_columns(names, "area", ".3f")]
-    columns += _columns(names, "area without the first tenth", ".3f")
-    columns += _columns(names, "steps-to-v", ",.0f")
-    return {"comparison": Table.of(columns, rows), "first": float(np.mean(first))}
+def _plotted(of: Aggregate) -> str:
+    """Steps of the mean curve, as drawn."""
+    return f"{of.steps_to_v:,}" if of.reaches_v else "never"
 
 
 def _losses(known: Evidence, figure: Figure) -> list[str]:
@@ -166,17 +166,19 @@ def _losses(known: Evidence, figure: Figure) -> list[str]:
 
 
 def _growth(known: Evidence, figure: Figure) -> dict[str, Any]:
-    """Figure 11: steps-to-v with the monitor known and unknown, as ρ falls."""
+    """Figure 11: steps with the monitor known and unknown, as ρ falls; raw, and as plotted."""
     panels = figure.grids[0].rows
     growth: dict[str, list[float]] = {OURS: [], KNOWN: []}
     rows = []
     for of_monitor in zip(*panels, strict=True):
         for agent, name in ((OURS, "unknown"), (KNOWN, "known")):
             runs = [_of(known, panel, agent) for panel in of_monitor]
-            rows.append([of_monitor[0].monitor, name, *map(_steps, runs)])
-            growth[agent].append(runs[2].steps_to_v / runs[0].steps_to_v)
-    columns = [Column(of, form=",.0f", missing="never") for of in ("80 %", "20 %", "5 %")]
-    table = Table.of(("steps-to-v", "monitor", *columns), rows)
+            steps = [of.steps_to_optimal.mean() for of in runs]
+            shown = [f"{x:,.0f} ({_plotted(of)})" for x, of in zip(steps, runs, strict=True)]
+            rows.append([of_monitor[0].monitor, name, *shown])
+            growth[agent].append(steps[-1] / steps[1])
+    columns = ["100 %", "80 %", "20 %", "5 %"]
+    table = Table.of(("steps (as plotted)", "monitor", *columns), rows)
     return {"growth": table, "unknown": growth[OURS], "told": growth[KNOWN]}
 
 
@@ -192,17 +194,16 @@ def _ablations(
             _of(known, other, "pessimistic-mbie-eb"), _of(findings, third, "mbie-eb"),
             _of(findings, third, "pessimistic-mbie-eb"),
         ]  # fmt: skip
-        never += [] if runs[3].reaches_v else [one.monitor]
-        rows.append([one.monitor, *(cell for of in runs for cell in (of.area.mean(), _steps(of)))])
+        never += [] if runs[3].optimal.any() else [one.monitor]
+        rows.append([one.monitor, *(of.steps_to_optimal.mean() for of in runs)])
     for grid, agent in ((grids[0], "mbie-eb"), (grids[1], "pessimistic-mbie-eb")):
         for panel in (panel for row in grid.rows for panel in row):
             of = _of(known, panel, agent)
-            distances.append(abs(of.end["episode_return"].mean() - of.minimax))
+            distances.append(abs(of.exact_end.mean() - of.minimax))
     names = ["Monitored MBIE-EB", "MBIE-EB", "pessimistic MBIE-EB"]
     names += [f"{name}, Q_opt-init = 1" for name in names[1:]]
     columns: list[Column | str] = ["solvable Bottleneck"]
-    for name in names:
-        columns += [*_columns([name], "area", ".3f"), *_columns([name], "steps-to-v", ",.0f")]
+    columns += [Column(f"steps, {name}", form=",.0f") for name in names]
     return {"ablations": Table.of(columns, rows), "never": never, "furthest": max(distances)}
 
 

@@ -105,7 +105,7 @@ def differences(name: str, was: Aggregate, now: Aggregate) -> list[str]:
     at = [was.seeds.index(seed) for seed in now.seeds]
     columns = {
         key: (getattr(was, key)[at], getattr(now, key))
-        for key in ("area", "late_area", "steps_to_optimal", "optimal", "regret", "worst_steps")
+        for key in ("area", "exact_end", "steps_to_optimal", "optimal", "regret", "worst_steps")
     }
     for kind in ("end", "first"):
         of_now = getattr(now, kind)

@@ -95,7 +95,7 @@ def print_report(report: Publication) -> None:
         print(f"\n{claim.name}  {claim.about}: {claim.headline}")
         for of in claim.sentences:
             said = f"{of.verdict.value.upper()}: “{of.says}”"
-            found = f"{of.measured}. By {of.by}; {of.seeds}."
+            found = f"{of.measured}. {of.how}"
             for text, indent in ((said, "    - "), (found, "      ")):
                 print(textwrap.fill(text, 100, initial_indent=indent, subsequent_indent="      "))
     print()

@@ -179,7 +179,12 @@ def _fewer(sentence: Sentence, ours: Aggregate, theirs: Aggregate) -> Judged:
     elif not ours.optimal.all() and verdict is Verdict.OTHER:
         verdict = Verdict.OPEN  # its own steps are a lower bound
     words = f"{mine.mean():,.0f} against {others.mean():,.0f} steps, fewer by "
-    return words + saved.in_words(".0%") + f"; said: {sentence.share:.0%}", saved, verdict, ""
+    return words + _percent(saved) + f"; said: {100 * sentence.share:g} %", saved, verdict, ""
+
+
+def _percent(interval: Interval) -> str:
+    """A share with its interval, in per cent."""
+    return Interval(*(100 * x for x in interval)).in_words(".0f") + " %"
 
 
 def _ratio(above: Sequence[FloatArray], below: Sequence[FloatArray]) -> Interval:
@@ -419,7 +424,7 @@ def _height(sentence: Sentence) -> str:
 
 def _by_level(sentence: Sentence) -> str:
     if sentence.score == "episode_return":
-        return f"{BY_END}, ±{AXIS_MARGIN:.0%} of {_height(sentence)}"
+        return f"{BY_END}, ±{100 * AXIS_MARGIN:g} % of {_height(sentence)}"
     when = "first test" if sentence.check == "starts-above" else "mean of the last ten tests"
     return f"{when}, ±{VISITS_MARGIN:g} visits"
 
@@ -427,8 +432,8 @@ def _by_level(sentence: Sentence) -> str:
 def _by_comparison(_: Sentence) -> str:
     return (
         f"{BY_STEPS}, paired by seed; better, worse: interval beyond 0; on par: within "
-        f"±{STEPS_MARGIN:.0%} of the rival's steps; where no seed converges: seen, "
-        f"±{AXIS_MARGIN:.0%} of the axis"
+        f"±{100 * STEPS_MARGIN:g} % of the rival's steps; where no seed converges: seen, "
+        f"±{100 * AXIS_MARGIN:g} % of the axis"
     )
 
 
@@ -444,7 +449,7 @@ CHECKS: dict[str, tuple[By, Callable[[Sentence, Sequence[Case]], Checks]]] = {
     "better": (_by_comparison, _compared),
     "not-worse": (_by_comparison, _compared),
     "on-par": (
-        lambda of: f"{BY_END}, paired by seed, within ±{AXIS_MARGIN:.0%} of {_height(of)}",
+        lambda of: f"{BY_END}, paired by seed, within ±{100 * AXIS_MARGIN:g} % of {_height(of)}",
         _one_by_one(_on_par),
     ),
     "fewer-steps": (

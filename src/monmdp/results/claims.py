@@ -32,6 +32,17 @@ class JudgedSentence:
     checks: tuple[Check, ...]
 
     @property
+    def beside(self) -> str:
+        """Return what other measures say, where one setting is all that it speaks of."""
+        return self.checks[0].beside if len(self.checks) == 1 else ""
+
+    @property
+    def how(self) -> str:
+        """Return what decided: measure, margin, seeds; and what other measures say."""
+        beside = f" Beside it: {self.beside}." if self.beside else ""
+        return f"By {self.by}; {self.seeds}.{beside}"
+
+    @property
     def seeds(self) -> str:
         """Return from how many seeds it was judged, in words."""
         counts = sorted({len(of.seeds) for check in self.checks for of in check.runs})
@@ -48,6 +59,7 @@ class JudgedSentence:
             "measured": self.measured,
             "by": self.by,
             "seeds": self.seeds,
+            "how": self.how,
             "checks": [check.to_dict() for check in self.checks],
         }
 
@@ -186,7 +198,7 @@ def _counts(sentence: Sentence, checks: Sequence[Check]) -> str:
     """In how many settings one agent is better than another, in words."""
     n = sentence.of or len(checks)
     if n == len(checks) == 1:
-        return _with_beside(checks[0])
+        return checks[0].measured
     words = f"better in {len(_standing(checks, Standing.BETTER))} of {n}"
     for standing in (Standing.PAR, Standing.WORSE, Standing.OPEN):
         names = _standing(checks, standing)
@@ -200,7 +212,7 @@ def _summed_up(sentence: Sentence, checks: Sequence[Check]) -> str:
     if not checks:
         return "not run"
     if len(checks) == n == 1:
-        return _with_beside(checks[0])
+        return checks[0].measured
     names = {v: [check.setting for check in checks if check.verdict is v] for v in Verdict}
     holding = len(names[Verdict.HOLDS]) + len(names[Verdict.OTHER])
     words = [f"{holding} of {max(n, len(checks))} hold"]
@@ -210,7 +222,7 @@ def _summed_up(sentence: Sentence, checks: Sequence[Check]) -> str:
     if len(checks) < n:
         words.append(f"{n - len(checks)} not run")
     if len(checks) <= 3:
-        words += [f"{check.setting}: {_with_beside(check)}" for check in checks]
+        words += [f"{check.setting}: {check.measured}" for check in checks]
     return "; ".join(words)
 
 
@@ -221,10 +233,6 @@ def _asked(sentence: Sentence) -> int:
         return 1 if sentence.check == "times-fewer-steps" else settings
     groups = len(sentence.axis[1])
     return settings * (groups - 1) // groups if sentence.check == "similar-along" else groups - 1
-
-
-def _with_beside(check: Check) -> str:
-    return f"{check.measured} ({check.beside})" if check.beside else check.measured
 
 
 def _listed(names: Sequence[str]) -> str:

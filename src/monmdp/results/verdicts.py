@@ -26,7 +26,7 @@ def claims_table(claims: Sequence[Mapping[str, Any]]) -> Table:
         rows.append(TableRow((name, Cell("", ("",)), says), is_heading=True))
         for of in claim["sentences"]:
             values = (of["says"], of["measured"], of["by"], of["seeds"])
-            says = Cell(of["says"], values, f"{of['measured']}. By {of['by']}; {of['seeds']}.")
+            says = Cell(of["says"], values, f"{of['measured']}. {of['how']}")
             rows.append(TableRow((Cell("", (name,)), verdict(of), says)))
     columns = (
         "claim",
