@@ -32,7 +32,7 @@ _INNER = (  # types that are shown and whose fields are no part of the interface
     r"model\.dynamics\.Tables",
     r"naming\.(T|Scope)",
     r"report\.content\.Content",
-    r"results\.(claims|scores|steps|store)\.\w+",
+    r"results\.(checks|claims|evidence|scores|steps|store)\.\w+",
     r"suites\.spec\.Quick(Block)?",
 )
 # No other project is asked for its names: the build needs no network.

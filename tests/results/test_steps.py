@@ -1,4 +1,4 @@
-"""Steps to the minimax-optimal policy: tables, ratios, the best of a grid, targets."""
+"""Steps to the minimax-optimal policy: tables, ratios, the best of a grid, claims about them."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from scipy import stats
 from conftest import ROOT
 from monmdp import MonMDPError, planning
 from monmdp.experiment import Run
+from monmdp.results import check_claims, publish
 from monmdp.results import evidence as evidence_file
-from monmdp.results import publish
-from monmdp.results.claims import Verdict
+from monmdp.results.checks import Verdict
 from monmdp.results.evidence import Evidence, aggregate
 from monmdp.results.steps import (
     SIDE_BY_SIDE,
@@ -27,7 +27,6 @@ from monmdp.results.steps import (
     steps_tables,
 )
 from monmdp.results.store import COLUMNS
-from monmdp.results.targets import Names, asked_for, check_targets
 from monmdp.stats import geometric_mean, ratio_of_means
 from monmdp.suites import bundled_suite, expand, parse
 from monmdp.tables import render
@@ -280,7 +279,7 @@ def test_the_files_of_a_report():
     publish(Path("again"), again)
     assert Path("again/steps.md").read_text() == text
     assert Path("again/steps.json").read_bytes() == Path("here/steps.json").read_bytes()
-    assert not Path("here/targets.md").exists()
+    assert not Path("here/claims.md").exists()
 
 
 def test_unknown_times_are_no_numbers():
@@ -293,103 +292,90 @@ def test_unknown_times_are_no_numbers():
     assert table.to_dict()["agents"][0]["cpu_seconds_until_converged"] is None
 
 
-# ---- targets --------------------------------------------------------------------------------
+# ---- claims about steps ---------------------------------------------------------------------
 
-NAMES = Names(ours="Known Monitor", known="R-max")
-"""who plays the factored agent, and who the known monitor"""
+OURS, RIVAL, KNOWN = "r-max", "mbie-eb", "known-monitor"
+SAID = [
+    {"check": "times-fewer-steps", "rival": RIVAL, "times": 5},
+    {"check": "times-fewer-steps", "rival": KNOWN, "times": 1},
+    {"check": "not-worse", "rival": RIVAL},
+    {"check": "every-seed-converges"},
+]
+BLOCK = {"worlds": ["loop", "hazard"], "monitors": ["ask"], "rho": [1.0, 0.2]}
 
 
-@pytest.fixture(scope="module")
-def beyond():
-    """The suite with 5 seeds, and of the agents those that targets speak of."""
-    keep = {"monitored-mbie-eb", "Monitored MBIE-EB, best", "known-monitor", "r-max"}
-    suite = bundled_suite("beyond").adapted(seeds=5)
-    blocks = tuple(
-        block.model_copy(
-            update={"agents": tuple(a for a in block.agents if a.shown_as in keep), "every": 1000}
-        )
-        for block in suite.experiment
-        if block.title in ("Bottleneck", "48 benchmarks")
-    )
-    return expand(suite.model_copy(update={"experiment": blocks}))
+@cache
+def claiming(seeds=5):
+    """A suite that says of its steps what `beyond` says of its own."""
+    sentences = [{"says": of["check"], "agent": OURS, **of} for of in SAID]
+    claim = {"name": "B", "about": "steps", "sentence": sentences}
+    block = BLOCK | {"agents": [OURS, RIVAL, KNOWN]}
+    return planned(block, claim=[claim], seeds=seeds, steps=50_000, every=1000)
 
 
 def told(change=lambda label, panel, steps: steps):
     """Steps of every agent, all seeds alike but for what is changed."""
 
     def story(label, panel):
-        usual = {"known-monitor": 2000, "r-max": 4000, "Monitored MBIE-EB, best": 8000}
-        return change(label, panel, [usual.get(label, 12_000)] * 5)
+        usual = {OURS: 2000, RIVAL: 12_000, KNOWN: 4000}
+        return change(label, panel, [usual[label]] * 5)
 
     return story
 
 
-def verdicts(claims):
-    return {claim.name: [part.verdict for part in claim.parts] for claim in claims}
+def judged(story, seeds=5):
+    (claim,) = check_claims(evidence_of(claiming(seeds), story))
+    return claim.sentences
 
 
-def test_the_suite_has_the_settings_that_the_targets_speak_of():
-    assert asked_for("Bottleneck") == 24
-    assert asked_for("48 benchmarks") == 48
-    assert asked_for("Adversarial monitors") == 10
-    assert asked_for("Larger worlds") == 4
+def test_beyond_speaks_of_all_its_settings():
+    counts = {of.name: {said.of for said in of.sentence} for of in bundled_suite("beyond").claim}
+    assert counts == {"B1": {24}, "B2": {48}, "B3": {10}, "B4": {4}}
 
 
-@pytest.mark.slow
-def test_targets_hold(beyond):
-    found = check_targets(evidence_of(beyond, told()), NAMES)
-    said = verdicts(found)
-    holds, unknown = Verdict.HOLDS, Verdict.OPEN
-    assert said["B1"] == [holds] * 5
-    # on eight of the 48 the one that plays the factored agent was not run
-    assert said["B2"] == [unknown] * 3
-    assert said["B3"] == said["B4"] == [unknown] * 2
-    ratio = found[0].parts[0].checks[0]
-    assert ratio.interval == pytest.approx((6, 6, 6))
-    assert ratio.measured == "6 [6, 6] times, over 24 of 24 settings"
-    assert "40 of 48 settings" in found[1].parts[0].measured
+def test_claims_about_steps_hold():
+    found = judged(told())
+    assert [of.verdict for of in found] == [Verdict.HOLDS] * 4
+    assert found[0].checks[0].interval == pytest.approx((6, 6, 6))
+    assert found[0].measured == "6 [6, 6] times, over 4 settings; said: 5"
+    assert found[2].measured == "better in 4 of 4"
+    assert found[3].measured == "4 of 4 hold"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
-    ("change", "failing"),
+    ("change", "verdicts"),
     [
-        (lambda a, _, s: [4000 + 2000 * (x % 2) for x in range(5)] if a == "known-monitor" else s,
-         [0, 1, 2]),
-        (lambda a, _, s: [5000] * 5 if "best" in a else s, [1]),
-        (lambda a, _, s: [1000] * 5 if a == "r-max" else s, [2]),
-        (lambda a, _, s: [2000] * 5 if a == "r-max" else s, [2]),
-        (lambda a, p, s: [20_000] * 5
-         if (a, p.monitor, p.rho) == ("known-monitor", "ask", 0.2) else s, [3]),
-        (lambda a, p, s: [2000] * 4 + [None]
-         if (a, p.monitor, p.rho) == ("known-monitor", "ask", 0.2) else s, [4]),
+        # fewer times than said, none at all, and too close to tell
+        (lambda a, _, s: [6000] * 5 if a == RIVAL else s, {0: Verdict.OTHER}),
+        (lambda a, _, s: [1000] * 5 if a == KNOWN else s, {1: Verdict.NOT}),
+        (lambda a, _, s: [2000] * 5 if a == KNOWN else s, {1: Verdict.NOT}),
+        (lambda a, _, s: [1000, 3000, 2000, 3000, 2000] if a == KNOWN else s, {1: Verdict.OPEN}),
+        # worse in one setting
+        (lambda a, p, s: [20_000 + x * 1000 for x in range(5)]
+         if (a, p.world, p.rho) == (OURS, "loop", 0.2) else s,
+         {0: Verdict.OTHER, 2: Verdict.NOT}),
+        # one seed never gets there, so its own steps are a lower bound
+        (lambda a, p, s: [2000] * 4 + [None] if (a, p.world, p.rho) == (OURS, "loop", 0.2) else s,
+         {0: Verdict.OPEN, 1: Verdict.OPEN, 3: Verdict.NOT}),
     ],
 )  # fmt: skip
-def test_each_target_fails_when_it_should(beyond, change, failing):
-    bottleneck = check_targets(evidence_of(beyond, told(change)), NAMES)[0]
-    for i, part in enumerate(bottleneck.parts):
-        assert (part.verdict is Verdict.NOT) == (i in failing), part.text
+def test_each_claim_about_steps_fails_when_it_should(change, verdicts):
+    for i, of in enumerate(judged(told(change))):
+        assert of.verdict is verdicts.get(i, Verdict.HOLDS), of
 
 
-@pytest.mark.slow
-def test_few_seeds_do_not_show_that_nothing_is_worse(beyond):
+def test_that_nothing_is_worse_beyond_chance_needs_no_proof_of_equality():
     def change(label, _, steps):
-        return [1000, 30_000, 2000, 1000, 40_000] if label == "known-monitor" else steps
+        return [1000, 30_000, 2000, 1000, 40_000] if label == OURS else steps
 
-    part = check_targets(evidence_of(beyond, told(change)), NAMES)[0].parts[3]
-    assert all(check.interval.contains(0) for check in part.checks)
-    assert part.verdict is Verdict.OPEN
+    of = judged(told(change))[2]
+    assert all(check.interval.contains(0) for check in of.checks)
+    assert of.verdict is Verdict.HOLDS
+    assert "open in 4" in of.measured
 
 
-@pytest.mark.slow
-def test_targets_need_enough_seeds_and_the_agent(beyond):
-    known = evidence_of(beyond, lambda a, p: told()(a, p)[:4])
-    said = verdicts(check_targets(known, NAMES))
-    assert said["B1"] == [Verdict.OPEN] * 5
-    assert check_targets(evidence_of(planned(TWO), by_world)) == []
-    absent = Names(ours="nobody")
-    with pytest.raises(MonMDPError, match="no agent is called 'nobody'"):
-        check_targets(known, absent)
+def test_fewer_than_five_seeds_decide_nothing_about_steps():
+    assert {of.verdict for of in judged(lambda a, p: told()(a, p)[:4], 4)} == {Verdict.OPEN}
 
 
 # ---- what planning costs --------------------------------------------------------------------

@@ -27,7 +27,7 @@ from monmdp.suites import (
 
 BLOCK = {"worlds": ["loop"], "monitors": ["ask"], "agents": ["monitored-mbie-eb"]}
 CURVES = [4, 5, 6, 9, 10, 11, 12, 13]
-RUNS = {4: 210, 5: 60, 6: 2880, 9: 360, 10: 1080, 11: 1620, 12: 720, 13: 1080}
+RUNS = {4: 210, 5: 60, 6: 2880, 9: 360, 10: 1080, 11: 2160, 12: 720, 13: 1080}
 """figure -> runs of 30 seeds"""
 
 

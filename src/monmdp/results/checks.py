@@ -8,7 +8,7 @@ together. Fewer than 5 seeds decide nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from itertools import pairwise
 from typing import Any
@@ -57,7 +57,7 @@ class Check:
     """what other measures say; it decides nothing"""
     standing: Standing | None = None
     """where two agents are compared"""
-    runs: tuple[Aggregate, ...] = ()
+    runs: tuple[Aggregate, ...] = field(default=(), repr=False)
     """what it rests on"""
 
     def to_dict(self) -> dict[str, Any]:
