@@ -184,6 +184,10 @@ def test_shared_runs_have_the_same_seeds():
 def test_a_figure_is_of_one_kind():
     with pytest.raises(MonMDPError, match="figures of their own"):
         suite(BLOCK, draw=["loop"])
+    with pytest.raises(MonMDPError, match="figures of their own"):
+        suite(BLOCK, illustration="interaction")
+    with pytest.raises(MonMDPError, match="illustration: input should be 'interaction' or 'pess"):
+        parse({"name": "x", "illustration": "optimism"}, "x")
     with pytest.raises(MonMDPError, match="one world a figure"):
         parse({"name": "x", "draw_dynamics": ["river-swim", "loop"]}, "x")
 
@@ -529,13 +533,14 @@ def test_the_released_preset_works_on_a_stored_problem(stored, command):
 
 
 def test_the_papers_figures_are_all_there():
-    numbers = [3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13]
+    numbers = range(1, 14)
     assert paper_suites() == [f"figure-{n}" for n in numbers]
     for n in numbers:
         found = paper_suite(f"figure-{n}")
         assert found.name == f"figure-{n}"
         assert bool(found.experiment) == (n in CURVES)
         assert bool(found.draw or found.draw_dynamics) == (n in (3, 7, 8))
+        assert bool(found.illustration) == (n in (1, 2))
 
 
 @pytest.mark.parametrize("n", CURVES)

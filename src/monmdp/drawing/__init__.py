@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from monmdp.drawing.film import frame, save_film
     from monmdp.drawing.graph import draw_dynamics
     from monmdp.drawing.heatmaps import draw_heatmap, draw_values
+    from monmdp.drawing.interaction import draw_interaction
+    from monmdp.drawing.pessimism import draw_pessimism
     from monmdp.drawing.picture import draw_world, gallery
 
 __all__ = [
@@ -32,6 +34,8 @@ __all__ = [
     "dot_chart",
     "draw_dynamics",
     "draw_heatmap",
+    "draw_interaction",
+    "draw_pessimism",
     "draw_policy",
     "draw_values",
     "draw_world",
@@ -51,9 +55,10 @@ __all__ = [
 
 # These load when they are first asked for, and Matplotlib with them.
 _MODULE_OF = {
-    "draw_dynamics": "graph", "draw_heatmap": "heatmaps", "draw_policy": "arrows",
-    "draw_values": "heatmaps", "draw_world": "picture", "frame": "film", "gallery": "picture",
-    "save": "canvas", "save_film": "film",
+    "draw_dynamics": "graph", "draw_heatmap": "heatmaps", "draw_interaction": "interaction",
+    "draw_pessimism": "pessimism", "draw_policy": "arrows", "draw_values": "heatmaps",
+    "draw_world": "picture", "frame": "film", "gallery": "picture", "save": "canvas",
+    "save_film": "film",
 }  # fmt: skip
 
 

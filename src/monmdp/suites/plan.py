@@ -21,6 +21,7 @@ from monmdp.suites.configuration import (
 from monmdp.suites.spec import (
     AgentChoice,
     Block,
+    Illustration,
     MonitorChoice,
     Score,
     Suite,
@@ -88,12 +89,19 @@ class Figure:
     """worlds to draw as maps: title, name, parameters"""
     graphs: tuple[tuple[str, str, Mapping[str, Any]], ...] = ()
     """worlds to draw as graphs of their states"""
+    illustration: Illustration | None = None
+    """the idea that it pictures"""
     smooth: bool | None = None
     """whether curves are drawn smoothed; None: those of 100 tests or more"""
     reference: str | None = None
     """label of the agent that others are compared with; None: the first"""
     claims: tuple[Claim, ...] = ()
     """what the suite says its runs show"""
+
+    @property
+    def has_curves(self) -> bool:
+        """Whether it shows runs, rather than worlds or an idea."""
+        return not (self.maps or self.graphs or self.illustration)
 
     def settings(self) -> Iterator[tuple[Setting, Panel]]:
         """Yield all panels with what they are about, as claims address it."""
@@ -160,8 +168,8 @@ def expand(suite: Suite, preset: str = "paper") -> Plan:
                     f"({curve.configuration})"
                 )
     figure = Figure(
-        suite.name, suite.title, preset, grids, maps, graphs, suite.smooth, suite.reference,
-        suite.claim,
+        suite.name, suite.title, preset, grids, maps, graphs, suite.illustration, suite.smooth,
+        suite.reference, suite.claim,
     )  # fmt: skip
     return Plan(figure, expansion.resolved)
 

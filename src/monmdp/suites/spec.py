@@ -65,6 +65,7 @@ Range = tuple[Number, Number]
 Seeds = Annotated[int | tuple[int, ...], BeforeValidator(_seeds)]
 Score = Literal["episode_return", "goal_visits", "bottom_visits"]
 Evaluation = Literal["exact", "monte-carlo"]
+Illustration = Literal["interaction", "pessimism"]
 
 
 class _Frozen(BaseModel):
@@ -402,6 +403,8 @@ class Suite(_Frozen):
     """worlds to draw as maps"""
     draw_dynamics: tuple[Annotated[WorldChoice, BeforeValidator(_named)], ...] = ()
     """worlds to draw as graphs of their states"""
+    illustration: Illustration | None = None
+    """a picture of an idea, instead of experiments"""
 
     @model_validator(mode="before")
     @classmethod
@@ -416,11 +419,14 @@ class Suite(_Frozen):
 
     @model_validator(mode="after")
     def _check(self) -> Suite:
-        kinds = [bool(of) for of in (self.experiment, self.draw, self.draw_dynamics)]
+        figures = (self.experiment, self.draw, self.draw_dynamics, self.illustration)
+        kinds = [bool(of) for of in figures]
         if not any(kinds):
             raise ValueError("nothing to do: there is no [[experiment]] and nothing to draw")
         if sum(kinds) > 1:
-            raise ValueError("[[experiment]], draw and draw_dynamics are figures of their own")
+            raise ValueError(
+                "[[experiment]], draw, draw_dynamics and illustration are figures of their own"
+            )
         if len(self.draw_dynamics) > 1:
             raise ValueError("draw_dynamics: one world a figure")
         labels = {agent.shown_as for block in self.experiment for agent in block.agents}
@@ -537,7 +543,7 @@ def paper_suites() -> list[str]:
 
     >>> from monmdp import suites
     >>> suites.paper_suites()[:3]
-    ['figure-3', 'figure-4', 'figure-5']
+    ['figure-1', 'figure-2', 'figure-3']
     """
     return sorted((p.stem for p in PAPER.glob("*.toml")), key=lambda name: int(name[7:]))
 
