@@ -62,21 +62,28 @@ def gallery(mdps: Mapping[str, MDP]) -> Figure:
         raise MonMDPError("gallery: no world is given")
     for mdp in mdps.values():
         demand_world(mdp, "gallery")
-    sheet, gap, head = 12.0, 0.45, 0.5
-    boxes = []
-    x = y = row_height = 0.0
+    widest_sheet, gap, head = 12.0, 0.45, 0.5
+    rows: list[list[tuple[float, float, float]]] = [[]]  # left, width and height of each drawing
+    x = sheet = 0.0
     for mdp in mdps.values():
         left, right = margins(mdp)
-        widest = sheet - 2 * gap - left - right
+        widest = widest_sheet - 2 * gap - left - right
         width, height = inches(mdp, cell=0.55, widest=widest, highest=6.0)
         room = max(width + left + right, 1.9)
-        if x and x + room + 2 * gap > sheet:
-            x, y, row_height = 0.0, y + row_height, 0.0
+        if x and x + room + 2 * gap > widest_sheet:
+            x, rows = 0.0, [*rows, []]
         spare = (room - width - left - right) / 2
-        boxes.append((x + gap + spare + left, y + head, width, height))
+        rows[-1].append((x + gap + spare + left, width, height))
         x += room + gap
-        row_height = max(row_height, height + head + (0.25 if mdp.picture is not None else 0.5))
-    total = y + row_height + 0.1
+        sheet = max(sheet, x + gap)
+    below = 0.25 if all(mdp.picture is not None for mdp in mdps.values()) else 0.5
+    boxes, y = [], 0.0
+    for row in rows:
+        highest = max(height for _, _, height in row)
+        # Low drawings stand in the middle of their row.
+        boxes += [(left, y + head + (highest - high) / 2, width, high) for left, width, high in row]
+        y += head + highest + below
+    total = y + 0.1
     figure = Picture(sheet, total)
     for (title, mdp), (left, top, width, height) in zip(mdps.items(), boxes, strict=True):
         place = (left / sheet, 1 - (top + height) / total, width / sheet, height / total)
