@@ -152,6 +152,8 @@ class ChapterView:
         """what decides a setting -> id of its section"""
         self._shown: dict[str, dict[str, _Shown]] = {}
         """section -> configuration -> where it was met"""
+        self._ranges: dict[str, set[tuple[float, float] | None]] = {}
+        """section -> the ranges of returns of panels that show it"""
         curves = []
         for figure in self.evidence.figures:
             for panel in figure.panels():
@@ -184,6 +186,8 @@ class ChapterView:
         )
         if figure.name not in met.figures:
             met.figures.append(figure.name)
+        if panel.score == "episode_return":
+            self._ranges.setdefault(section, set()).add(panel.y_range)
 
     def _section_of(self, curve: Curve) -> str | None:
         """Return the id of the section that shows a curve; None if it was not run."""
@@ -253,7 +257,7 @@ class ChapterView:
         return kept
 
     def _figure(self, figure: Figure) -> dict[str, Any]:
-        """Return the grid of a figure: rows of small pictures, or one picture of worlds."""
+        """Return the grid of a figure: rows of small pictures, or one that shows no runs."""
         scores = {AXES[panel.score] for panel in figure.panels()}
         grids = [
             (grid.title or "", [[self._thumbnail(panel, figure) for panel in r] for r in grid.rows])
@@ -269,7 +273,7 @@ class ChapterView:
             "score": scores.pop() if len(scores) == 1 else "",
             "grids": grids,
             "legend": {label(curve): self._styles[label(curve)] for curve in figure.curves()},
-            "image": _image(figure, self.evidence) if figure.maps or figure.graphs else "",
+            "image": "" if figure.has_curves else _image(figure, self.evidence),
         }
 
     def _thumbnail(self, panel: Panel, figure: Figure) -> Thumbnail:
@@ -322,7 +326,13 @@ class ChapterView:
             curves.append(looks | more)
         minimax, settings = finite(any_of.minimax), any_of.settings
         said = {"title": title, "minimax": minimax}
-        self.data["settings"][section] = said | {"steps": settings["steps"], "curves": curves}
+        # A chart opens with the range that its panels state, unless they differ.
+        ranges = self._ranges.get(section, set())
+        self.data["settings"][section] = said | {
+            "steps": settings["steps"],
+            "curves": curves,
+            "range": next(iter(ranges)) if len(ranges) == 1 else None,
+        }
         rows = [self._row(one.panel, one.curve) for one in shown.values()]
         table = Table.of(PROBLEMS, rows).without("setting")
         figures = dict.fromkeys(name for one in shown.values() for name in one.figures)

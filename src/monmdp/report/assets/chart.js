@@ -77,12 +77,20 @@ class Chart {
     this.point();
   }
 
-  /** Say so if curves begin below the picture, and offer to show all of them. */
+  /** Say so if curves lie outside the picture, and offer to show all of them. */
   tellOfHidden() {
-    const [, , low] = this.home;
-    const below = this.curves.flatMap(({ y }) => [...y].filter((value) => value < low));
-    this.all.hidden = this.zoomed !== null || !below.length;
-    this.all.textContent = `${short(below.length)} points lie below, down to ${short(below.reduce((a, b) => Math.min(a, b), Infinity))}: show all`;
+    const [, , low, high] = this.home;
+    const values = this.curves.flatMap(({ y }) => [...y]);
+    const below = values.filter((y) => y < low), above = values.filter((y) => y > high);
+    const parts = [];
+    if (below.length) {
+      parts.push(`${short(below.length)} points lie below, down to ${short(below.reduce((a, b) => Math.min(a, b)))}`);
+    }
+    if (above.length) {
+      parts.push(`${short(above.length)} points lie above, up to ${short(above.reduce((a, b) => Math.max(a, b)))}`);
+    }
+    this.all.hidden = this.zoomed !== null || !parts.length;
+    this.all.textContent = `${parts.join("; ")}: show all`;
   }
 
   /** A view of everything. */

@@ -172,6 +172,7 @@ class Setting {
         ? [{ label: "minimax-optimal", y: this.data.minimax }] : [];
       const view = home(curves, levels, this.data.steps);
       if (score !== "episode_return") view[2] = 0;  // visits are counted from there
+      else if (this.data.range) view.splice(2, 2, ...this.data.range);
       chart.show(curves, levels, view);
     }
     this.note();
