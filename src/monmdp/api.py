@@ -28,7 +28,7 @@ from monmdp.model.mdp import whole_number
 from monmdp.planning.factors import checked_problem
 from monmdp.results.comparison import Comparison, compare_agents
 from monmdp.results.evidence import Evidence, LeftOutWarning, Reader, gather, reader
-from monmdp.results.figures import draw
+from monmdp.results.figures import Extent, checked_extent, draw
 from monmdp.results.publish import Publication, publish
 from monmdp.results.request import Request, ask_paper, ask_suite, keep, log_session
 from monmdp.results.runner import Outcome, Progress, Tell, cores, execute
@@ -85,9 +85,9 @@ class Results:
         """Return the runs as one tidy table: a row for each run and checkpoint."""
         return frame_of(self.runs.values())
 
-    def figure(self) -> Any:
-        """Draw the learning curves, the first figure if there are several."""
-        return draw(self.plans[0].figure, self.evidence)
+    def figure(self, axes: Extent = "stated") -> Any:
+        """Draw the learning curves, the first figure if there are several; see `Options.axes`."""
+        return draw(self.plans[0].figure, self.evidence, axes)
 
     def _repr_html_(self) -> str:
         """Show the first figure and the tables in a notebook."""
@@ -274,6 +274,9 @@ class Options(TypedDict, total=False):
     """address of a dask.distributed scheduler that does the runs"""
     stale: bool
     """do runs again that another version of the code has made"""
+    axes: Extent
+    """of figures: ``stated`` by the suite, as those of the paper are, or ``full``: all of every
+    mean curve"""
     tell: Tell | None
     """called now and then with how far it is"""
 
@@ -330,12 +333,14 @@ def run_request(
     shard: tuple[int, int] | None = None,
     scheduler: str | None = None,
     stale: bool = False,
+    axes: Extent = "stated",
     tell: Tell | None = None,
 ) -> Results:
     """Do what is missing of a request, then sum it up and write its report.
 
     A shard is only run: whoever runs all of it later reports.
     """
+    checked_extent(axes)
     folder, plans, runs = Path(out), request.plans, request.runs()
     notes: list[str] = []
     made = dict(provenance())
@@ -359,7 +364,7 @@ def run_request(
     if shard is not None:
         return Results(plans, Evidence((), {}, made), outcome, folder, None, notes)
     evidence, left_out = _gathered(plans, reader(folder), made)
-    report = publish(request.folder(folder), evidence)
+    report = publish(request.folder(folder), evidence, axes)
     return Results(plans, evidence, outcome, folder, report, [*notes, *left_out])
 
 

@@ -568,14 +568,14 @@ def test_sessions_are_listed_with_whatever_they_say(results):
 
 
 def test_every_figure_is_on_the_page(tmp_path):
-    asked = ask_paper(["figure-3", "figure-4", "figure-5"])
+    asked = ask_paper(["figure-1", "figure-3", "figure-4", "figure-5"])
     keep(asked, tmp_path / "results")
     text = read(tmp_path / "results").source
     figures = text.split('<div class="figure">')[1:]
     assert [re.search(r"figure-\d+", of).group() for of in figures] == [
-        "figure-3", "figure-4", "figure-5",
+        "figure-1", "figure-3", "figure-4", "figure-5",
     ]  # fmt: skip
-    assert ["<img" in of for of in figures] == [True, False, False]
+    assert ["<img" in of for of in figures] == [True, True, False, False]
     for plan, shown in zip(asked.plans, figures, strict=True):
         assert shown.count('<figure class="panel"') == len(list(plan.figure.panels()))
 

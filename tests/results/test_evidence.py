@@ -576,6 +576,38 @@ def test_a_panels_x_range_is_that_of_its_axis(figure_4):
     assert len(zoomed.lines) == 4
 
 
+def test_full_axes_show_all_of_every_mean_curve(figure_4):
+    (figure,) = figure_4.figures
+    picture = draw(figure, figure_4, axes="full")
+    for ax in picture.axes:
+        assert ax.get_xlim() == pytest.approx((0, ax.lines[0].get_xdata()[-1]))
+        low, high = ax.get_ylim()
+        for line in ax.lines:
+            assert low < min(line.get_ydata())
+            assert max(line.get_ydata()) < high
+    assert "outside" not in picture.texts[-1].get_text()
+    with pytest.raises(monmdp.MonMDPError, match=r"^axes must be stated or full, got 'ful'$"):
+        draw(figure, figure_4, axes="ful")
+    with pytest.raises(monmdp.MonMDPError, match="axes must be"):
+        publish(Path("nowhere"), figure_4, axes="ful")
+    assert not Path("nowhere").exists()
+
+
+def test_the_files_of_a_report_have_the_axes_that_were_asked_for(figure_4, monkeypatch):
+    asked = []
+    publishing = sys.modules["monmdp.results.publish"]  # the package has a function of this name
+    drawn = publishing.draw
+
+    def recorded(figure, evidence, axes):
+        asked.append(axes)
+        return drawn(figure, evidence, axes)
+
+    monkeypatch.setattr(publishing, "draw", recorded)
+    publish(Path("here"), figure_4)
+    publish(Path("here"), figure_4, axes="full")
+    assert asked == ["stated", "full"]
+
+
 def test_any_x_range_is_that_of_the_axis():
     step = np.arange(0, 50_000, 1000)
     curve = CurveData("a", step, np.zeros(50), np.zeros(50))

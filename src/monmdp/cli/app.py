@@ -71,6 +71,10 @@ Assignments = Annotated[
     list[str] | None,
     typer.Argument(metavar="[KEY=VALUE]...", help="Parameters of the world.", show_default=False),
 ]
+Axes = Annotated[
+    str,
+    typer.Option(help="stated: the paper's, or those of the suite; full: all of every curve."),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from monmdp.cli.app import AsJson, app, print_table, writable
+from monmdp.cli.app import AsJson, Axes, app, print_table, writable
 from monmdp.cli.printing import print_report
 from monmdp.errors import MonMDPError
 
@@ -111,16 +111,19 @@ def redraw(
             show_default="the reports of the folder; for a file, a folder beside it",
         ),
     ] = None,
+    axes: Axes = "stated",
 ) -> None:
     """Draw figures and check claims again, from runs or from their summary; trains nothing."""
     from monmdp.experiment.provenance import provenance
     from monmdp.results import publish
     from monmdp.results.evidence import gather, load, reader
+    from monmdp.results.figures import checked_extent
     from monmdp.results.request import kept
     from monmdp.results.store import run_path
 
+    extent = checked_extent(axes)
     if not path.is_dir():
-        print_report(publish(path.with_suffix("") if out is None else out, load(path)))
+        print_report(publish(path.with_suffix("") if out is None else out, load(path), extent))
         return
     _demand_results(path)
     drawn = 0
@@ -141,7 +144,8 @@ def redraw(
             evidence = gather(asked.plans, reader(path), made)
         for warning in caught:
             print(f"left out: {warning.message}", file=sys.stderr)
-        print_report(publish(request.folder if out is None else out / asked.name, evidence))
+        place = request.folder if out is None else out / asked.name
+        print_report(publish(place, evidence, extent))
     if not drawn:
         raise MonMDPError(f"{path}: nothing to draw, no report was asked for here")
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from monmdp.cli.app import AsJson, Words, World, app, names_of
+from monmdp.cli.app import AsJson, Axes, Words, World, app, names_of
 from monmdp.cli.own import Unchecked, check_configurations
 from monmdp.cli.printing import (
     again,
@@ -31,6 +31,7 @@ from monmdp.errors import MonMDPError
 if TYPE_CHECKING:
     from monmdp.api import Results
     from monmdp.results import Comparison, Progress
+    from monmdp.results.figures import Extent
     from monmdp.results.request import Request
 
 INTERVAL = 10.0
@@ -181,14 +182,20 @@ def _suite_command(name: str, doc: str, names: Any, ask: Callable[..., Request])
         scheduler: Scheduler = None,
         dry_run: DryRun = False,
         stale: Stale = False,
+        axes: Axes = "stated",
         unchecked: Unchecked = False,
     ) -> None:
+        from monmdp.results.figures import checked_extent
+
+        extent = checked_extent(axes)
         request = ask(names, seeds=_count(seeds, "--seeds"), quick=quick, preset=preset)
         part = _shard(shard)
         if dry_run:
             print_plan(request, out, _count(jobs, "--jobs"), part, stale)
         else:
-            _do_suite(request, out, jobs, part, scheduler, stale=stale, unchecked=unchecked)
+            _do_suite(
+                request, out, jobs, part, scheduler, stale=stale, axes=extent, unchecked=unchecked
+            )
 
     command.__doc__ = doc
     command.__annotations__["names"] = names
@@ -216,7 +223,7 @@ _suite_command(
     """,
     Annotated[
         list[str],
-        typer.Argument(metavar="FIGURE...|all", help="figure-3 to figure-13 (or 3 to 13), or all."),
+        typer.Argument(metavar="FIGURE...|all", help="figure-1 to figure-13 (or 1 to 13), or all."),
     ],
     _ask_paper,
 )
@@ -342,6 +349,7 @@ def _carried_out(
     scheduler: str | None = None,
     *,
     stale: bool = False,
+    axes: Extent = "stated",
     unchecked: bool = False,
     quiet: bool = False,
 ) -> Results:
@@ -362,8 +370,9 @@ def _carried_out(
     try:
         with _shown_progress(quiet) as tell:
             results = run_request(
-                request, out, jobs=jobs, shard=shard, scheduler=scheduler, stale=stale, tell=told
-            )
+                request, out, jobs=jobs, shard=shard, scheduler=scheduler, stale=stale,
+                axes=axes, tell=told,
+            )  # fmt: skip
     except KeyboardInterrupt:
         print(f"\ninterrupted; what is finished is kept. To go on: {again()}", file=sys.stderr)
         raise typer.Exit(130) from None
@@ -402,12 +411,15 @@ def _do_suite(
     scheduler: str | None,
     *,
     stale: bool,
+    axes: Extent,
     unchecked: bool,
 ) -> None:
     """Run a suite and print what came out."""
     from monmdp.results.runner import belongs
 
-    results = _carried_out(request, out, jobs, shard, scheduler, stale=stale, unchecked=unchecked)
+    results = _carried_out(
+        request, out, jobs, shard, scheduler, stale=stale, axes=axes, unchecked=unchecked
+    )
     print_outcome(results.outcome)
     if shard is not None:
         left = sum(not belongs(key, shard) for key in request.runs())

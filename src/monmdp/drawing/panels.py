@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from monmdp.drawing.palette import Style
-from monmdp.model.arrays import FloatArray, IntArray
+from monmdp.model.arrays import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,6 +23,10 @@ LARGE = 3.1, 2.4
 """of panels that stand in a single row of up to four"""
 ALONE = 5.6, 3.0
 """of a single panel"""
+MARK = 0.04
+"""width of a mark of a curve outside, as a fraction of the axis"""
+BETWEEN_MARKS = 0.16
+"""of the marks of one curve"""
 
 
 @dataclass(frozen=True)
@@ -48,11 +52,23 @@ class PanelData:
     title: str = ""
     """above it"""
     x_range: tuple[float, float] | None = None
+    """training steps; None: all"""
     y_range: tuple[float, float] | None = None
-    linear_within: float | None = None
-    """beyond ± this, the y axis is logarithmic: for curves that fail by far"""
+    """None: curves and bands, but not the depths of the first tenth"""
     missing: Sequence[str] = field(default=())
     """curves that have no runs yet"""
+
+    @property
+    def limits(self) -> tuple[float, float, float, float]:
+        """The ends of both axes: first and last step, least and largest value."""
+        last = max(float(curve.step[-1]) for curve in self.curves)
+        first, last = self.x_range or (0.0, last)
+        return first, max(last, 1.0), *(self.y_range or y_range(self))
+
+    @property
+    def leaves(self) -> bool:
+        """Whether the mean of a curve leaves the axes."""
+        return any(of.any() for curve in self.curves for of in _outside(curve, self.limits))
 
 
 @dataclass(frozen=True)
@@ -90,13 +106,16 @@ def panel_grid(
     width, height = ALONE if large and columns == 1 else LARGE if large else PANEL
     left, right, gap = 0.95, 0.15, 0.42 if large else 0.36
     between = 0.3
+    unit, x_label = _unit(rows)
     headings = [0.34 if row.heading else 0.0 for row in rows]
     total_width = max(left + columns * width + (columns - 1) * gap + right, 5.0)
     handles = _handles(styles, rows)
     across = _across([str(handle.get_label()) for handle in handles], total_width)
     more = 0.2 * (-(-len(handles) // across) - 1)
     folded = textwrap.fill(note, int(total_width * 15.5))
-    top, below = 0.95 + more, 0.7 + 0.125 * (folded.count("\n") + 1)
+    heading = textwrap.fill(title, int((total_width - 0.3) * 12))
+    lines = 0.18 * heading.count("\n")
+    top, below = 0.95 + more + lines, 0.7 + 0.125 * (folded.count("\n") + 1)
     heights = len(rows) * height + (len(rows) - 1) * between + sum(headings)
     total_height = top + heights + below
     figure = Picture(total_width, total_height)
@@ -112,7 +131,8 @@ def panel_grid(
             x = left + j * (width + gap)
             place = (x / total_width, y / total_height, width / total_width, height / total_height)
             ax = figure.add_axes(place)
-            _draw(ax, panel, styles, last=i == len(rows) - 1 or len(rows[i + 1].panels) <= j)
+            last = i == len(rows) - 1 or len(rows[i + 1].panels) <= j
+            _draw(ax, panel, styles, unit, last)
         if row.label:
             x = 0.36 if "\n" in row.label else 0.45
             figure.text(
@@ -122,16 +142,23 @@ def panel_grid(
         y -= between
     middle = (below + heights / 2) / total_height
     figure.text(0.2 / total_width, middle, y_label, rotation=90, va="center", fontsize=9)
-    figure.text(
-        0.5, (below - 0.42) / total_height, "training steps (×10³)", ha="center", fontsize=9
-    )
-    figure.text(0.15 / total_width, 1 - 0.2 / total_height, title, fontsize=11, va="center")
+    figure.text(0.5, (below - 0.42) / total_height, x_label, ha="center", fontsize=9)
+    figure.text(0.15 / total_width, 1 - 0.11 / total_height, heading, fontsize=11, va="top")
+    middle = 1 - (0.48 + lines + more / 2) / total_height
     figure.legend(
-        handles=handles, loc="center", bbox_to_anchor=(0.5, 1 - (0.48 + more / 2) / total_height),
-        ncols=across, frameon=False, fontsize=8.5, handlelength=2.6,
+        handles=handles, loc="center", bbox_to_anchor=(0.5, middle), ncols=across,
+        frameon=False, fontsize=8.5, handlelength=2.6,
     )  # fmt: skip
     figure.text(0.15 / total_width, 0.06 / total_height, folded, fontsize=7, color="0.35")
     return figure
+
+
+def _unit(rows: Sequence[RowData]) -> tuple[float, str]:
+    """How many steps the axes count by, and what is written below them."""
+    drawn = (panel for row in rows for panel in row.panels if panel.curves)
+    if max((panel.limits[1] for panel in drawn), default=0.0) < 1000:
+        return 1.0, "training steps"
+    return 1000.0, "training steps (×10³)"
 
 
 def _handles(styles: Mapping[str, Style], rows: Sequence[RowData]) -> list[Line2D]:
@@ -162,12 +189,12 @@ def _across(labels: Sequence[str], width: float) -> int:
     return max(1, min(len(labels), int(width / (0.65 + 0.078 * longest))))
 
 
-def _draw(ax: Axes, panel: PanelData, styles: Mapping[str, Style], last: bool) -> None:
+def _draw(ax: Axes, panel: PanelData, styles: Mapping[str, Style], unit: float, last: bool) -> None:
     """Draw curves, each thinner than the one before, so that all are seen where they meet."""
     from matplotlib.ticker import MaxNLocator
 
     for i, curve in enumerate(panel.curves):
-        of, x = styles[curve.label], curve.step / 1000
+        of, x = styles[curve.label], curve.step / unit
         lower, upper = curve.mean - curve.half, curve.mean + curve.half
         ax.fill_between(x, lower, upper, color=of.colour, alpha=0.25, linewidth=0)
         width = max(2.2 - 0.5 * i, 1.0)
@@ -180,30 +207,80 @@ def _draw(ax: Axes, panel: PanelData, styles: Mapping[str, Style], last: bool) -
             va="center", fontsize=7, color="0.5",
         )  # fmt: skip
     if panel.curves:
-        ax.set_ylim(*(panel.y_range or y_range(panel)))
-        budget = max(float(curve.step[-1]) for curve in panel.curves)
-        x_range = panel.x_range or (0.0, budget)
-        ax.set_xlim(x_range[0] / 1000, max(x_range[1], 1.0) / 1000)
+        first, end, low, high = panel.limits
+        ax.set(xlim=(first / unit, end / unit), ylim=(low, high))
+        _mark_outside(ax, panel, styles)
     ax.set_title(panel.title, fontsize=9)
     ax.tick_params(labelsize=7, pad=2, labelbottom=True)
     ax.xaxis.set_major_locator(MaxNLocator(5))
-    if panel.linear_within is None:
-        ax.yaxis.set_major_locator(MaxNLocator(5))
-        ax.ticklabel_format(axis="y", useOffset=False)
-    else:
-        ax.set_yscale("symlog", linthresh=panel.linear_within)
-        ax.yaxis.set_major_formatter(lambda y, _: f"{y:,g}")
+    ax.yaxis.set_major_locator(MaxNLocator(5))
+    ax.ticklabel_format(axis="y", useOffset=False)
     if not last:
         ax.tick_params(labelbottom=panel.x_range is not None)
     ax.spines[["top", "right"]].set_visible(False)
 
 
-def y_range(panel: PanelData) -> tuple[float, float]:
-    """Return a range that shows curves and bands, but not the depths of the first tenth."""
+def _mark_outside(ax: Axes, panel: PanelData, styles: Mapping[str, Style]) -> None:
+    """Mark at the edges where curves go on outside, beside each other where they do so together.
+
+    Of curves in one colour the first has full marks, its variants have empty ones.
+    """
+    first, end, *_ = panel.limits
+    for edge, marker in enumerate("v^"):
+        outside = [(curve, _outside(curve, panel.limits)[edge]) for curve in panel.curves]
+        leaving = [(curve, is_out) for curve, is_out in outside if is_out.any()]
+        for i, (curve, is_out) in enumerate(leaving):
+            at = (curve.step[is_out].astype(np.float64) - first) / (end - first)
+            x = _places(at, i, len(leaving))
+            of = styles[curve.label]
+            ax.scatter(
+                x, [float(edge)] * len(x), s=26, marker=marker, linewidth=0.9,
+                edgecolor=of.colour, facecolor=of.colour if of.line == "-" else "white",
+                transform=ax.transAxes, clip_on=False, zorder=5,
+            )  # fmt: skip
+
+
+def _outside(
+    curve: CurveData, limits: tuple[float, float, float, float]
+) -> tuple[BoolArray, BoolArray]:
+    """Where a curve's mean lies below and where above the axes, [checkpoint] each."""
+    first, end, low, high = limits
+    shown = (curve.step >= first) & (curve.step <= end)
+    return shown & (curve.mean < low), shown & (curve.mean > high)
+
+
+def _places(x: FloatArray, i: int, n: int) -> list[float]:
+    """Where the marks of the i-th of n curves stand: a few in every stretch outside.
+
+    Args:
+        x: where the curve is outside, as fractions of the axis.
+        i: which of the curves it is; each has places of its own.
+        n: how many curves go outside.
+    """
+    # A curve that comes and goes at the edge is outside in one stretch.
+    ends = np.flatnonzero(np.diff(x) > 2 * MARK)
+    stretches = zip(x[np.append(0, ends + 1)], x[np.append(ends, -1)], strict=True)
+    period = max(BETWEEN_MARKS, n * MARK)
+    own = np.arange(period * (i + 0.5) / n, 1.0, period)
+    places: list[float] = []
+    for begin, end in stretches:
+        within = own[(begin <= own) & (own <= end)]
+        middle = (begin + end) / 2
+        short = middle + (MARK if middle < 0.5 else -MARK) * i
+        places += within.tolist() or [float(short)]
+    return places
+
+
+def y_range(panel: PanelData, *, full: bool = False) -> tuple[float, float]:
+    """Return a range that shows curves and bands.
+
+    Means of the first tenth of the steps may come from far below; only a `full` range has them.
+    """
     low, high = np.inf, -np.inf
     for curve in panel.curves:
         half, late = np.nan_to_num(curve.half), len(curve.mean) // 10
         low = min(low, float((curve.mean - half)[late:].min()))
+        low = min(low, float(curve.mean.min())) if full else low
         high = max(high, float(curve.mean.max()), float((curve.mean + half)[late:].max()))
     if panel.dashed is not None:
         low, high = min(low, panel.dashed), max(high, panel.dashed)

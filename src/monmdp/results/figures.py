@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 
 from monmdp import agents, drawing, worlds
 from monmdp.drawing import CurveData, PanelData, RowData, Style
+from monmdp.drawing.panels import y_range
+from monmdp.errors import MonMDPError
 from monmdp.model.arrays import FloatArray
 from monmdp.results.evidence import Aggregate, Evidence
 from monmdp.stats import RESAMPLES, smooth
@@ -23,23 +26,56 @@ AXES = {
     "goal_visits": "visits to the goal",
     "bottom_visits": "visits to ⊥",
 }
+Extent = Literal["stated", "full"]
+"""of the axes: what the suite states, or all of every curve"""
 
 
-def draw(figure: Figure, evidence: Evidence) -> Picture:
-    """Draw a figure of a suite."""
+def checked_extent(axes: str) -> Extent:
+    """Return which axes figures have, or refuse what is none."""
+    for known in get_args(Extent):
+        if axes == known:
+            return known  # type: ignore[no-any-return]
+    raise MonMDPError(f"axes must be {' or '.join(get_args(Extent))}, got {axes!r}")
+
+
+def draw(figure: Figure, evidence: Evidence, axes: Extent = "stated") -> Picture:
+    """Draw a figure of a suite.
+
+    Args:
+        figure: the figure.
+        evidence: of its runs; curves without any are named in their panels.
+        axes: ``stated``, the ranges that the suite states, as the paper has them, or else without
+            the depths of the first tenth of the steps; or ``full``, all of every mean curve.
+    """
+    checked_extent(axes)
+    if figure.illustration is not None:
+        return getattr(drawing, f"draw_{figure.illustration}")()  # type: ignore[no-any-return]
     if figure.graphs:
         _, name, given = figure.graphs[0]
         return drawing.draw_dynamics(worlds.make(name, **given))
     if figure.maps:
         made = {title: worlds.make(name, **given) for title, name, given in figure.maps}
         return drawing.gallery(made)
+    rows = _rows(figure, evidence, axes)
     return drawing.panel_grid(
-        _rows(figure, evidence),
+        rows,
         styles=styles(figure),
-        title=f"{figure.name}: {figure.title}" if figure.title else figure.name,
+        title=_title(figure),
         y_label=_y_label(figure),
-        note=_note(figure, evidence),
+        note=_note(figure, evidence, any(panel.leaves for row in rows for panel in row.panels)),
     )
+
+
+def _title(figure: Figure) -> str:
+    """What is above a figure; a single problem without a title is named, with its agents."""
+    words = figure.title
+    panels = list(figure.panels())
+    if not words and len(panels) == 1:
+        names = [label(curve) for curve in panels[0].curves]
+        shown = ", ".join(names) if len(names) <= 3 else f"{len(names)} agents"
+        problem = " / ".join(filter(None, (panels[0].row, panels[0].column)))
+        words = f"{problem}, {shown}"
+    return f"{figure.name}: {words}" if words else figure.name
 
 
 def label(curve: Curve) -> str:
@@ -67,22 +103,24 @@ def _y_label(figure: Figure) -> str:
     return f"{AXES[scores.pop()]} a test episode" if len(scores) == 1 else "visits a test episode"
 
 
-def _rows(figure: Figure, evidence: Evidence) -> list[RowData]:
+def _rows(figure: Figure, evidence: Evidence, axes: Extent) -> list[RowData]:
     singles = all(len(grid.rows) == 1 and len(grid.rows[0]) == 1 for grid in figure.grids)
     if singles:  # blocks of one panel stand side by side
+        alone = len(figure.grids) == 1 and not figure.title  # the figure's title says it
         panels = [
-            panel_data(grid.rows[0][0], evidence, grid.title or panel_title(grid.rows[0][0]))
+            panel_data(panel, evidence, grid.title or ("" if alone else panel_title(panel)), axes)
             for grid in figure.grids
+            for panel in grid.rows[0]
         ]
         return [RowData(panels)]
     mixed = not _y_label(figure)
-    return [row for grid in figure.grids for row in _grid(grid, evidence, mixed)]
+    return [row for grid in figure.grids for row in _grid(grid, evidence, mixed, axes)]
 
 
-def _grid(grid: Grid, evidence: Evidence, mixed: bool) -> list[RowData]:
+def _grid(grid: Grid, evidence: Evidence, mixed: bool, axes: Extent) -> list[RowData]:
     return [
         RowData(
-            [panel_data(panel, evidence, panel.column if i == 0 else "") for panel in panels],
+            [panel_data(panel, evidence, panel.column if i == 0 else "", axes) for panel in panels],
             label=panels[0].row + (f"\n{AXES[panels[0].score]}" if mixed else ""),
             heading=(grid.title or "") if i == 0 else "",
         )
@@ -95,7 +133,7 @@ def panel_title(panel: Panel) -> str:
     return f"{panel.row} / {panel.column}"
 
 
-def panel_data(panel: Panel, evidence: Evidence, title: str) -> PanelData:
+def panel_data(panel: Panel, evidence: Evidence, title: str, axes: Extent = "stated") -> PanelData:
     """Return what a panel shows, and which of its curves are not run."""
     there, missing, minimax = [], [], None
     for curve in panel.curves:
@@ -108,7 +146,7 @@ def panel_data(panel: Panel, evidence: Evidence, title: str) -> PanelData:
         mean = smooth(mean) if of.smoothed else mean
         half = of.half[panel.score].astype(np.float64)
         there.append(CurveData(label(curve), of.step, mean, half))
-    return PanelData(
+    data = PanelData(
         curves=there,
         dashed=minimax if panel.score == "episode_return" else None,
         title=title,
@@ -116,10 +154,13 @@ def panel_data(panel: Panel, evidence: Evidence, title: str) -> PanelData:
         y_range=panel.y_range,
         missing=missing,
     )
+    if axes == "full" and there:
+        return replace(data, x_range=None, y_range=y_range(data, full=True))
+    return data
 
 
-def _note(figure: Figure, evidence: Evidence) -> str:
-    """What is averaged, and what the band is."""
+def _note(figure: Figure, evidence: Evidence, leaves: bool) -> str:
+    """What is averaged, what the band is, and what marks of curves outside the axes mean."""
     runs = [of for of in map(evidence.of, figure.curves()) if of is not None]
     if not runs:
         return "nothing has been run yet"
@@ -134,9 +175,8 @@ def _note(figure: Figure, evidence: Evidence) -> str:
     ]
     if any(panel.score == "episode_return" for panel in figure.panels()):
         parts.append("dashed: return of the minimax-optimal policy, computed")
-        parts.append("in the first tenth of the steps, curves may lie below the axis")
-    if any(panel.x_range or panel.y_range for panel in figure.panels()):
-        parts.append("where a panel is zoomed, curves may lie outside it")
+    if leaves:
+        parts.append("▼ ▲: the curve of this colour goes on outside the axis")
     if stale:
         parts.append(f"{stale} runs were made by another version of the code")
     return "; ".join(parts)

@@ -16,7 +16,7 @@ from monmdp.results import evidence as evidence_file
 from monmdp.results.charts import draw_ratios, draw_steps
 from monmdp.results.claims import JudgedClaim, check_claims
 from monmdp.results.evidence import Evidence
-from monmdp.results.figures import draw, draw_profiles, label
+from monmdp.results.figures import Extent, checked_extent, draw, draw_profiles, label
 from monmdp.results.scores import (
     THRESHOLDS,
     SuiteTable,
@@ -47,8 +47,15 @@ class Publication:
     """the same of all runs, each counted once"""
 
 
-def publish(folder: Path, evidence: Evidence) -> Publication:
-    """Draw the figures, check the claims, and write both with tables and summary into a folder."""
+def publish(folder: Path, evidence: Evidence, axes: Extent = "stated") -> Publication:
+    """Draw the figures, check the claims, and write both with tables and summary into a folder.
+
+    Args:
+        folder: the folder, which is made if need be.
+        evidence: of the runs, with the figures that show them.
+        axes: of learning curves, see `figures.draw`.
+    """
+    checked_extent(axes)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -60,7 +67,7 @@ def publish(folder: Path, evidence: Evidence) -> Publication:
         table = suite_table(figure, evidence)
         tables += [] if table is None else [table]
         if len({label(curve) for curve in figure.curves()}) <= SIDE_BY_SIDE:  # to tell them apart
-            pictures.append(_save(draw(figure, evidence), folder, figure.name))
+            pictures.append(_save(draw(figure, evidence, axes), folder, figure.name))
             if table is not None and table.problems > 1:
                 pictures.append(_save(_profiles(table), folder, f"{figure.name}-profiles"))
         if figure.reference is not None:
