@@ -43,7 +43,7 @@ def test_curves_outside_are_marked_in_their_colour_where_they_are_outside():
     assert (above[:, 1] == 1).all()
     for places in (below[:, 0], above[:, 0]):
         assert 1 <= len(places) <= 4
-        assert ((0.4 <= places) & (places <= 0.6)).all()
+        assert ((places >= 0.4) & (places <= 0.6)).all()
 
 
 @pytest.mark.parametrize("outside", [slice(None), slice(0, 2), slice(99, None), slice(30, 70)])
@@ -56,7 +56,7 @@ def test_curves_that_are_outside_together_can_be_told_apart(outside):
         (STYLES["a"].colour,) * 2, (STYLES["b"].colour,) * 2, (STYLES["c"].colour, "#ffffff"),
     }  # fmt: skip
     places = sorted(np.concatenate([of[:, 0] for of in found.values()]))
-    assert 0 <= places[0]
+    assert places[0] >= 0
     assert places[-1] <= 1
     assert np.diff(places).min() > 0.9 * MARK
 

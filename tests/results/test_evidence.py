@@ -33,7 +33,7 @@ from monmdp.results.request import ask_paper, ask_suite, read_sessions
 from monmdp.results.scores import cpu_seconds
 from monmdp.results.store import COLUMNS, read_run, run_path, write_run
 from monmdp.stats import steps_to_v_bootstrap
-from monmdp.suites import Resolved, load, parse
+from monmdp.suites import Resolved, expand, load, parse
 
 SUITE = """
 name = "few"
@@ -593,19 +593,19 @@ def test_full_axes_show_all_of_every_mean_curve(figure_4):
     assert not Path("nowhere").exists()
 
 
-def test_the_files_of_a_report_have_the_axes_that_were_asked_for(figure_4, monkeypatch):
-    asked = []
-    publishing = sys.modules["monmdp.results.publish"]  # the package has a function of this name
-    drawn = publishing.draw
-
-    def recorded(figure, evidence, axes):
-        asked.append(axes)
-        return drawn(figure, evidence, axes)
-
-    monkeypatch.setattr(publishing, "draw", recorded)
-    publish(Path("here"), figure_4)
-    publish(Path("here"), figure_4, axes="full")
-    assert asked == ["stated", "full"]
+@pytest.mark.parametrize(
+    ("agents", "title"),
+    [
+        (["mbie-eb", "r-max"], "mine: loop / ask rho=0.5, MBIE-EB, R-max"),
+        (["mbie-eb", "r-max", "ucb", "q-count"], "mine: loop / ask rho=0.5, 4 agents"),
+    ],
+)
+def test_a_figure_of_one_problem_without_a_title_says_what_it_shows(agents, title):
+    block = {"worlds": ["loop"], "monitors": [{"name": "ask", "rho": 0.5}], "agents": agents}
+    figure = expand(parse({"name": "mine", "steps": 300, "experiment": [block]}, "x")).figure
+    picture = draw(figure, evidence.Evidence((figure,), {}, {}))
+    assert title in [text.get_text() for text in picture.texts]
+    assert [ax.get_title() for ax in picture.axes] == [""]
 
 
 def test_any_x_range_is_that_of_the_axis():

@@ -24,7 +24,7 @@ import numpy as np
 import psutil
 import pytest
 
-from monmdp import MonMDPError, agents, files
+from monmdp import MonMDPError, agents, files, run_suite
 from monmdp.experiment import provenance, training
 from monmdp.experiment.provenance import kernel_hash
 from monmdp.experiment.streams import streams
@@ -1118,6 +1118,25 @@ def test_a_dry_run_prints_a_plan_and_writes_nothing(small, command):
     assert 0 < counts[0] < 7 * 30
     assert 0 < counts[1] < 2 * 30
     assert not Path("results").exists()
+
+
+def test_axes_are_those_that_were_asked_for(small, command, monkeypatch):
+    asked = []
+    publishing = sys.modules["monmdp.results.publish"]  # the package has a function of this name
+    drawn = publishing.draw
+
+    def recorded(figure, evidence, axes):
+        asked.append(axes)
+        return drawn(figure, evidence, axes)
+
+    monkeypatch.setattr(publishing, "draw", recorded)
+    shutil.copytree(small, "here")
+    for words in (["run", "here/small.toml", "--out", "here"], ["redraw", "here"]):
+        for more, axes in (([], "stated"), (["--axes", "full"], "full")):
+            assert command(*words, *more)[0] == 0
+            assert asked.pop() == axes
+    run_suite(load("here/small.toml"), out="here", axes="full")
+    assert asked.pop() == "full"
 
 
 @pytest.mark.parametrize("text", ["0/3", "4/3", "1", "1/", "/3", "a/b", "1/3/5", "-1/3", "1.0/3"])
