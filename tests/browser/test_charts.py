@@ -11,7 +11,7 @@ import pytest
 from selenium.webdriver import ActionChains
 
 from browser import truth
-from browser.conftest import report
+from browser.conftest import monmdp, report
 from browser.truth import LABELS
 from monmdp.results.store import read_run, write_run
 from monmdp.stats import half_width, iqm_curve, performance_profile, smooth
@@ -332,6 +332,50 @@ def test_nothing_is_offered_where_nothing_lies_below(wide, html, runs):
         assert [text.partition(" ")[0] for text in texts] == ([str(below)] if below else [])
         offered.append(below > 0)
     assert not all(offered)
+
+
+STATED = """
+name = "stated"
+steps = 1000
+every = 10
+seeds = 2
+smooth = false
+
+[[experiment]]
+worlds = ["loop"]
+monitors = ["ask"]
+agents = ["monitored-mbie-eb"]
+y_range = [0.2, 0.5]
+
+[[experiment]]
+worlds = ["loop"]
+monitors = ["ask", "button"]
+agents = ["monitored-mbie-eb"]
+y_range_of = { button = [0.2, 0.5], ask = [0.2, 0.5] }
+
+[[experiment]]
+worlds = ["loop"]
+monitors = ["button"]
+agents = ["monitored-mbie-eb"]
+y_range = [-1, 1]
+"""
+
+
+def test_a_chart_has_the_range_of_its_panels_where_they_agree(wide, tmp_path):
+    (tmp_path / "stated.toml").write_text(STATED)
+    monmdp("run", tmp_path / "stated.toml", "--out", tmp_path / "results")
+    wide.open(report(tmp_path / "results", out=tmp_path / "report.html"))
+    root = chart_of(wide, wide.setting(0))
+    assert (plot(wide, root).y0, plot(wide, root).y1) == (0.2, 0.5)
+    [text] = wide.texts("[data-test=zoom-all]", root)
+    assert re.fullmatch(
+        r"\d+ points lie below, .*; \d+ points lie above, up to 0.9606: show all", text
+    )
+    clips = wide.attributes(".chart clipPath rect", "height", root)
+    where = plot(wide, root)
+    assert [float(height) for height in clips] == [where.bottom - where.top]
+    differing = plot(wide, chart_of(wide, wide.setting(1)))
+    assert (differing.y0, differing.y1) not in [(0.2, 0.5), (-1, 1)]
 
 
 # ---- only what was asked for -----------------------------------------------------------------
