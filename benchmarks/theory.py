@@ -18,10 +18,10 @@ PROBLEMS = ((4.0, 1.0), (4.0, 0.5), (4.0, 0.1), (2.0, 0.5))
 """ε and ρ"""
 
 
-def gap() -> str:
+def gap(gamma: float) -> str:
     """A problem on which observing ends too early: m₁ and κ* do not know of ρ."""
     problem = make("treasure-hunter", "full-random", rho=1e-5, solvable=True, time_limit=1)
-    bounds = theory.bounds(problem, 0.85, 0.1, gamma=0.0)
+    bounds = theory.bounds(problem, 0.85, 0.1, gamma=gamma)
     agent = theory.theorem_agent(bounds)
     runs = [
         train(problem, agent, 400_000, seed, every=100_000, snapshots=[400_000])
@@ -30,7 +30,8 @@ def gap() -> str:
     start, left = int(problem.mdp.start.argmax()), 0
     missed = sum(int(run.snapshots["n_env"][0][start, left] == 0) for run in runs)
     return (
-        f"ρ = 10⁻⁵: κ* = {bounds.m3:,}, ρ m₁ = {bounds.rho * bounds.m1:.2g}, observes enough: "
+        f"ρ = 10⁻⁵, γ = {gamma:g}: κ* = {bounds.m3:,}, ρ m₁ = {bounds.rho * bounds.m1:.2g}, "
+        f"β = {bounds.beta:.2g}, βᵐ = {bounds.beta_m:.2g}, observes enough: "
         f"{bounds.observes_enough}; {missed} of 10 seeds never saw the treasure in 400,000 steps"
     )
 
@@ -57,7 +58,8 @@ def main() -> None:
             f"| {bounds.bad_steps:,.0f} | {bounds.bad_steps / found.bad:,.0f} |"
         )
     print()
-    print(gap())
+    for gamma in (0.0, 0.1):
+        print(gap(gamma))
     law = theory.bandit_law(runs=args.runs)
     low, high = law.interval
     print()

@@ -951,6 +951,49 @@ def test_a_monitor_that_moves_at_random_is_no_exception(world):
     assert not agent.state.pairs["alone"].any()
 
 
+# ---- the limits of its guarantee ----------------------------------------------------------------
+
+
+def leap(chance, *, time_limit, way=10):
+    """A place at the end of a way; a leap from the start gets there at once, or ends it all."""
+    start, place = 0, way
+    outcomes = [(start, 1, place, chance, 0.0, False, False)]
+    if chance < 1:
+        outcomes.append((start, 1, start, 1 - chance, 0.0, True, False))
+    outcomes.append((start, 0, 1, 1.0, 0.0, False, False))
+    outcomes += [(s, a, s + 1, 1.0, 0.0, False, False) for s in range(1, way) for a in (0, 1)]
+    outcomes += [(place, a, place, 1.0, 1.0 - a, True, False) for a in (0, 1)]
+    world = MDP.from_outcomes(
+        outcomes, name="leap", n_states=way + 1, n_actions=2, start=np.eye(way + 1)[start],
+        r_min=-1.0, time_limit=time_limit,
+    )  # fmt: skip
+    return monmdp.make(world, "full")
+
+
+def tried_in(problem, seed):
+    """How often it leapt in 500 and in 2,000 episodes of full length, and acted in the place."""
+    at = [n * problem.mdp.time_limit for n in (500, 2_000)]
+    run = monmdp.train(problem, NAME, at[1], seed, every=at[1], snapshots=at)
+    n = run.snapshots["n"]
+    return n[:, 0, 1].tolist(), int(n[-1, -1].sum())
+
+
+def test_a_hope_behind_the_time_limit_may_hold_it_up_practically_for_ever():
+    """The first leap fails. Then it goes the way, and is cut on arrival, episode after episode."""
+    found = [tried_in(leap(0.1, time_limit=10), seed) for seed in range(6)]
+    assert sum(of == ([1, 1], 0) for of in found) >= 4
+    # its bonus must outgrow what is hoped for at the end of the way; here for e to the 10⁷
+    p = FactoredMBIEEB()
+    g = (p.gamma**10 / (1 - p.gamma) / p.beta_obs) ** 2
+    assert 1 + 1e7 * np.log(1e7) ** 2 < g
+
+
+@pytest.mark.parametrize(("chance", "time_limit"), [(0.1, 11), (1.0, 10)])
+def test_it_acts_in_every_place_where_it_comes_in_time(chance, time_limit):
+    for seed in range(4):
+        assert tried_in(leap(chance, time_limit=time_limit), seed)[1] > 1
+
+
 # ---- convergence --------------------------------------------------------------------------------
 
 

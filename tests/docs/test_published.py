@@ -147,6 +147,17 @@ def test_what_planning_costs_was_measured_with_todays_code():
     assert max(bottleneck) <= cost["limit"] == 5
 
 
+def test_the_control_of_the_test_policy_has_the_settings_and_the_runs_of_the_ablations(suites):
+    control = json.loads((BEYOND / "pessimistic_test.json").read_text("utf-8"))
+    table = next(of for of in suites["beyond-ablations"]["tables"] if of["group"] == "Bottleneck")
+    assert [of["setting"] for of in control["settings"]] == table["settings"]
+    assert control["seeds"] == len(table["seeds"])
+    steps = {of["agent"]: of["geometric_mean_steps_to_1pct"] for of in table["agents"]}
+    for key, name in (("own", "Monitored MBIE-EB"), ("factored", "Factored MBIE-EB")):
+        logs = [math.log(sum(of[key]) / len(of[key])) for of in control["settings"]]
+        assert math.exp(sum(logs) / len(logs)) == pytest.approx(steps[name], rel=1e-9)
+
+
 def test_beyond_takes_at_most_six_core_hours(suites):
     assert sum(of["about"]["cpu_seconds"] for of in suites.values()) <= 6 * 3600
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import shlex
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -125,6 +126,26 @@ def test_observing_may_be_too_short_where_rewards_are_hardly_ever_shown():
     assert theory.bounds(monmdp.make("loop", "ask", rho=0), 0.1, 0.1).observes_enough
 
 
+@given(gammas, epsilons, st.one_of(st.none(), st.floats(0.1, 30)))
+def test_little_can_follow_after_the_effective_horizon(gamma, epsilon, largest):
+    paid = None if largest is None else Rewards(1.0, 0.0, largest)
+    if paid is not None and epsilon >= 2 * largest / (1 - gamma):
+        return  # asks for nothing
+    b = sample_complexity(5, 2, gamma, epsilon, 0.1, 0.5, 50, rewards=paid)
+    error = max(2 * (2.0 if largest is None else largest), 1) / (1 - gamma)  # of any value
+    assert gamma**b.effective_horizon * error <= epsilon / 4 * (1 + 1e-9)
+    assert b.effective_horizon == 1 or gamma ** (b.effective_horizon - 1) * error > epsilon / 4
+    assert b.lasts_long_enough == (b.effective_horizon <= 50)
+    assert b.to_dict()["lasts_long_enough"] == b.lasts_long_enough
+
+
+def test_no_problem_of_the_paper_has_episodes_as_long_as_the_proof_needs():
+    for world, horizon in (("bottleneck", 50), ("loop", 50), ("river-swim", 200)):
+        b = theory.bounds(monmdp.make(world, "ask"), 0.1, 0.1)
+        assert b.horizon == horizon < b.effective_horizon
+        assert not b.lasts_long_enough
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -231,6 +252,69 @@ def test_on_a_tiny_problem_the_theorems_agent_stays_within_the_bound_by_far():
     assert found.optimize_bad == 0
     assert found.last is not None
     assert found.bad == found.observe_bad < b.bad_steps / 100
+
+
+STAY, GO = 0, 1
+
+
+def trap(time_limit, way=0):
+    """So many steps of a way, a state where to stay pays ¼ a step, and a trap at -1 a step."""
+    choice, inside = way, way + 1
+    to, reward = np.zeros((way + 2, 2, way + 2)), np.zeros((way + 2, 2))
+    to[np.arange(way), :, np.arange(way) + 1] = 1
+    to[choice, STAY, choice] = to[choice, GO, inside] = to[inside, :, inside] = 1
+    reward[choice, STAY], reward[inside] = 0.25, -1
+    world = monmdp.worlds.from_tables(
+        to, reward, layout="sas", start=0, time_limit=time_limit, name="trap"
+    )
+    return monmdp.make(world, "full")
+
+
+def chosen_at(problem, state, agent, *episodes):
+    """How often each action was taken in a state by the first so many episodes that optimize."""
+    observing = int(agent.kappa_star) + 1
+    at = [problem.mdp.time_limit * (observing + n) for n in (0, *episodes)]
+    run = monmdp.train(problem, agent, at[-1], every=at[-1], snapshots=at)
+    assert run.snapshots["episodes"][0][:2].tolist() == [observing] * 2  # all of them observe
+    first, *later = run.snapshots["n"][:, state]
+    return [n - first for n in later]
+
+
+def test_episodes_that_are_cut_too_early_end_in_the_trap_for_ever():
+    """In the trap nobody acts: it keeps its optimistic value, 2, and ½·2 is more than staying."""
+    problem = trap(time_limit=1)
+    b = theory.bounds(problem, 1.4, 0.1, gamma=0.5)
+    agent = theory.theorem_agent(b)
+    assert (b.effective_horizon, b.lasts_long_enough, agent.q_opt_init) == (4, False, 2.0)
+    best = monmdp.solve(problem, 0.5).minimax
+    assert best.policy[0, STAY] == 1
+    loss = best.values[0] - 0.5 * best.values[1]
+    assert (best.values.tolist(), loss) == (pytest.approx([0.5, -2]), pytest.approx(1.5))
+    assert loss > b.epsilon
+    few, many = chosen_at(problem, 0, agent, 20_000, 40_000)
+    assert few[STAY] < 1_000  # until its bonus is used up
+    assert many[STAY] - few[STAY] < 50
+    assert many.sum() == 40_000
+
+
+def test_episodes_of_the_effective_horizon_find_out_about_the_trap():
+    problem = trap(time_limit=4)
+    b = theory.bounds(problem, 1.4, 0.1, gamma=0.5)
+    assert b.lasts_long_enough
+    agent = replace(theory.theorem_agent(b), kappa_star=20_000.0)  # a tenth, to save time
+    (chosen,) = chosen_at(problem, 0, agent, 10_000)
+    assert chosen.tolist() == [40_000, 0]
+
+
+def test_the_last_steps_of_long_episodes_may_be_bad_for_ever():
+    """The trap lies behind a way that takes all but one step of an episode longer than T."""
+    problem = trap(time_limit=7, way=6)
+    b = theory.bounds(problem, 1.4, 0.1, gamma=0.5)
+    assert b.lasts_long_enough
+    agent = replace(theory.theorem_agent(b), kappa_star=2_000.0)  # there is nothing to find out
+    few, many = chosen_at(problem, 6, agent, 10_000, 20_000)
+    assert many[STAY] - few[STAY] < 100
+    assert many.sum() == 20_000
 
 
 def never_observing(**changes):
@@ -363,6 +447,11 @@ def test_the_theory_command(command):
     assert (code, "c1 must be positive" in err) == (2, True)
     rare = command("theory", "loop", "ask", "rho=1e-15")[1]
     assert "warning: m₁ visits of a pair may show nothing" in rare
+    cut = "warning: episodes (H = 50) end before the effective horizon (T = 913)"
+    assert rare.count("warning: ") == 2
+    assert cut in rare
+    assert "warning: " not in command("theory", "loop", "ask", "--horizon", 913)[1]
+    assert not data["lasts_long_enough"]
 
 
 def test_the_printed_command_trains_the_theorems_agent(command, tmp_path):

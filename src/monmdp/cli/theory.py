@@ -123,6 +123,12 @@ def _print_bounds(problem: MonMDP, found: Bounds, params: Mapping[str, str]) -> 
             f"warning: m₁ visits of a pair may show nothing (ρ m₁ = {found.rho * found.m1:.2g}): "
             "observing may end too early, and the promise then fails"
         )
+    if not found.lasts_long_enough:
+        print()
+        print(
+            f"warning: episodes (H = {found.horizon}) end before the effective horizon "
+            f"(T = {found.effective_horizon:,}): the promise is not proved"
+        )
 
 
 def _command(world: str, words: list[str] | None, found: Bounds) -> str:

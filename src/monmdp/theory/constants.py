@@ -13,6 +13,7 @@ L_S = ln(2^|S| - 2) and N = |S||A|:
                 16 (wᵉ/2)² ln(6N m₂/δ₂) / (ρ τ₂²)                 environment reward
     m₃ = ⌈N m₁ / (ε₁(1-γ))⌉ = κ*
     bad steps ≤ H [m₃ + N m₂ / (ε₂(1-γ))]
+    T  = ⌈ln(max{8R, 4} / (ε(1-γ))) / ln(1/γ)⌉    effective horizon: H must not be below it
 """
 
 from __future__ import annotations
@@ -92,6 +93,8 @@ class Bounds:
     bad_steps: float
     """H [m₃ + |S||A| m₂/(ε₂(1 - γ))], the order of the number of steps on which the agent is not
     ε-optimal"""
+    effective_horizon: int
+    """T: what can follow after so many steps is worth at most ε/4, in either model"""
 
     @property
     def kappa_star(self) -> int:
@@ -104,13 +107,29 @@ class Bounds:
 
         m₁ and κ* do not depend on ρ. Where (1 - ρ)^m₁ is not small beside δ/(|S||A|), observing may
         end before some reward was seen that can be, and its pair is taken for one of r_min.
+
+        False is a warning; True is no proof. κ* episodes make observing ε₁-optimal, they do not
+        visit each pair m₁ times, and observing nothing is ε₁-optimal where all there is to see is
+        worth less than ε₁. docs/theory.md says what would be enough.
         """
         pairs = self.n_states * self.n_actions
         return self.rho is None or self.rho * self.m1 >= math.log(pairs / self.delta)
 
+    @property
+    def lasts_long_enough(self) -> bool:
+        """Whether an episode can last for the effective horizon; otherwise the proof is silent.
+
+        An agent is drawn by what would follow after an episode is cut, and never gets there. Even
+        where this is True, the proof covers only steps with T more to come in their episode.
+        """
+        return self.horizon >= self.effective_horizon
+
     def to_dict(self) -> dict[str, Any]:
         """Return the numbers as plain Python objects, for JSON."""
-        return asdict(self) | {"observes_enough": self.observes_enough}
+        return asdict(self) | {
+            "observes_enough": self.observes_enough,
+            "lasts_long_enough": self.lasts_long_enough,
+        }
 
 
 def bounds(
@@ -228,6 +247,7 @@ def sample_complexity(
         q_opt_init=paid.largest / (1 - gamma),
         q_obs_init=1 / (1 - gamma),
         bad_steps=horizon * (m3 + pairs * m2 / (eps2 * (1 - gamma))),
+        effective_horizon=_effective_horizon(paid.largest, gamma, epsilon),
     )
 
 
@@ -271,6 +291,17 @@ def _checked_epsilon(epsilon: float, paid: Rewards, gamma: float) -> float:
             f"epsilon = {epsilon:g} asks for nothing: no two values differ by more than {most:g}"
         )
     return epsilon
+
+
+def _effective_horizon(largest: float, gamma: float, epsilon: float) -> int:
+    """Return the least T ≥ 1 with γ^T D ≤ ε/4, D the largest error of a value.
+
+    D is 2R/(1 - γ) while optimizing and 1/(1 - γ) while observing, where rewards lie in [0, 1].
+    """
+    if gamma == 0:
+        return 1
+    error = max(2 * largest, 1.0) / (1 - gamma)
+    return max(1, math.ceil(math.log(4 * error / epsilon) / -math.log(gamma)))
 
 
 def _log_of_sets(n_states: int) -> float:
