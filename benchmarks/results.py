@@ -23,7 +23,8 @@ import numpy as np
 from monmdp.results import JudgedClaim, check_claims, evidence
 from monmdp.results.checks import Verdict
 from monmdp.results.claims import JudgedSentence
-from monmdp.results.evidence import Aggregate, Evidence
+from monmdp.results.evidence import Aggregate, Evidence, axis_of
+from monmdp.results.measures import Standing, compare
 from monmdp.results.request import read_sessions
 from monmdp.results.scores import AGENTS, suite_table
 from monmdp.results.verdicts import checks_table
@@ -179,7 +180,20 @@ def _growth(known: Evidence, figure: Figure) -> dict[str, Any]:
             growth[agent].append(steps[-1] / steps[1])
     columns = ["100 %", "80 %", "20 %", "5 %"]
     table = Table.of(("steps (as plotted)", "monitor", *columns), rows)
-    return {"growth": table, "unknown": growth[OURS], "told": growth[KNOWN]}
+    pairs = [
+        (panel, _of(known, panel, KNOWN), _of(known, panel, OURS)) for panel in figure.panels()
+    ]
+    found = [(panel, compare(told, untold, axis_of(panel))) for panel, told, untold in pairs]
+    slower = [
+        f"{panel.monitor} {100 * panel.rho:g} %: {of.measured}"
+        for panel, of in found
+        if of.standing is Standing.WORSE
+    ]
+    faster = sum(of.standing is Standing.BETTER for _, of in found)
+    return {
+        "growth": table, "unknown": growth[OURS], "told": growth[KNOWN], "slower": slower,
+        "faster": faster, "compared": len(found),
+    }  # fmt: skip
 
 
 def _ablations(

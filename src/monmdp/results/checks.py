@@ -265,9 +265,9 @@ def _converges(_: Sentence, of: Aggregate) -> Judged:
 def _groups(sentence: Sentence, cases: Sequence[Case]) -> list[tuple[str, list[Case]]]:
     """The settings of each value along which they are compared; all else is alike in all groups."""
     key, values = sentence.axis
-    label = "ρ" if key == "rho" else key
+    label = {"rho": "ρ ", "monitor": "", "world": "", "block": ""}.get(key, f"{key} ")
     return [
-        (f"{label} {value}", [case for case in cases if case.setting[key] == value])
+        (f"{label}{value}", [case for case in cases if case.setting[key] == value])
         for value in values
     ]
 

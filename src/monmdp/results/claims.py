@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from monmdp.results.checks import CHECKS, Case, Check, Verdict
-from monmdp.results.evidence import Axis, Evidence
+from monmdp.results.evidence import Evidence, axis_of
 from monmdp.results.measures import Standing
 from monmdp.suites import Curve, Figure, Panel, Sentence, Setting
 
@@ -131,8 +131,7 @@ def _cases(sentence: Sentence, figure: Figure, evidence: Evidence) -> list[Case]
             continue
         runs = tuple(evidence.of(curve) for curve in there)
         key = tuple(curve.configuration for curve in there)
-        axis = Axis(panel.x_range, panel.y_range)
-        found.setdefault(key, Case(setting, _name(setting), axis, runs))
+        found.setdefault(key, Case(setting, _name(setting), axis_of(panel), runs))
     return list(found.values())
 
 

@@ -60,6 +60,11 @@ class Axis(NamedTuple):
         return None if self.y_range is None else self.y_range[1] - self.y_range[0]
 
 
+def axis_of(panel: Panel) -> Axis:
+    """Return the axis on which a panel shows returns; one that shows visits has no height."""
+    return Axis(panel.x_range, panel.y_range if panel.score == "episode_return" else None)
+
+
 class LeftOutWarning(UserWarning):
     """A run that is there and cannot be read."""
 
@@ -220,8 +225,7 @@ def sum_up(
                 name = curve.configuration
                 seeds.setdefault(name, {}).update(dict.fromkeys(curve.seeds))
                 scores.setdefault(name, {})[panel.score] = None
-                if panel.score == "episode_return":
-                    axes.setdefault(name, {})[Axis(panel.x_range, panel.y_range)] = None
+                axes.setdefault(name, {})[axis_of(panel)] = None
                 smoothing.setdefault(name, figure.smooth)
     aggregates = {}
     for name, asked in seeds.items():
@@ -231,7 +235,7 @@ def sum_up(
         settings, minimax, kernel = known(name)
         aggregates[name] = aggregate(
             name, settings, runs, minimax, scores=scores[name], smoothing=smoothing[name],
-            axes=axes.get(name, ()), kernel=kernel,
+            axes=axes[name], kernel=kernel,
         )  # fmt: skip
         if watch is not None:
             watch(aggregates[name], runs)
