@@ -7,10 +7,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from conftest import ROOT
 from monmdp import MonMDPError, agents, load_results, load_run
+from monmdp.results.sealed import read_sealed
+from monmdp.results.store import INSIDE_FORMAT, inside_path
 
 
 @pytest.fixture
@@ -329,6 +332,28 @@ def test_train_keeps_snapshots_of_the_first_seed(monmdp, tmp_path):
     for before, after in zip(plain, again, strict=True):
         assert before.data() == after.data()
         assert (before.policy.probability == after.policy.probability).all()
+    # Other snapshots come on top of those that are there, and what has all of them is left alone.
+    assert "(2 runs, 1 already there)" in monmdp(*words, "--every=50", "--snapshots=3")[1]
+    more = load_run(files[0])
+    assert more.snapshot_steps.tolist() == [0, 25, 45, 100, 178, 225, 400]
+    same = np.isin(more.snapshot_steps, again[0].snapshot_steps)
+    assert (more.snapshots["n"][same] == again[0].snapshots["n"]).all()
+    for fewer in ("--snapshots=4", "--snapshots=0"):
+        assert "(2 runs, 2 already there)" in monmdp(*words, "--every=50", fewer)[1]
+        assert load_run(files[0]).snapshot_steps.tolist() == more.snapshot_steps.tolist()
+
+
+def test_runs_done_again_keep_what_was_inside_of_them(monmdp, tmp_path, monkeypatch):
+    words = ("train", "loop", "ask", "--agent=r-max", "--steps=400", "--every=50", "--seeds=2")
+    assert monmdp(*words, "--snapshots=2")[0] == 0
+    files = sorted((tmp_path / "results/runs").rglob("seed-000?.parquet"))
+    monkeypatch.setattr("monmdp.suites.configuration.kernel_hash", lambda _: "another")
+    assert "(2 runs)" in monmdp(*words, "--stale")[1]
+    runs = [load_run(path) for path in files]
+    assert [run.snapshot_steps.tolist() for run in runs] == [[0, 100, 400], []]
+    assert {run.provenance["kernel"] for run in runs} == {"another"}
+    footer, _ = read_sealed(inside_path(files[0]), INSIDE_FORMAT)
+    assert footer["kernel"] == "another"
 
 
 def test_a_folder_of_the_old_kind_is_refused_in_one_line(monmdp, tmp_path):

@@ -48,6 +48,7 @@ from monmdp.results.store import (
     set_aside,
     strangers,
     take_inventory,
+    with_kept,
     write_problem,
     write_run,
 )
@@ -206,6 +207,7 @@ def execute(
         both = [of for path in damaged for of in (path, inside_path(path))]
         aside += [set_aside(place, path) for path in both if path.exists()]
         to_do = [*inventory.missing, *(inventory.stale if stale else ())]
+        mine |= {key: with_kept(place, key, mine[key]) for key in to_do}
 
         def keep(key: Key, run: Run) -> None:
             write_problem(place, mine[key])

@@ -19,7 +19,7 @@ import os
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -85,6 +85,7 @@ def _write_inside(path: Path, policy: Policy, run: Run, about: Mapping[str, Any]
     footer = {
         "format": INSIDE_FORMAT,
         **about,
+        "kernel": run.provenance.get("kernel"),
         "policy": {"shape": list(policy.shape), "origin": dict(policy.origin)},
         "shapes": {name: list(values.shape) for name, values in arrays.items()},
     }
@@ -263,6 +264,22 @@ def _has_inside(path: Path, resolved: Resolved, seed: int) -> bool:
     wanted = resolved.task_of(seed).snapshot_steps
     kept = table["snapshot_steps"].to_pylist()[0]
     return footer["seed"] == seed and set(wanted) <= set(kept)
+
+
+def with_kept(folder: Path, key: Key, resolved: Resolved) -> Resolved:
+    """Ask also for the snapshots that are there, so that doing a run again loses none of them."""
+    try:
+        path = inside_path(run_path(folder, *key))
+        _, table = read_sealed(path, INSIDE_FORMAT, ("snapshot_steps",))
+    except (FileNotFoundError, DamagedError):
+        return resolved
+    kept = table["snapshot_steps"].to_pylist()[0]
+    steps = tuple(sorted({*kept, *resolved.task_of(key[1]).snapshot_steps}))
+    asked = replace(
+        resolved.configuration, keep_policy=True, snapshots=steps, snapshot_seed=key[1]
+    )
+    task = replace(resolved.task, snapshot_steps=steps)
+    return replace(resolved, configuration=asked, task=task)
 
 
 def strangers(folder: Path, runs: Iterable[Key]) -> tuple[list[Path], list[Path]]:
