@@ -152,6 +152,19 @@ def test_snapshots_that_are_lacking_are_a_reason_to_do_a_run_again(problem, coun
     assert kept.snapshot_steps.tolist() == [50, 100]
 
 
+def test_stale_runs_are_done_again_on_demand(problem, counted, monkeypatch):
+    words = {"steps": 200, "out": "results"}
+    monmdp.train(problem, "ucb", **words)
+    monkeypatch.setattr("monmdp.suites.configuration.kernel_hash", lambda _: "another")
+    monmdp.train(problem, "ucb", **words)
+    monmdp.compare(problem, ["ucb"], seeds=1, **words)
+    assert len(counted) == 1
+    assert monmdp.train(problem, "ucb", stale=True, **words).provenance["kernel"] == "another"
+    monkeypatch.setattr("monmdp.suites.configuration.kernel_hash", lambda _: "a third")
+    monmdp.compare(problem, ["ucb"], seeds=1, stale=True, **words)
+    assert len(counted) == 3
+
+
 def test_agents_by_module_and_object(problem, tmp_path):
     (tmp_path / "brought_along.py").write_text(
         "import numpy as np\n"
@@ -467,7 +480,7 @@ def test_what_was_done_before_a_stop_is_on_record(command, monkeypatch):
         patch.setattr(runner, "carry_out", breaks)
         _, _, err = command(*words)
     assert "seed 1: MemoryError" in err
-    assert "1 runs failed" in err
+    assert "1 run failed" in err
     (report,) = Path("results/reports").iterdir()
     assert [of["runs"] for of in read_sessions(report)] == [3]
     assert command(*words)[0] == 0

@@ -30,7 +30,14 @@ from monmdp.results.comparison import Comparison, compare_agents
 from monmdp.results.evidence import Evidence, LeftOutWarning, Reader, gather, reader
 from monmdp.results.figures import Extent, checked_extent, draw
 from monmdp.results.publish import Publication, publish
-from monmdp.results.request import Request, ask_paper, ask_suite, keep, log_session
+from monmdp.results.request import (
+    Request,
+    ask_paper,
+    ask_suite,
+    command_name,
+    keep,
+    log_session,
+)
 from monmdp.results.runner import Outcome, Progress, Tell, cores, execute
 from monmdp.results.store import Key, frame_of, read_run, run_path
 from monmdp.suites import Configuration, Plan, Suite, find, parse, plan_of, resolve
@@ -108,6 +115,7 @@ def train(
     episodes: int = EPISODES,
     snapshots: int | Iterable[int] = 0,
     gamma: float | None = None,
+    stale: bool = False,
 ) -> Run:
     """Train an agent and test it on the way.
 
@@ -126,6 +134,7 @@ def train(
         snapshots: how many snapshots of counts and action values to keep, evenly spaced up to the
             end, or at which steps.
         gamma: discount of the returns; by default the agent's.
+        stale: do the run again if another version of the code has made it.
 
     >>> import monmdp
     >>> problem = monmdp.make("loop", "ask")
@@ -153,7 +162,7 @@ def train(
         )
     )
     key = found.id, seed
-    outcome = execute(out, {key: found}, jobs=1)
+    outcome = execute(out, {key: found}, jobs=1, stale=stale)
     if key in outcome.failures:
         raise outcome.errors.get(key) or MonMDPError(outcome.failures[key])
     return outcome.runs[key] if out is None else read_run(run_path(Path(out), *key), inside=True)
@@ -171,9 +180,15 @@ def compare(
     every: int = EVERY,
     episodes: int = EPISODES,
     gamma: float | None = None,
+    stale: bool = False,
     tell: Tell | None = None,
 ) -> Results:
     """Train several agents on one problem, with the same seeds.
+
+    With a folder, the runs, the figure and the tables are kept there, and a run that is there
+    already is not done again. Unlike ``monmdp compare`` it writes no request: problems and agents
+    may be objects, which have no names to write down. So ``monmdp report`` shows the runs, and
+    ``monmdp redraw`` and ``verify`` do not know them.
 
     Args:
         problem: the problem.
@@ -187,6 +202,7 @@ def compare(
         every: training steps between checkpoints.
         episodes: how many episodes Monte Carlo draws at a checkpoint.
         gamma: discount of all returns; by default that of the first agent.
+        stale: do runs again that another version of the code has made.
         tell: called now and then with how far it is.
 
     >>> import monmdp
@@ -213,12 +229,17 @@ def compare(
         label: Configuration(agent=agent, **settings) for label, agent in chosen.items()
     }
     plan = plan_of("compare", configurations, which)
-    outcome = execute(out, plan.runs(), jobs=jobs, tell=tell)
+    outcome = execute(out, plan.runs(), jobs=jobs, stale=stale, tell=tell)
     for key in outcome.failures:
         raise outcome.errors.get(key) or MonMDPError(outcome.failures[key])
     place = None if out is None else Path(out)
     evidence, notes = _gathered([plan], _reader(place, outcome), provenance())
-    return Results([plan], evidence, outcome, place, None, notes)
+    report = None
+    if place is not None:
+        words = ["compare", problem.mdp.name, problem.monitor.name, *chosen]
+        curves = [(curve.label, curve.configuration) for curve in plan.figure.curves()]
+        report = publish(place / "reports" / command_name(words, curves), evidence)
+    return Results([plan], evidence, outcome, place, report, notes)
 
 
 def _labelled(agents: Iterable[Any] | Mapping[str, Any]) -> dict[str, Any]:

@@ -179,8 +179,14 @@ def test_check(monmdp):
         (("solve", "none.txt", "ask"), "no such map file"),
         (("solve", "bottleneck", "button", "button=9,9:DOWN"), "is not a cell"),
         (("solve", "bottleneck", "n-experts", "n=-4"), "at least 1"),
-        (("solve", "bottleneck", "ask", "--jsn"), "No such option"),
-        (("solv", "bottleneck", "ask"), "No such command"),
+        (("solve", "bottleneck", "ask", "--jsn"), "no such option --jsn; did you mean '--json'"),
+        (("solv", "bottleneck", "ask"), "no such command 'solv'; did you mean 'solve'"),
+        (("--versoin",), "no such option --versoin; did you mean '--version'"),
+        (("run", "beyond", "--no-quick"), "no such option --no-quick; did you mean '--quick'"),
+        (("train",), "missing argument .*; see monmdp train --help"),
+        (("train", "loop", "ask", "--seeds"), "option '--seeds' requires an argument"),
+        (("train", "loop", "ask", "--seeds", "x"), "invalid value for '--seeds'"),
+        (("train", "loop", "ask", "--evaluation", "exat"), "'exact' or 'monte-carlo', got 'exat'"),
         (("show", "loop", "--png", "no/where.png"), "cannot write"),
         (("show", "loop", "--png", "x.bmp"), "must end in"),
         (("show", "loop", "monitor.rho=3"), "there is only world 'loop' here"),
@@ -195,6 +201,14 @@ def test_errors_are_one_line_and_a_code(monmdp, words, message):
     code, _, err = monmdp(*words)
     assert code == 2
     assert re.search(message, err), err
+    assert err.startswith("error: ")
+    assert err.count("\n") == 1
+
+
+def test_without_words_there_is_help(monmdp):
+    code, out, err = monmdp()
+    assert (code, err) == (0, "")
+    assert out.startswith("Usage: monmdp ")
 
 
 def test_damaged_files_are_named(monmdp, tmp_path):
@@ -252,6 +266,7 @@ def test_train_prints_a_table_and_leaves_runs_and_a_picture(monmdp, tmp_path):
         "steps to 1 %             median",
         "observable rewards seen  ",
         "test return              ",
+        "fewer than 5 seeds: intervals say little\n",
     ):
         assert text in out
     results = tmp_path / "results"
@@ -291,7 +306,10 @@ def test_train_json(monmdp):
     assert one["steps_to_1pct"] == [None]
     code, out, err = monmdp(*words)
     assert (code, out) == (2, "")
-    assert "50 steps with a test every 100 are one test" in err
+    assert err == (
+        "error: loop / ask, factored-mbie-eb: 50 steps with a test every 100 are one test; a "
+        "learning curve has two or more (--every)\n"
+    )
 
 
 def test_train_goes_on_where_it_stopped(monmdp, tmp_path):
@@ -370,6 +388,8 @@ def test_a_folder_of_the_old_kind_is_refused_in_one_line(monmdp, tmp_path):
         ("status", "old"),
         ("redraw", "old"),
         ("verify", "old"),
+        ("evaluate", "old", "loop", "ask"),
+        ("evaluate", "old/seed-0000.npz", "loop", "ask"),
     ):
         code, out, err = monmdp(*words)
         assert (code, out) == (2, ""), words
@@ -448,6 +468,10 @@ def test_evaluate(monmdp):
     assert "36 x 2 states, 5 x 1 actions" in err
     code, _, err = monmdp("evaluate", "nowhere.npz", "bottleneck", "ask")
     assert (code, err) == (2, "error: nowhere.npz: no such file\n")
+    for folder in ("here", Path(run).parent):
+        code, _, err = monmdp("evaluate", folder, "bottleneck", "button")
+        wanted = f"error: {folder} is a folder; give the file of a run, such as {run}\n"
+        assert (code, err) == (2, wanted)
     code, _, err = monmdp("evaluate", "nowhere.parquet", "bottleneck", "ask")
     assert (code, err) == (2, "error: nowhere.parquet: no such file\n")
     # A policy of its own, and a run that kept none.

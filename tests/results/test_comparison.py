@@ -19,6 +19,7 @@ from monmdp import MonMDPError
 from monmdp.experiment.assembly import parse_agents
 from monmdp.results.comparison import compare_agents
 from monmdp.stats import probability_of_improvement
+from monmdp.suites import resolve
 
 values = arrays(np.float64, st.integers(2, 8), elements=st.sampled_from([0.0, 1.0, 2.0]))
 
@@ -177,8 +178,14 @@ def test_what_is_kept_is_not_done_again():
     assert again.outcome.progress.done == 4
     assert {p: p.stat().st_mtime_ns for p in stamps} == stamps
     assert len(again.runs) == 6
+    assert len(list(Path("here/reports").iterdir())) == 2
+    assert again.report.folder.name.startswith("compare-loop-ask-ucb-")
+    assert {"compare.png", "statistics.md", "summary.parquet"} <= {
+        path.name for path in again.report.folder.iterdir()
+    }
     assert all(run.policy is not None for run in again.runs.values())
     without = monmdp.compare(problem, ["ucb", "q-count"], 200, seeds=3)
+    assert without.report is None
     assert {k: run.data() for k, run in without.runs.items()} == {
         k: run.data() for k, run in again.runs.items()
     }
@@ -313,7 +320,7 @@ def test_an_agent_whose_runs_fail_is_named_and_the_others_are_kept(command, agen
     code, out, err = command(*words)
     assert code == 1
     assert "failed: loop-ask-broken_one_Wanderer" in err
-    assert "1 runs failed" in err
+    assert "1 run failed" in err
     assert len(list(Path("results/runs").rglob("seed-0000.parquet"))) == 1
     assert ("P(improvement)" in out) == agents.startswith("ucb")
 
@@ -321,13 +328,28 @@ def test_an_agent_whose_runs_fail_is_named_and_the_others_are_kept(command, agen
 def test_by_default_all_agents_that_are_offered_are_compared(command):
     code, out, _ = command("compare", "loop", "semi-random", "--seeds", 1, "--steps", 200)
     assert code == 0
-    assert "left out: known-monitor" in out
+    (line,) = [line for line in out.splitlines() if line.startswith("left out: ")]
+    assert line.startswith("left out: known-monitor (agent 'known-monitor' is not offered for")
     assert "q-count" in out
     code, _, err = command(
         "compare", "loop", "semi-random", "--agents", "ucb,known-monitor", "--steps", 200
     )
     assert code == 2
     assert "not offered for monitor 'semi-random'" in err
+
+
+def test_an_agent_is_resolved_once_and_the_first_once_more_for_its_discount(command, monkeypatch):
+    found = []
+
+    def counting(configuration, *more):
+        found.append(configuration.agent)
+        return resolve(configuration, *more)
+
+    monkeypatch.setattr("monmdp.suites.plan.resolve", counting)
+    code, _, _ = command("compare", "loop", "ask", "--agents", "ucb,q-count", "--seeds", 1,
+                         "--steps", 200)  # fmt: skip
+    assert code == 0
+    assert found == ["ucb", "ucb", "q-count"]
 
 
 @pytest.mark.parametrize(

@@ -748,7 +748,7 @@ def test_stale_runs_are_named_used_and_done_again_only_on_demand(small, copy, co
     code, out, _ = command("run", copy / "small.toml", "--out", copy)
     assert code == 0
     assert "all 24 runs are there" in out
-    assert "stale: 2 runs were made by another version of the code" in out
+    assert "stale: 2 runs made by another version of the code" in out
     assert aged[0].parent.name in out
     assert f"To do them again: monmdp run {copy}/small.toml --out {copy} --stale" in out
     assert stamps(copy) == before
@@ -1088,14 +1088,14 @@ def test_one_failing_run_does_not_stop_the_others(command):
     assert code == 1
     assert f"failed: {configuration.id}, seed 2: " in err
     assert "OSError: no" in err
-    assert "1 runs failed" in err
+    assert "1 run failed" in err
     assert [p.stem for p in files_of(Path("here"))] == ["seed-0000", "seed-0001", "seed-0003"]
     assert "picture: here/reports/own/own.png" in out
     before = stamps(Path("here"))
     Path("mended").touch()
     code, out, _ = command(*words)
     assert code == 0
-    assert "1 runs in" in out
+    assert "1 run in" in out
     assert "3 were there already" in out
     assert len(files_of(Path("here"))) == 4
     assert {p: s for p, s in stamps(Path("here")).items() if p in before} == before
@@ -1205,6 +1205,24 @@ def test_progress_is_told_line_by_line_where_there_is_no_terminal(small, command
         assert " a second" in line
         assert "\r" not in line
     assert lines[-1].endswith("left")
+
+
+def test_the_time_left_goes_by_the_pace_after_compiling(monkeypatch):
+    clock = [0.0]
+    monkeypatch.setattr("monmdp.results.runner.time.monotonic", lambda: clock[0])
+    progress = runner.Progress(total=4, there=0, cost_left=40.0)
+
+    def after(seconds, cost_running):
+        clock[0], progress.cost_running = seconds, cost_running
+        progress.look()
+        return progress.seconds_left
+
+    assert after(30.0, 0.0) is None, "nothing is trained yet"
+    assert after(40.0, 1.0) is None, "compiled, and training has begun"
+    assert after(42.0, 3.0) is None, "too early to tell"
+    assert after(49.0, 10.0) == pytest.approx(30.0), "a unit of cost takes a second"
+    progress.done, progress.cost, progress.cost_left = 1, 10.0, 30.0
+    assert after(50.0, 1.0) == pytest.approx(29.0)
 
 
 def test_requests_are_kept_and_unreadable_ones_are_named(copy, command):

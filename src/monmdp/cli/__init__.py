@@ -23,7 +23,7 @@ def main() -> None:
             stream.reconfigure(errors="replace")  # a terminal that knows no ⊥ still gets the rest
     try:
         with stoppable():
-            app()
+            app(prog_name="monmdp")
     except MonMDPError as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(2)

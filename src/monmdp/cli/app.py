@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from monmdp.errors import MonMDPError
+from monmdp.errors import MonMDPError, nearest
 
 if TYPE_CHECKING:
     from monmdp.model import MonMDP
@@ -23,8 +23,29 @@ GRACE = 1.2
 """seconds that a command has to end by itself once it is told to"""
 
 
+_UsageError: type[Exception] = typer.BadParameter.__bases__[0]  # Typer does not export it
+
+
 class _Commands(TyperGroup):
-    """Typer says nothing of an interrupt, and calls it an error if nobody reads any further."""
+    """Typer says nothing of an interrupt, and calls it an error if nobody reads any further.
+
+    Of wrong words it says too much: here they are one line, like any other mistake.
+    """
+
+    def main(self, *args: Any, **options: Any) -> Any:
+        """Run the command line."""
+        try:
+            code = super().main(*args, **options | {"standalone_mode": False})
+        except _UsageError as error:
+            raise MonMDPError(_wrong_words(error)) from None
+        sys.exit(code)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find a command."""
+        name = args[0]
+        if not name.startswith("-") and self.get_command(ctx, name) is None:
+            raise MonMDPError(f"no such command {name!r}{nearest(name, self.list_commands(ctx))}")
+        return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
         """Run a command."""
@@ -41,11 +62,22 @@ class _Commands(TyperGroup):
             raise typer.Exit(0) from None
 
 
+def _wrong_words(error: Any) -> str:
+    """What is wrong with an option or argument, and what would be right."""
+    context = error.ctx
+    if hasattr(error, "possibilities"):
+        known = [name for of in context.command.get_params(context) for name in of.opts]
+        options = [name for name in known if name.startswith("-")]
+        return f"no such option {error.option_name}{nearest(error.option_name, options)}"
+    said = " ".join(error.format_message().split()).rstrip(".")
+    more = "" if context is None else f"; see {context.command_path} --help"
+    return f"{said[0].lower()}{said[1:]}{more}"
+
+
 app = typer.Typer(
     name="monmdp",
     cls=_Commands,
     help="Monitored MDPs: reinforcement learning when the reward is only sometimes visible.",
-    no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -80,6 +112,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object inst
 
 @app.callback(invoke_without_command=True)
 def _options(
+    context: typer.Context,
     version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
 ) -> None:
     if version:
@@ -87,6 +120,8 @@ def _options(
 
         print(f"monmdp {monmdp.__version__}")
         raise typer.Exit
+    if context.invoked_subcommand is None:
+        print(context.get_help())
 
 
 def is_problem(world: str) -> bool:

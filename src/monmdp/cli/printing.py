@@ -12,6 +12,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from monmdp.cli.app import print_table, short
+from monmdp.tables import plural
 
 if TYPE_CHECKING:
     from monmdp.api import Results
@@ -56,7 +57,7 @@ def print_plan(
     n, total = cores() if jobs is None else jobs, sum(costs.values())
     print(
         f"runs that several figures share are done once: {len(all_to_do):,} to do, about "
-        f"{total:,.0f} CPU seconds, {duration(total / n)} with {n} job{'s' if n > 1 else ''}; "
+        f"{total:,.0f} CPU seconds, {duration(total / n)} with {plural(n, 'job')}; "
         "compiling takes a minute more, once"
     )
 
@@ -68,19 +69,19 @@ def print_outcome(outcome: Outcome) -> None:
         print(f"set aside: {path}")
     if progress.done:
         print(
-            f"{progress.done:,} runs in {duration(progress.seconds)}, {progress.steps:,} steps, "
-            f"{progress.cpu_seconds:,.0f} CPU seconds with compiling and writing; "
-            f"{progress.there:,} were there already"
+            f"{plural(progress.done, 'run')} in {duration(progress.seconds)}, "
+            f"{progress.steps:,} steps, {progress.cpu_seconds:,.0f} CPU seconds with compiling and "
+            f"writing; {progress.there:,} {'was' if progress.there == 1 else 'were'} there already"
         )
     elif progress.total:
-        print(f"all {progress.total:,} runs are there")
+        runs = "the run is" if progress.total == 1 else f"all {progress.total:,} runs are"
+        print(f"{runs} there")
     redone = progress.total - progress.there - len(found.missing)
     if found.stale and not redone:
         names = sorted({name for name, _ in found.stale})
         shown = "\n  ".join(names[:10] + (["…"] if len(names) > 10 else []))
-        print(
-            f"stale: {len(found.stale)} runs were made by another version of the code:\n  {shown}"
-        )
+        stale = plural(len(found.stale), "run")
+        print(f"stale: {stale} made by another version of the code:\n  {shown}")
         print(f"They are used as they are. To do them again: {again()} --stale")
 
 
@@ -121,7 +122,7 @@ def print_files(results: Results) -> None:
     assert results.report is not None
     progress, runs = results.outcome.progress, results.outcome.progress.total
     there = f", {progress.there} already there" if progress.there else ""
-    counted = f"{runs} run{'s' if runs > 1 else ''}{there}"
+    counted = f"{plural(runs, 'run')}{there}"
     print(f"runs                     {results.folder}/runs  ({counted})")
     print(f"report                   {results.report.folder}")
     for path in results.report.pictures[:1]:
@@ -148,8 +149,7 @@ def print_training(results: Results) -> None:
     own = dict(results.plans[0].resolved[row.of.configuration].configuration.of_agent)
     of_agent = "".join(f" {key}={value}" for key, value in own.items())
     print(f"{_problem_of(settings)}   {settings['agent']}{of_agent}")
-    seeds = "1 seed" if n == 1 else f"{n} seeds"
-    print(f"{seeds}, {settings['steps']:,} steps, {settings['evaluation']} evaluation")
+    print(f"{plural(n, 'seed')}, {settings['steps']:,} steps, {settings['evaluation']} evaluation")
     if settings["told_hidden_rewards"]:
         print("an oracle: it is told hidden rewards, as an upper reference")
     print()
@@ -173,6 +173,7 @@ def print_training(results: Results) -> None:
     )
     mean = sum(run.curve["episode_return"] for run in runs) / n
     print(f"test return              {drawing.sparkline(mean)}")
+    _print_few_seeds(n)
 
 
 def print_comparison(table: Comparison) -> None:
@@ -187,6 +188,15 @@ def print_comparison(table: Comparison) -> None:
     )
     print()
     print(table.table().to_text())
+    _print_few_seeds(n)
+
+
+def _print_few_seeds(n: int) -> None:
+    """Warn of intervals from few seeds."""
+    from monmdp.results.claims import FEWEST
+
+    if n < FEWEST:
+        print(f"fewer than {FEWEST} seeds: intervals say little")
 
 
 def _plus_minus(interval: Interval) -> str:

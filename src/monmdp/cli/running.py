@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -27,6 +25,7 @@ from monmdp.cli.printing import (
     print_training,
 )
 from monmdp.errors import MonMDPError
+from monmdp.tables import plural
 
 if TYPE_CHECKING:
     from monmdp.api import Results
@@ -54,7 +53,9 @@ Out = Annotated[Path, typer.Option(help="Folder for runs and reports.")]
 Jobs = Annotated[int | None, typer.Option(help="Runs at a time.", show_default="all cores")]
 Quick = Annotated[
     bool,
-    typer.Option(help="Fewer seeds and settings, as the suite has it; no shorter training."),
+    typer.Option(
+        "--quick", help="Fewer seeds and settings, as the suite has it; no shorter training."
+    ),
 ]
 ShardOf = Annotated[
     str | None,
@@ -146,13 +147,17 @@ def compare(
         "steps": steps, "seeds": seeds, "evaluation": evaluation, "every": every,
     }  # fmt: skip
     chosen = parse_agents(",".join(registry) if agents is None else agents)
-    left_out: dict[str, str] = {}
-    if agents is None:
-        chosen, left_out = _fitting(world, words, chosen, settings, preset)
     first = _request("compare", world, words, dict([next(iter(chosen.items()))]), settings, preset)
     (resolved,) = first.plans[0].resolved.values()
     settings["gamma"] = resolved.settings["gamma"]  # returns are compared: one discount for all
-    request = _request("compare", world, words, chosen, settings, preset)
+    left_out: dict[str, str] = {}
+    try:
+        request = _request("compare", world, words, chosen, settings, preset)
+    except MonMDPError:
+        if agents is not None:
+            raise
+        chosen, left_out = _fitting(world, words, chosen, settings, preset)
+        request = _request("compare", world, words, chosen, settings, preset)
     results = _carried_out(request, out, jobs, stale=stale, unchecked=unchecked, quiet=as_json)
     table = _table(results)
     if as_json:
@@ -273,10 +278,12 @@ def _request(
     settings: Mapping[str, Any],
     preset: str,
 ) -> Request:
-    """Turn a problem and some agents, label -> (name, parameters), into a suite of one block."""
+    """Turn a problem and some agents, label -> (name, parameters), into a suite of one block.
+
+    It is resolved: whatever is wrong is reported here, in the words of the command line.
+    """
     from monmdp.experiment.assembly import assigned
-    from monmdp.files import file_name
-    from monmdp.results.request import Request
+    from monmdp.results.request import Request, command_name
     from monmdp.suites import parse
 
     for key in ("steps", "seeds", "every"):
@@ -293,13 +300,18 @@ def _request(
         block["monitors"] = [{"name": monitor, **parts["monitor"]}]
     content = {key: value for key, value in settings.items() if value is not None}
     content |= {"experiment": [block], "policies": True}
-    suite = parse({"name": command, **content}, f"monmdp {command}")
-    # A folder that belongs to this request alone, with a name that people can read.
     lasting = {k: v for k, v in content.items() if k not in ("seeds", "snapshots")}
-    text = json.dumps([lasting, preset], sort_keys=True, default=str)
     names = [command, Path(world).stem, *([monitor] if monitor else []), *agents]
-    words = [file_name("-".join(names[:4]))[:80], hashlib.sha256(text.encode()).hexdigest()[:8]]
-    return Request("-".join(words), (suite,), preset)
+    try:
+        suite = parse({"name": command, **content}, f"monmdp {command}")
+        request = Request(command_name(names, [lasting, preset]), (suite,), preset)
+        request.runs()
+    except MonMDPError as error:
+        # The user has written no suite: neither its name nor the place in it says anything.
+        first, *wrong = str(error).splitlines()
+        told = [line.strip().removeprefix("experiment[0]: ") for line in wrong] or [first]
+        raise MonMDPError("\n  ".join(told).replace("every=…", "--every")) from None
+    return request
 
 
 def _fitting(
@@ -313,12 +325,11 @@ def _fitting(
     fitting, left_out = {}, {}
     for label, agent in agents.items():
         try:
-            _request("compare", world, words, {label: agent}, settings, preset).runs()
+            _request("compare", world, words, {label: agent}, settings, preset)
             fitting[label] = agent
         except MonMDPError as error:
-            if not fitting:  # the first is the reference: what it lacks, all lack
-                raise
-            left_out[label] = str(error).splitlines()[-1].strip()
+            reason = str(error)
+            left_out[label] = reason.partition(f", {label}: ")[2] or reason
     return fitting, left_out
 
 
@@ -386,7 +397,7 @@ def _carried_out(
     for key, reason in list(failures.items())[:10]:
         print(f"failed: {key[0]}, seed {key[1]}: {reason}", file=sys.stderr)
     if failures:
-        print(f"{len(failures)} runs failed", file=sys.stderr)
+        print(f"{plural(len(failures), 'run')} failed", file=sys.stderr)
     return results
 
 
@@ -425,7 +436,8 @@ def _do_suite(
         left = sum(not belongs(key, shard) for key in request.runs())
         part = f"{shard[0]}/{shard[1]}"
         whole = again().replace(f" --shard {part}", "").replace(f" --shard={part}", "")
-        print(f"shard {part} is done; {left:,} runs belong to other shards.")
+        belong = "belongs" if left == 1 else "belong"
+        print(f"shard {part} is done; {plural(left, 'run')} {belong} to other shards.")
         print(f"When all are done (copied together, if need be): {whole}")
     elif results.report is not None:
         print_report(results.report)
@@ -447,7 +459,8 @@ def _shown_progress(quiet: bool) -> Iterator[Callable[[Progress], None]]:
         if not told:
             told = True
             hint = "the first time, compiling takes half a minute"
-            print(f"{to_do:,} of {progress.total:,} runs to do; {hint}", file=sys.stderr)
+            runs = plural(progress.total, "run")
+            print(f"{to_do:,} of {runs} to do; {hint}", file=sys.stderr)
         elif time.monotonic() - last >= (0.2 if terminal else INTERVAL):
             last = time.monotonic()
             text = _in_words(progress)
@@ -462,10 +475,10 @@ def _shown_progress(quiet: bool) -> Iterator[Callable[[Progress], None]]:
 
 
 def _in_words(progress: Progress) -> str:
-    left = progress.seconds_left if progress.seconds > 5 else None
+    left = progress.seconds_left
     steps = progress.steps + progress.running
     shown = "" if left is None else f"  {duration(left)} left"
-    done = f"{progress.there + progress.done:,}/{progress.total:,} runs"
+    done = f"{progress.there + progress.done:,}/{plural(progress.total, 'run')}"
     if not steps:
         return f"{done}  starting, and compiling if need be"
     return f"{done}  {steps:,} steps, {steps / progress.seconds:,.0f} a second{shown}"

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from monmdp.errors import MonMDPError
-from monmdp.files import write_whole
+from monmdp.files import file_name, write_whole
 from monmdp.results.store import Key, make_folder
 from monmdp.suites import (
     Plan,
@@ -87,6 +87,12 @@ def ask_suite(
 def _name(title: str, seeds: int | None, quick: bool, preset: str) -> str:
     words = [title, *(["quick"] if quick else []), *([f"{seeds}-seeds"] if seeds else [])]
     return "-".join([*words, *([preset] if preset != "paper" else [])])
+
+
+def command_name(words: Sequence[str], content: Any) -> str:
+    """Name the report of a command: words that people can read, and a hash of what it is about."""
+    text = json.dumps(content, sort_keys=True, default=str)
+    return f"{file_name('-'.join(words[:4]))[:80]}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
 
 def keep(request: Request, results: Path) -> tuple[Kept, bool]:

@@ -62,6 +62,8 @@ CONNECTING = 10.0
 """seconds to wait for a scheduler"""
 LOOK = 0.2
 """seconds between two looks at how far the running ones are"""
+ENOUGH = 5.0
+"""seconds of training that an estimate of the time left needs"""
 MEMORY_SHARE = 0.8
 """share of the machine's memory that agents may fill"""
 
@@ -83,8 +85,17 @@ class Progress:
     cost: float = 0.0
     """estimated CPU seconds of the runs done"""
     cost_left: float = 0.0
+    cost_running: float = 0.0
+    """of what is left, the share that runs under way in this process have done"""
     begin: float = field(default_factory=lambda: time.monotonic())
     begin_cpu: float = field(default_factory=lambda: time.process_time())
+    first: tuple[float, float] | None = None
+    """when the first training was seen, after compiling, and the cost that was done by then"""
+
+    def look(self) -> None:
+        """Note when training has begun."""
+        if self.first is None and self.cost + self.cost_running > 0:
+            self.first = time.monotonic(), self.cost + self.cost_running
 
     @property
     def cpu_seconds(self) -> float:
@@ -98,10 +109,17 @@ class Progress:
 
     @property
     def seconds_left(self) -> float | None:
-        """Return an estimate of the wall time to come, once there is something to go by."""
-        if not self.cost:
+        """Return an estimate of the wall time to come, once there is something to go by.
+
+        It goes by the pace since training began: compiling comes before, and is not repeated.
+        """
+        if self.first is None:
             return None
-        return self.seconds * self.cost_left / self.cost
+        seconds = time.monotonic() - self.first[0]
+        done = self.cost + self.cost_running - self.first[1]
+        if seconds < ENOUGH or done <= 0:
+            return None
+        return seconds * max(0.0, self.cost_left - self.cost_running) / done
 
 
 @dataclass(frozen=True)
@@ -247,7 +265,7 @@ class _Batch:
         failures: dict[Key, Failure] = {}
         self.tell(progress)
         ordered = {key: runs[key] for key in sorted(costs, key=lambda key: -costs[key])}
-        with closing(self._finished(ordered, progress)) as finished:
+        with closing(self._finished(ordered, costs, progress)) as finished:
             for key, result in finished:
                 if isinstance(result, Failure):
                     failures[key] = result
@@ -260,13 +278,14 @@ class _Batch:
                 progress.done += 1
                 progress.cost += costs[key]
                 progress.cost_left = max(0.0, progress.cost_left - costs[key])
+                progress.look()
                 self.tell(progress)
         reasons = {key: failure.reason for key, failure in failures.items()}
         errors = {key: of.error for key, of in failures.items() if of.error is not None}
         return Outcome(progress, inventory, reasons, aside, kept, errors)
 
     def _finished(
-        self, runs: Mapping[Key, Resolved], progress: Progress
+        self, runs: Mapping[Key, Resolved], costs: Mapping[Key, float], progress: Progress
     ) -> Generator[tuple[Key, Run | Failure], None, None]:
         """Yield runs as they are done."""
         if not runs:
@@ -290,8 +309,14 @@ class _Batch:
                     if not waiting:
                         return
                     done, _ = wait(waiting, timeout=LOOK, return_when=FIRST_COMPLETED)
-                    under_way = (pulse[1] for of, pulse in pulses.items() if of not in done)
-                    progress.running = int(sum(under_way))
+                    under_way = {
+                        waiting[of]: int(pulse[1]) for of, pulse in pulses.items() if of not in done
+                    }
+                    progress.running = sum(under_way.values())
+                    progress.cost_running = sum(
+                        costs[key] * n / runs[key].task.steps for key, n in under_way.items()
+                    )
+                    progress.look()
                     if not done:
                         self.tell(progress)
                     for future in done:

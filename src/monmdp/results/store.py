@@ -152,6 +152,11 @@ def load_run(path: str | os.PathLike[str]) -> Run:
 
 def load_policy(path: str | os.PathLike[str]) -> Policy:
     """Read a policy from a file of its own, .npz, or from that of a run, .parquet."""
+    if Path(path).is_dir():
+        refuse_old(Path(path))
+        run = next(iter(sorted(Path(path).rglob("seed-????.parquet"))), "runs/…/seed-0000.parquet")
+        raise MonMDPError(f"{path} is a folder; give the file of a run, such as {run}")
+    refuse_old(Path(path).parent)
     if Path(path).suffix != SUFFIX:
         return Policy.load(path)
     policy = load_run(path).policy
@@ -275,9 +280,7 @@ def with_kept(folder: Path, key: Key, resolved: Resolved) -> Resolved:
         return resolved
     kept = table["snapshot_steps"].to_pylist()[0]
     steps = tuple(sorted({*kept, *resolved.task_of(key[1]).snapshot_steps}))
-    asked = replace(
-        resolved.configuration, keep_policy=True, snapshots=steps, snapshot_seed=key[1]
-    )
+    asked = replace(resolved.configuration, keep_policy=True, snapshots=steps, snapshot_seed=key[1])
     task = replace(resolved.task, snapshot_steps=steps)
     return replace(resolved, configuration=asked, task=task)
 
