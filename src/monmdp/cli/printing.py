@@ -195,7 +195,9 @@ def _print_few_seeds(n: int) -> None:
     """Warn of intervals from few seeds."""
     from monmdp.results.claims import FEWEST
 
-    if n < FEWEST:
+    if n == 1:
+        print("1 seed: no intervals")
+    elif n < FEWEST:
         print(f"fewer than {FEWEST} seeds: intervals say little")
 
 
