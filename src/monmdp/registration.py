@@ -4,18 +4,11 @@ from __future__ import annotations
 
 import gymnasium
 
+from monmdp import worlds
+
 IDS = {
-    "empty": "monmdp/Empty-v0",
-    "hazard": "monmdp/Hazard-v0",
-    "bottleneck": "monmdp/Bottleneck-v0",
-    "loop": "monmdp/Loop-v0",
-    "river-swim": "monmdp/RiverSwim-v0",
-    "one-way": "monmdp/OneWay-v0",
-    "corridor": "monmdp/Corridor-v0",
-    "two-room-3x5": "monmdp/TwoRoom3x5-v0",
-    "two-room-2x11": "monmdp/TwoRoom2x11-v0",
-    "treasure-hunter": "monmdp/TreasureHunter-v0",
-    "rooms-20x20": "monmdp/Rooms20x20-v0",
+    name: f"monmdp/{''.join(word[0].upper() + word[1:] for word in name.split('-'))}-v0"
+    for name in worlds.registry
 }
 """world name -> environment id"""
 

@@ -96,7 +96,6 @@ def test_check_env_is_clean(env_id, monitor):
 
 def test_every_monitor_is_accounted_for():
     assert {*FREE, *PRESSED, *BY_STATE} == set(monitors.registry)
-    assert len(FREE) == 11
 
 
 _box = st.builds(

@@ -12,8 +12,8 @@ from gymnasium.envs.registration import EnvSpec
 from gymnasium.utils.env_checker import check_env
 
 import monmdp
-from conftest import LARGE, MONITORS, WORLDS
-from monmdp import MonMDPError, envs, make
+from conftest import MONITORS, WORLDS
+from monmdp import MonMDPError, envs, make, worlds
 from monmdp.model.dynamics import reset, step
 
 
@@ -33,7 +33,8 @@ def run(env, seed, n=60):
 
 
 def test_every_world_is_registered():
-    assert list(envs.IDS) == WORLDS + LARGE
+    assert list(envs.IDS) == list(worlds.registry)
+    assert envs.IDS["two-room-3x5"] == "monmdp/TwoRoom3x5-v0"
     for env_id in envs.IDS.values():
         assert gymnasium.spec(env_id).entry_point == "monmdp.envs:MonMDPEnv"
 

@@ -213,7 +213,7 @@ def _statistics_below(env: gymnasium.Env[Any, Any]) -> set[str]:
     return keys
 
 
-class _Step:
+class _OneOutcome:
     """What a monitor may look at to classify one step of a black box; see `Outcomes`."""
 
     def __init__(self, reward: FloatArray, hidden: BoolArray) -> None:
@@ -287,7 +287,7 @@ def _class_of(monitor: model.Monitor, reward: float, bottom: bool) -> int:
     classify = monitor.outcome_class
     if classify is shown_or_bottom:
         return int(not bottom)
-    step: Any = _Step(np.array([reward]), np.array([bottom]))
+    step: Any = _OneOutcome(np.array([reward]), np.array([bottom]))
     try:
         if not callable(classify):  # an array for one world
             raise _ReadsStateError

@@ -20,22 +20,8 @@ __all__ = ["factory", "make", "registry"]
 
 registry: Registry[Monitor] = Registry("monitor", Monitor)
 """the monitors of this package by name, and how to add one"""
-registry.register("full", paper.full)
-registry.register("semi-random", paper.semi_random)
-registry.register("full-random", paper.full_random)
-registry.register("ask", paper.ask)
-registry.register("button", paper.button)
-registry.register("n-supporters", paper.n_supporters)
-registry.register("n-experts", paper.n_experts)
-registry.register("level-up", paper.level_up)
-registry.register("limited-time", earlier.limited_time)
-registry.register("battery", earlier.battery)
-registry.register("switch", earlier.switch)
-registry.register("patchy", adversarial.patchy)
-registry.register("cameras", adversarial.cameras)
-registry.register("zones", adversarial.zones)
-registry.register("shy", adversarial.shy)
-registry.register("decoy", adversarial.decoy)
+for _name, _factory in (paper.MONITORS | earlier.MONITORS | adversarial.MONITORS).items():
+    registry.register(_name, _factory)
 
 
 def factory(name: str) -> Callable[..., Monitor]:

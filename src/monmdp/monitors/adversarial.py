@@ -134,6 +134,16 @@ def decoy(
     )
 
 
+MONITORS = {
+    "patchy": patchy,
+    "cameras": cameras,
+    "zones": zones,
+    "shy": shy,
+    "decoy": decoy,
+}
+"""by name, in the order of `monmdp list`"""
+
+
 def _far_pair(mdp: MDP) -> tuple[int, int]:
     """The last action that may go on, in the last state of a breadth-first search."""
     queue = deque(np.flatnonzero(mdp.start > 0).tolist())

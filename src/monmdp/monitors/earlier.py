@@ -68,3 +68,11 @@ def switch(*, rho: float = 1.0, cost: float = COST, reset: float = 0.0) -> Monit
         reward=[[0.0] * 3, [number(cost, "cost")] * 3],
         show=[[0.0] * 3, [probability(rho, "rho")] * 3],
     )
+
+
+MONITORS = {
+    "limited-time": limited_time,
+    "battery": battery,
+    "switch": switch,
+}
+"""by name, in the order of `monmdp list`"""

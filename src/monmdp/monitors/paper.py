@@ -153,6 +153,19 @@ def level_up(
     )
 
 
+MONITORS = {
+    "full": full,
+    "semi-random": semi_random,
+    "full-random": full_random,
+    "ask": ask,
+    "button": button,
+    "n-supporters": n_supporters,
+    "n-experts": n_experts,
+    "level-up": level_up,
+}
+"""by name, in the order of `monmdp list`"""
+
+
 def bottom_zero_or_other(outcomes: Outcomes) -> NDArray[np.int64]:
     """Class 0: a ⊥ outcome. Class 1: a reward of zero. Class 2: any other."""
     return np.where(outcomes.hidden, 0, np.where(outcomes.reward == 0, 1, 2))

@@ -42,7 +42,9 @@ registry.register("river-swim", river_swim)
 for _name in ("one-way", "corridor", "two-room-3x5", "two-room-2x11"):
     registry.register(_name, _map(_MAPS / f"{_name}.txt"))
 registry.register("treasure-hunter", treasure_hunter)
-registry.register("rooms-20x20", _map(_MAPS / "rooms-20x20.txt"))
+for _path in sorted(_MAPS.glob("*.txt")):  # the paper's have their order, all others follow
+    if _path.stem not in registry:
+        registry.register(_path.stem, _map(_path))
 
 
 def factory(name: str) -> Callable[..., MDP]:
