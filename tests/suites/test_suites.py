@@ -631,7 +631,7 @@ def bundled():
 
 
 def test_bundled_suites_bear_the_names_of_their_files():
-    assert set(bundled_suites()) == {"beyond", "beyond-grid", "beyond-ablations"}
+    assert {"beyond", "beyond-grid", "beyond-ablations"} <= set(bundled_suites())
     for name in bundled_suites():
         assert bundled_suite(name).name == name
         assert bundled_suite(name).title
