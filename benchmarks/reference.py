@@ -35,7 +35,7 @@ LEVEL = 0.01
 
 
 def plateau(run: experiment.Run) -> int:
-    """First checkpoint from which on the exact return of the test policy stays what it is."""
+    """First checkpoint after which the exact return of the test policy no longer changes."""
     returns = run.curve["worst_case_return"]
     other = np.flatnonzero(np.abs(returns - returns[-1]) > 1e-9)
     return int(run.step[other[-1] + 1]) if len(other) else 0

@@ -359,7 +359,7 @@ def run_request(
 ) -> Results:
     """Do what is missing of a request, then sum it up and write its report.
 
-    A shard is only run: whoever runs all of it later reports.
+    A shard is only run: the report comes when all of it is run.
     """
     checked_extent(axes)
     folder, plans, runs = Path(out), request.plans, request.runs()

@@ -312,7 +312,7 @@ class _Recorder:
 def _stepwise_snapshot(
     config: AgentConfig, monmdp: MonMDP, steps: int, seed: int
 ) -> dict[str, Any]:
-    """What an agent has learnt after so many steps in the Gymnasium environment."""
+    """What an agent has learnt after that many steps in the Gymnasium environment."""
     roles, told = streams(monmdp, seed), config.sees_hidden_rewards
     agent = agents.make(config, monmdp, seed=roles.agent)
     env = MonMDPEnv(monmdp, expose_env_reward=told)

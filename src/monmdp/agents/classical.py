@@ -112,7 +112,7 @@ def mean_rewards(agent: Any, reward: FloatArray) -> None:
 
 @compilable
 def visited(agent: Any, times: int) -> Any:
-    """[s, a] whether a pair was visited at least so many times."""
+    """[s, a] whether a pair was visited at least that many times."""
     n = agent.counts.n
     found = np.empty(n.shape, dtype=np.bool_)
     for s in range(found.shape[0]):

@@ -162,7 +162,7 @@ class AgentConfig:
     colour: ClassVar[str] = ""
     """#rrggbb of its curves"""
     line: ClassVar[Literal["-", ":", "-."]] = "-"
-    """of its curves: so many agents cannot differ by colour alone"""
+    """of its curves: there are too many agents to differ by colour alone"""
     microseconds: ClassVar[tuple[float, float]] = (3.0, 0.0)
     """CPU time of a step, about: so much, and so much more for each joint pair"""
     figures: ClassVar[tuple[int, ...]] = ()
@@ -248,7 +248,7 @@ class AgentConfig:
         return 0
 
     def for_training(self, steps: int) -> Self:
-        """Return the configuration for a training of so many steps, if that makes a difference."""
+        """Return the configuration for a training of that many steps, if it makes a difference."""
         del steps
         return self
 

@@ -60,7 +60,7 @@ from monmdp.model.monmdp import Shape
 from monmdp.planning.factors import factors
 
 LIKELY, POSSIBLE, OPTIMIZE = 1, 2, 3
-"""phases: what is observed for, and that nothing is any more"""
+"""phases: what is observed for, and when observing is over"""
 K, NET, SINCE, NEWS, FIRST, PHASE, IDLE, QUIET, DONE, OBSERVED, LENGTH, CLOCK = range(12)
 """entries of `clock`: episodes, whether this one is of the net, steps since the last plan, whether
 there was news since, whether no action was taken yet, the phase, episodes and steps since the last
@@ -74,7 +74,7 @@ VOTES = 2
 NEW = 50
 """visits up to which a cell is compared with the vote, too"""
 ENOUGH = 5_000
-"""visits from which on a cell speaks for itself, exception or not"""
+"""visits after which a cell speaks for itself, exception or not"""
 ASSUMED = 0.05
 """ρ, if it is not learnt"""
 HEADSTART = 12
@@ -157,7 +157,7 @@ class FactoredMBIEEB(AgentConfig):
     precision: float = 0.1
     """standard error up to which a reward that is random needs to be known"""
     evidence: float = 3.0
-    """log Bayes factor from which on a pair or a cell is an exception"""
+    """log Bayes factor above which a pair or a cell is an exception"""
     net: float = 0.25
     """of k episodes, about k to this power are of the net; 0: none ever"""
     net_after: float = 0.75
@@ -545,7 +545,7 @@ def _falls_due(k: int, power: float) -> bool:
 
 @compilable
 def _is_doubtful(pairs: Table) -> bool:
-    """Return whether exceptions are so many that the factors explain little."""
+    """Return whether there are so many exceptions that the factors explain little."""
     n, alone, n_alone, n_tried = pairs["n"], pairs["alone"], 0, 0
     for se in range(n.shape[0]):
         for ae in range(n.shape[1]):

@@ -13,7 +13,7 @@ TIE = 1e-10
 
 @compilable
 def least_greedy(q: FloatArray, s: int) -> Any:
-    """Return the value from which on an action of q[s, ·] counts as best."""
+    """Return the least value with which an action of q[s, ·] counts as best."""
     best = q[s, 0]
     for a in range(1, q.shape[1]):
         best = max(best, q[s, a])

@@ -53,7 +53,7 @@ class KnownMonitor(ObserveOrOptimize):
     snapshot_fields = ("n", "n_env", "q_opt", "q_obs", "episodes")
 
     class State(NamedTuple):
-        """All that the agent knows: the monitor from the start, the rest by and by."""
+        """All that the agent knows: the monitor from the start, the rest as it learns."""
 
         parameters: Any
         row: FloatArray

@@ -59,7 +59,7 @@ class Successors(NamedTuple):
 
 
 def no_successors(capacity: IntArray) -> Successors:
-    """Return empty slots, so many for each pair."""
+    """Return empty slots, that many for each pair."""
     capacity = np.ascontiguousarray(capacity, dtype=np.int64).reshape(-1)
     n = int(capacity.sum())
     return Successors(
@@ -89,7 +89,7 @@ def find_slot(slots: Any, pair: int, next_state: int) -> Any:
 def count_successor(
     slots: Any, pair: int, visits: int, next_state: int, terminated: bool, gamma: float
 ) -> None:
-    """Count one more successor of a pair that has now been visited so many times."""
+    """Count one more successor of a pair that has now been visited that many times."""
     slot = find_slot(slots, pair, next_state)
     if slot == slots.first[pair] + slots.used[pair]:
         slots.state[slot] = next_state
@@ -166,7 +166,7 @@ class Counts(NamedTuple):
 
 
 def new_counts(shape: Shape, capacity: IntArray) -> Counts:
-    """Return counts of nothing, with room for so many successors of each joint pair."""
+    """Return counts of nothing, with room for that many successors of each joint pair."""
     n_se, n_sm, n_ae, n_am = shape
     return Counts(
         n=np.zeros((n_se * n_sm, n_ae * n_am), dtype=np.int64),

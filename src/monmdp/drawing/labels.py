@@ -52,7 +52,7 @@ def action_names(mdp: MDP) -> tuple[str, ...]:
 
 
 def folded(text: str, inches: float, most: int = TITLE_LINES) -> str:
-    """Fold a title into lines that fit into so many inches; cut what is too long."""
+    """Fold a title into lines that fit into that many inches; cut what is too long."""
     letters = max(12, int(inches / LETTER))
     lines = [part for line in text.splitlines() for part in textwrap.wrap(line, letters) or [""]]
     if len(lines) > most:

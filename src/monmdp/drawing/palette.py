@@ -1,7 +1,7 @@
 """One colour for each agent and one scale for numbers, the same in every picture.
 
 The colours can be told apart by colour-blind people and read on white and on nearly black paper.
-Agents state their own colour and line (`agents.COLOURS`); so many cannot differ by hue alone.
+Agents state their own colour and line (`agents.COLOURS`): they are too many to differ by hue alone.
 """
 
 from __future__ import annotations

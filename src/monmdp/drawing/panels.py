@@ -184,7 +184,7 @@ def _handles(styles: Mapping[str, Style], rows: Sequence[RowData]) -> list[Line2
 
 
 def _across(labels: Sequence[str], width: float) -> int:
-    """How many entries of a legend fit beside each other into so many inches."""
+    """How many entries of a legend fit side by side into that many inches."""
     longest = max((len(label) for label in labels), default=0)
     return max(1, min(len(labels), int(width / (0.65 + 0.078 * longest))))
 

@@ -28,7 +28,7 @@ from monmdp.worlds.gridmap import WALL
 CELL = re.compile(r"(\d{1,4}),(\d{1,4})")
 """the name of a state that is a cell"""
 LONGEST_LINE = 20
-"""a chain of at most so many states stands in one line"""
+"""a chain of at most that many states stands in one line"""
 MAX_NAMED = 100
 """with more states than this, the cells of a world without a map have no names"""
 GROUND = "#161616"
@@ -137,7 +137,7 @@ def draw_button(ax: Axes, mdp: MDP, sheet: Sheet) -> None:
 
 
 def world_panels(mdp: MDP, n: int, beside: float) -> tuple[Figure, Sheet, list[Axes]]:
-    """Make a figure with panels for `n` drawings of a world, and so many inches `beside` them."""
+    """Make a figure with panels for `n` drawings of a world, and `beside` inches next to them."""
     sheet = sheet_of(mdp)
     width, height = sheet.inches() if n == 1 else sheet.inches(0.5, 4.5)
     across = max(1, min(n, int(11.0 / (width + 0.4))))

@@ -20,7 +20,7 @@ from monmdp.drawing.sheet import sheet_of
 from monmdp.model.mdp import MDP
 
 POINTS_A_CELL = 46
-"""a cell is so many points wide, as in the pictures; widths of lines are in points"""
+"""width of a cell in points, as in the pictures; widths of lines are in points"""
 LETTERS = {Path.MOVETO: "M", Path.LINETO: "L", Path.CURVE3: "Q", Path.CURVE4: "C"}
 
 

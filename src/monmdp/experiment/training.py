@@ -250,7 +250,7 @@ def _identity(agent: Any) -> _Identity:
 
 
 def snapshot_steps(snapshots: int | Iterable[int], steps: int) -> tuple[int, ...]:
-    """Return the steps after which to keep a snapshot: so many, evenly spaced, or those given."""
+    """Return the steps after which to keep a snapshot: that many, evenly spaced, or those given."""
     if not isinstance(snapshots, Iterable):
         n = whole_number(snapshots, "snapshots", at_least=0)
         if n > steps:

@@ -97,7 +97,7 @@ def evaluate(
 
 
 def _after_steps(m: Factors, gamma: float, policy: FloatArray, steps: int) -> FloatArray:
-    """[sᵉ, sᵐ] expected discounted return of so many steps, by backward induction."""
+    """[sᵉ, sᵐ] expected discounted return of that many steps, by backward induction."""
     Y = np.zeros((len(policy), len(m.row)))
     if steps == 0:
         return np.zeros(policy.shape[:2])

@@ -149,7 +149,7 @@ def _about(
 
 
 def _evenly(n: int, most: int) -> IntArray:
-    """Return at most so many of n indices, evenly spaced, the last one included."""
+    """Return at most that many of n indices, evenly spaced, the last one included."""
     if most == 1:
         return np.array([n - 1])
     return np.unique(np.linspace(0, n - 1, min(n, most)).round().astype(np.int64))

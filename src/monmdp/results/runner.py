@@ -57,7 +57,7 @@ from monmdp.suites import Configuration, Resolved, resolve
 Tell = Callable[["Progress"], None]
 
 THREADS = 16
-"""up to so many jobs run in threads: compiled code does not hold the interpreter's lock"""
+"""up to that many jobs run in threads: compiled code does not hold the interpreter's lock"""
 CONNECTING = 10.0
 """seconds to wait for a scheduler"""
 LOOK = 0.2
@@ -187,8 +187,8 @@ def execute(
             as they are.
         stale: do those again that other code than today's has made.
         tell: called now and then with how far it is.
-        begin: called once nothing stands in the way any more: the folder is free, and whoever is to
-            do the runs is there.
+        begin: called once nothing stands in the way: the folder is free, and the workers are
+            there.
 
     >>> from monmdp import results, suites
     >>> block = {"worlds": ["loop"], "monitors": ["ask"], "agents": ["monitored-mbie-eb"]}
