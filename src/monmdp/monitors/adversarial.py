@@ -15,6 +15,7 @@ Decoy shows nothing. They take ``rho`` and hide ⊥ outcomes, as the paper's mon
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -134,7 +135,7 @@ def decoy(
     )
 
 
-MONITORS = {
+MONITORS: dict[str, Callable[..., Monitor]] = {
     "patchy": patchy,
     "cameras": cameras,
     "zones": zones,

@@ -6,6 +6,8 @@ full again, and what has run out is on again.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from monmdp.model.mdp import number, probability, whole_number
@@ -70,7 +72,7 @@ def switch(*, rho: float = 1.0, cost: float = COST, reset: float = 0.0) -> Monit
     )
 
 
-MONITORS = {
+MONITORS: dict[str, Callable[..., Monitor]] = {
     "limited-time": limited_time,
     "battery": battery,
     "switch": switch,

@@ -7,7 +7,7 @@ whether or not ``rho`` then hides the reward.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -153,7 +153,7 @@ def level_up(
     )
 
 
-MONITORS = {
+MONITORS: dict[str, Callable[..., Monitor]] = {
     "full": full,
     "semi-random": semi_random,
     "full-random": full_random,
