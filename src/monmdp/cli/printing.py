@@ -193,7 +193,7 @@ def print_comparison(table: Comparison) -> None:
 
 def _print_few_seeds(n: int) -> None:
     """Warn of intervals from few seeds."""
-    from monmdp.results.claims import FEWEST
+    from monmdp.results.measures import FEWEST
 
     if n == 1:
         print("1 seed: no intervals")
