@@ -23,7 +23,8 @@ from monmdp.report import sources
 from monmdp.report.packing import finite, pack, packed_curves, script_json, unpack
 from monmdp.report.thumbnails import thumbnail
 from monmdp.results import execute, gather, publish
-from monmdp.results.claims import Check, Claim, Part, Verdict
+from monmdp.results.checks import Check, Verdict
+from monmdp.results.claims import JudgedClaim, JudgedSentence
 from monmdp.results.evidence import Evidence, aggregate, reader
 from monmdp.results.request import Request, ask_paper, ask_suite, keep, kept
 from monmdp.results.scores import PROBLEMS, AgentRow, SuiteTable, problem_row
@@ -611,7 +612,7 @@ def test_what_a_suite_is_to_show_is_on_the_page(tmp_path):
     page = read(tmp_path / "results")
     (claims,) = [rows for name, rows in page.data["tables"].items() if "verdicts" in name]
     assert {row[0] for row in claims["rows"]} == {"B1", "B2", "B3", "B4"}
-    assert {row[1] for row in claims["rows"]} == {"inconclusive"}  # nothing has been run
+    assert {row[1] for row in claims["rows"]} == {"", "open"}  # nothing has been run
 
 
 # ---- folders that are not as they should be ---------------------------------------------------
@@ -1122,30 +1123,33 @@ def test_claims_have_their_verdicts_and_badges(tmp_path):
     assert set(badges) == {"badge open"}  # nothing was run
     assert {TONES[verdict.value] for verdict in Verdict} == {"good", "bad", "open"}
     assert TONES["holds"] == "good"
-    assert TONES["does not hold"] == "bad"
+    assert TONES["not reproduced"] == "bad"
     table = page.data["tables"]["c0-claims"]
-    assert all(row[table["columns"].index("verdict")] == "inconclusive" for row in table["rows"])
+    assert all(row[table["columns"].index("verdict")] == "open" for row in table["rows"])
 
 
 def test_verdicts_wear_their_colours(finished, monkeypatch):
     def part(verdict):
         check = Check("here", "so much", Interval(0.5, 0.25, 0.75), verdict)
-        return Part(f"it {verdict.value}", (check,), 1)
+        return JudgedSentence(f"it {verdict.value}", "eye", "so much", verdict, (check,))
 
-    claims = [Claim(f"claim {v.name}", (), "a claim", (part(v),)) for v in Verdict]
+    claims = [JudgedClaim(f"claim {v.name}", (), "a claim", (part(v),)) for v in Verdict]
     monkeypatch.setattr(sources, "check_claims", lambda _: claims)
     text = read(finished).source
     badges = re.findall(r'<span class="badge (\w+)">([^<]*)</span>', text)
-    by_verdict = {"holds": "good", "does not hold": "bad", "inconclusive": "open"}
-    # of each claim, of its part, of its check
-    assert len(badges) == 9
+    by_verdict = {
+        "holds": "good", "holds, another number": "good", "not reproduced": "bad", "open": "open",
+    }  # fmt: skip
+    # of each sentence, of its check
+    assert len(badges) == 8
     assert all(tone == by_verdict[verdict] for tone, verdict in badges)
     assert {verdict for _, verdict in badges} == set(by_verdict)
 
 
 def test_every_table_can_be_downloaded(finished, monkeypatch):
-    check = Check("here", "so much", Interval(0.5, 0.25, 0.75), Verdict.HOLDS)
-    claim = Claim("C1", (), "a claim", (Part("it holds", (check,), 1, also="also so"),))
+    check = Check("here", "so much", Interval(0.5, 0.25, 0.75), Verdict.HOLDS, "also so")
+    sentence = JudgedSentence("it holds", "eye", "so much", Verdict.HOLDS, (check,))
+    claim = JudgedClaim("C1", (), "a claim", (sentence,))
     monkeypatch.setattr(sources, "check_claims", lambda _: [claim])
     page = read(finished)
     tables = [given.get("data-table") for tag, given in page.tags if tag == "table"]
@@ -1157,8 +1161,8 @@ def test_every_table_can_be_downloaded(finished, monkeypatch):
     for name in tables:
         assert len(page.data["tables"][name]["rows"]) == len([r for r in page.tables[name] if r])
     assert page.data["tables"]["c0-verdicts"]["rows"] == [
-        ["C1", "holds", "a claim", "", ""],
-        ["C1", "holds", "it holds", "so much", "also so"],
+        ["C1", "", "a claim", "", "", ""],
+        ["C1", "holds", "it holds", "so much", "eye", "not run"],
     ]
 
 
@@ -1192,7 +1196,7 @@ def test_names_from_files_stay_text(command):
         (["a.txt"], "is a file; give the folder"),
         (["empty"], "empty: there are no results here"),
         (["empty", "-o", "x.pdf"], "must end in .html"),
-        ([], "Missing argument"),
+        ([], "missing argument"),
     ],
 )
 def test_mistakes_are_one_line_and_leave_nothing(command, words, said):

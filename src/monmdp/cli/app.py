@@ -55,7 +55,7 @@ class _Commands(TyperGroup):
             finally:
                 sys.stdout.flush()
         except KeyboardInterrupt:
-            print("interrupted", file=sys.stderr)
+            say_interrupted("interrupted")
             raise typer.Exit(130) from None
         except BrokenPipeError:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -185,6 +185,16 @@ def short(value: float) -> str:
     return f"{value:.6g}"
 
 
+_said = threading.Event()
+"""whether a command has said that it was interrupted"""
+
+
+def say_interrupted(words: str) -> None:
+    """Say that a command was interrupted; if it has no time to, `stoppable` does."""
+    print(words, file=sys.stderr, flush=True)
+    _said.set()
+
+
 @contextmanager
 def stoppable() -> Iterator[None]:
     """Take SIGTERM like Ctrl-C, and end within two seconds of either, whatever is being done.
@@ -212,7 +222,7 @@ def stoppable() -> Iterator[None]:
     def watch() -> None:
         while number := os.read(reading, 1):
             if number[0] in taken and not over.wait(GRACE):
-                if not told:  # else the command has said so itself
+                if not _said.is_set():
                     os.write(2, b"\ninterrupted; what is finished is kept\n")
                 os._exit(130)
 

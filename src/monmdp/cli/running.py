@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from monmdp.cli.app import AsJson, Axes, Words, World, app, names_of
+from monmdp.cli.app import AsJson, Axes, Words, World, app, names_of, say_interrupted
 from monmdp.cli.own import Unchecked, check_configurations
 from monmdp.cli.printing import (
     again,
@@ -385,7 +385,7 @@ def _carried_out(
                 axes=axes, tell=told,
             )  # fmt: skip
     except KeyboardInterrupt:
-        print(f"\ninterrupted; what is finished is kept. To go on: {again()}", file=sys.stderr)
+        say_interrupted(f"\ninterrupted; what is finished is kept. To go on: {again()}")
         raise typer.Exit(130) from None
     except MonMDPError as error:
         if not begun:  # refused: the same command would be refused again

@@ -247,7 +247,7 @@ def problem_row(
     n, optimal, budget = len(of.seeds), int(of.optimal.sum()), of.settings["steps"]
     seeds = Cell(f"{n}" if n == asked else f"{n} of {asked}", (n, asked))
     ends = (mean_interval(of.end["episode_return"]), mean_interval(of.area))
-    reached: list[Any] = [None] * 4
+    reached: list[Any] = [None] * 3
     if not isnan(of.minimax):
         never = Cell("never", (None,))
         median = median_time(of.steps_to_optimal.astype(float), of.optimal)
