@@ -10,8 +10,10 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from made_up import made, only, plan_of
+from monmdp.experiment import Run
 from monmdp.results.evidence import Axis, aggregate, axis_of
 from monmdp.results.measures import FEWEST, Standing, compare, difference, standing, within
+from monmdp.results.store import COLUMNS
 from monmdp.stats import Interval
 from oracles import claims as oracle
 
@@ -203,30 +205,29 @@ def test_differences_are_of_seeds_that_both_have(base, first, second):
 # ---- what an axis shows ---------------------------------------------------------------------
 
 
-def seen_on(axis, values, smoothing=False, steps=None):
-    """What is seen of made-up runs with these returns at all tests."""
-    evidence = plan_of(9)
-    found = next(iter(evidence.resolved.values()))
-    n = len(values[0])
-    template = made([9], seeds=1)[0].aggregates[found.id]
-    from monmdp.experiment import Run
-    from monmdp.results.store import COLUMNS
+@pytest.fixture(scope="module")
+def seen_on(base):
+    """What is seen on an axis of made-up runs with returns[seed, test], 1,000 steps apart."""
 
-    settings = {**template.settings, "steps": 1000 * n, "every": 1000}
-    step = np.arange(0, 1000 * n, 1000)
-    own = []
-    for seed, row in enumerate(values):
-        curve = {name: np.zeros(n) for name in COLUMNS} | {"episode_return": np.asarray(row)}
-        own.append(Run(settings, seed, step, curve, provenance={}))
-    return aggregate("x", settings, own, V, axes=[axis], smoothing=smoothing).seen[axis.key]
+    def seen(axis, returns, smoothing=False):
+        n = len(returns[0])
+        settings, step = {**base.settings, "steps": 1000 * n, "every": 1000}, 1000 * np.arange(n)
+        nothing = {name: np.zeros(n) for name in COLUMNS}
+        runs = [
+            Run(settings, seed, step, nothing | {"episode_return": np.asarray(row)}, provenance={})
+            for seed, row in enumerate(returns)
+        ]
+        return aggregate("x", settings, runs, V, axes=[axis], smoothing=smoothing).seen[axis.key]
+
+    return seen
 
 
 RETURNS = arrays(float, st.tuples(st.integers(1, 3), st.integers(2, 30)),
                  elements=st.floats(-100, 100))  # fmt: skip
 
 
-@given(RETURNS, st.floats(-50, 50), st.floats(0.1, 50), st.booleans())
-def test_what_an_axis_shows_is_clipped(values, low, height, smoothing):
+@given(values=RETURNS, low=st.floats(-50, 50), height=st.floats(0.1, 50), smoothing=st.booleans())
+def test_what_an_axis_shows_is_clipped(seen_on, values, low, height, smoothing):
     found = seen_on(Axis(None, (low, low + height)), values, smoothing)
     curves = values.copy()
     for k in range(1, curves.shape[1]) if smoothing else ():
@@ -241,7 +242,7 @@ def test_what_an_axis_shows_is_clipped(values, low, height, smoothing):
     (None, 10), ((0, 9000), 10), ((0, 30_000), 10), ((0, 4000), 5), ((0, 4999), 5), ((1, 4000), 4),
     ((2500, 6500), 4),
 ])  # fmt: skip
-def test_what_an_axis_shows_of_the_steps(x_range, shown):
+def test_what_an_axis_shows_of_the_steps(seen_on, x_range, shown):
     """Curves rise by one each test: the mean of those shown, both ends included."""
     first = 0 if x_range is None else math.ceil(x_range[0] / 1000)
     (found,) = seen_on(Axis(x_range, None), [np.arange(10.0)])

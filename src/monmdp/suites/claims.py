@@ -163,7 +163,12 @@ def checked(
             n = _count(sentence, settings, where)
             if sentence.of is not None and sentence.of < n:
                 raise ValueError(f"{where}.of: it speaks of {n} settings, not of {sentence.of}")
-            sentences.append(sentence.model_copy(update={"of": sentence.of or n}))
+            of = sentence.of or n
+            if sentence.at_least is not None and sentence.at_least > of:
+                raise ValueError(
+                    f"{where}.at_least: it speaks of {of} settings, not of {sentence.at_least}"
+                )
+            sentences.append(sentence.model_copy(update={"of": of}))
         found.append(claim.model_copy(update={"sentence": tuple(sentences)}))
     return tuple(found)
 
