@@ -518,7 +518,7 @@ def test_returns_may_be_compared_in_panels_of_visits():
 
 
 def test_reports_of_nothing(tmp_path):
-    evidence = gather([plan_of(4)], evidence_file.reader(tmp_path), {})
+    evidence = gather([plan_of(5)], evidence_file.reader(tmp_path), {})
     report = publish(tmp_path / "report", evidence)
     assert {of.verdict for claim in report.claims for of in claim.sentences} == {Verdict.OPEN}
     assert "Judged from 0 runs, preset paper" in (tmp_path / "report/claims.md").read_text()
