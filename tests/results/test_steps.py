@@ -10,7 +10,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from monmdp.results.targets import Names, asked_for, check_targets
 from scipy import stats
 
 from conftest import ROOT
