@@ -1,6 +1,7 @@
 """Claims, sentence by sentence, from made-up runs; the oracle judges the same runs on its own."""
 
 import dataclasses
+import functools
 import json
 import math
 
@@ -23,6 +24,7 @@ from made_up import (
     made_of,
     minimax,
     only,
+    paper_story,
     place,
     plan_of,
     runs_of,
@@ -58,9 +60,11 @@ def _fewer_resamples():
 
 def name_of(key):
     """How the package calls a check of the oracle's."""
+    if isinstance(key, str):
+        return key
     if key[0] in ("rho", "monitor"):
-        kind = "ρ" if key[0] == "rho" else "monitor"
-        return " ".join([*key[3:], f"{kind} {key[1]} to {kind} {key[2]}"])
+        kind = "ρ " if key[0] == "rho" else ""
+        return " ".join([*key[3:], f"{kind}{key[1]} to {kind}{key[2]}"])
     world, monitor, rho, solvable = key
     shown = "" if rho == 1 else f" {100 * rho:g} %"
     return f"{world}{' (solvable)' if solvable else ''}/{monitor}{shown}"
@@ -132,6 +136,10 @@ def rare(where):
     return where.rho < 1
 
 
+def ours(where):
+    return where._replace(agent=OURS)
+
+
 def bottleneck(where):
     return where.world == "bottleneck"
 
@@ -193,8 +201,10 @@ TOLD = [
     ("C7", 2, OPEN, only(at(agent=OURS, rho=0.05), jump=15500, turned=1)),
     ("C7", 3, NOT, only(at(agent=RIVAL, rho=0.05), jump=18500)),
     ("C7", 3, OPEN, only(at(agent=RIVAL, rho=0.05), jump=24500, spread=0.6)),
-    ("C8", 0, NOT, only(at(agent=KNOWN, monitor="ask", rho=0.8), jump=15500)),
-    ("C8", 0, OTHER, only(at(agent=KNOWN, monitor="ask", rho=0.8), jump=12500, turned=1)),
+    ("C8", 0, HOLDS, only(at(agent=KNOWN, monitor="ask", rho=0.8), jump=15500)),
+    ("C8", 0, NOT, only(at(agent=KNOWN), jump=25500)),
+    ("C8", 0, OPEN, only(at(agent=KNOWN), jump=lambda w, _: paper_story(ours(w)).jump, turned=1)),
+    ("C8", 0, OPEN, only(at(agent=KNOWN, monitor="ask", rho=0.8), end=-3.0)),
     ("C8", 1, NOT, only(at(agent=KNOWN, monitor="ask", rho=0.2), jump=5000)),
     ("C8", 1, OPEN, only(at(agent=KNOWN, monitor="ask", rho=0.2), end=-3.0)),
     ("C8", 2, NOT, only(at(agent=KNOWN, monitor="button", rho=0.05), jump=18500)),
@@ -618,7 +628,7 @@ VALUES = {
     "rival": st.just(RIVAL), "along": st.just({"monitor": ["ask", "n-experts"]}),
     "score": st.sampled_from(evidence_file.SCORES), "value": st.just("v") | st.integers(-5, 5),
     "height": st.floats(0.1, 30), "share": st.floats(0.01, 0.99), "times": st.floats(1, 9),
-    "factor": st.floats(1.01, 9), "at_least": st.integers(1, 6),
+    "factor": st.floats(1.01, 9), "at_least": st.just(1),
 }  # fmt: skip
 
 
@@ -637,19 +647,19 @@ def sentences(draw):
     return {"says": draw(st.text(max_size=9)), "check": check, "agent": agent, **given}
 
 
-@pytest.fixture(scope="module")
+@functools.cache
 def six():
     return made([9], 6)[0]
 
 
 @given(said=st.lists(sentences(), min_size=1, max_size=4))
 @settings(max_examples=15)
-def test_any_claims_are_kept_with_the_evidence(six, tmp_path_factory, said):
+def test_any_claims_are_kept_with_the_evidence(tmp_path_factory, said):
     suite = suites.paper_suite("figure-9").model_dump(exclude_unset=True)
     suite |= {"claim": [{"name": "M", "about": "x", "sentence": said}], "every": 1000}
     claims = suites.Suite.model_validate(suite).claim
-    figure = dataclasses.replace(six.figures[0], claims=claims)
-    evidence = dataclasses.replace(six, figures=(figure,))
+    figure = dataclasses.replace(six().figures[0], claims=claims)
+    evidence = dataclasses.replace(six(), figures=(figure,))
     path = tmp_path_factory.mktemp("kept") / "summary.parquet"
     evidence_file.save(evidence, path)
     again = evidence_file.load(path)

@@ -1,6 +1,7 @@
 """How agents are compared: steps, what is seen, and what an axis shows of it."""
 
 import dataclasses
+import functools
 import math
 
 import numpy as np
@@ -59,7 +60,7 @@ def test_standing_at_the_edges(low, high, expected):
 # ---- two agents -----------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
+@functools.cache
 def base():
     """Any runs; tests put in the numbers that matter."""
     plan = plan_of(9)
@@ -67,13 +68,13 @@ def base():
     return aggregates[next(iter(plan.resolved))]
 
 
-def runs(base, steps=None, seen=None, seeds=None):
+def runs(steps=None, seen=None, seeds=None):
     """Runs with these steps, None for those who never get there, and this that is seen."""
     n = len(steps if steps is not None else seen)
     steps = [None] * n if steps is None else steps
     seen = np.zeros(n) if seen is None else np.asarray(seen, dtype=float)
     return dataclasses.replace(
-        base,
+        base(),
         seeds=tuple(range(n) if seeds is None else seeds),
         minimax=V,
         steps_to_optimal=np.array([BUDGET if x is None else x for x in steps]),
@@ -104,8 +105,8 @@ def curves(steps):
 
 
 @given(pair=PAIRS)
-def test_steps_decide_as_the_oracle_has_it(base, pair):
-    ours, theirs = (runs(base, steps) for steps in pair)
+def test_steps_decide_as_the_oracle_has_it(pair):
+    ours, theirs = (runs(steps) for steps in pair)
     found = compare(ours, theirs, AXIS)
     verdict, *numbers = oracle.compare(*map(curves, pair), V, AXIS.y_range)
     assert found.standing.value == verdict
@@ -118,9 +119,9 @@ def test_steps_decide_as_the_oracle_has_it(base, pair):
 
 
 @given(pair=PAIRS)
-def test_agents_swapped(base, pair):
+def test_agents_swapped(pair):
     """Better is worse from the other side; what is on par is so by the rival's steps."""
-    ours, theirs = (runs(base, steps) for steps in pair)
+    ours, theirs = (runs(steps) for steps in pair)
     one, other = compare(ours, theirs, AXIS), compare(theirs, ours, AXIS)
     assert one.gain.estimate == pytest.approx(-other.gain.estimate)
     assert one.gain[1:] == pytest.approx((-other.gain.high, -other.gain.low), nan_ok=True)
@@ -131,30 +132,30 @@ def test_agents_swapped(base, pair):
 
 
 @given(pair=SEEN, up=st.integers(-50, 50), seed=st.integers(0, 99))
-def test_what_is_seen_is_compared_whatever_its_level(base, pair, up, seed):
-    ours, theirs = (runs(base, seen=seen) for seen in pair)
+def test_what_is_seen_is_compared_whatever_its_level(pair, up, seed):
+    ours, theirs = (runs(seen=seen) for seen in pair)
     found = compare(ours, theirs, AXIS)
     assert found.by == "seen"
     assert found.margin == pytest.approx(0.02)
     assume(min(abs(x - edge) for x in found.gain[1:] for edge in (0, 0.02, -0.02)) > 1e-9)
     assert compare(theirs, ours, AXIS).standing is OPPOSITE[found.standing]
-    raised = compare(*(runs(base, seen=seen + up) for seen in pair), AXIS)
+    raised = compare(*(runs(seen=seen + up) for seen in pair), AXIS)
     assert (raised.standing, raised.gain) == (found.standing, pytest.approx(found.gain, abs=1e-9))
     # Nor does it matter which seed is which, as long as both have it.
     order = np.random.default_rng(seed).permutation(len(pair[0]))
-    mixed = runs(base, seen=pair[0][order], seeds=order)
+    mixed = runs(seen=pair[0][order], seeds=order)
     assert compare(mixed, theirs, AXIS).gain == pytest.approx(found.gain, abs=1e-9)
 
 
 @pytest.mark.parametrize(("late", "expected"), [
     (99, Standing.PAR), (100, Standing.PAR), (102, Standing.OPEN), (130, Standing.OPEN),
 ])  # fmt: skip
-def test_on_par_is_a_tenth_of_the_rivals_steps(base, late, expected):
+def test_on_par_is_a_tenth_of_the_rivals_steps(late, expected):
     """Differences of ± the same, whose interval is ±t·sd/√n: scaled to a part of the margin."""
     signs = np.array([1, -1] * 5)
     half = oracle.student(9) * signs.std(ddof=1) / math.sqrt(10)
     by = 2000 / half * late / 100
-    theirs = runs(base, [20_000] * 10)
+    theirs = runs([20_000] * 10)
     ours = dataclasses.replace(theirs, steps_to_optimal=20_000 + signs * by * (1 - 1e-12))
     assert compare(ours, theirs, AXIS).standing is expected
 
@@ -163,12 +164,12 @@ def test_on_par_is_a_tenth_of_the_rivals_steps(base, late, expected):
     (0.99, Standing.PAR), (1.01, Standing.OPEN),
 ])  # fmt: skip
 @pytest.mark.parametrize("axis", [AXIS, Axis(None, (-350.0, 10.0)), Axis(None, None)])
-def test_on_par_is_a_fiftieth_of_the_axis(base, part, axis, expected):
+def test_on_par_is_a_fiftieth_of_the_axis(part, axis, expected):
     height = axis.height or 1.0
     signs = np.array([1.0, -1.0] * 5)
     half = oracle.student(9) * signs.std(ddof=1) / math.sqrt(10)
     ours, theirs = (
-        dataclasses.replace(runs(base, seen=x), seen={axis.key: x})
+        dataclasses.replace(runs(seen=x), seen={axis.key: x})
         for x in (signs * 0.02 * height / half * part, np.zeros(10))
     )
     found = compare(ours, theirs, axis)
@@ -176,10 +177,10 @@ def test_on_par_is_a_fiftieth_of_the_axis(base, part, axis, expected):
     assert found.standing is expected
 
 
-def test_one_seed_that_converges_makes_steps_decide(base):
+def test_one_seed_that_converges_makes_steps_decide():
     """Then what is seen stands beside."""
-    ours = runs(base, [10_000] + [None] * 7, np.linspace(0.8, 0.9, 8))
-    theirs = runs(base, [None] * 8, np.linspace(0.1, 0.2, 8))
+    ours = runs([10_000] + [None] * 7, np.linspace(0.8, 0.9, 8))
+    theirs = runs([None] * 8, np.linspace(0.1, 0.2, 8))
     found = compare(ours, theirs, AXIS)
     assert (found.by, found.standing) == ("steps", Standing.OPEN)
     assert "(better)" in found.beside
@@ -190,9 +191,9 @@ def test_one_seed_that_converges_makes_steps_decide(base):
 
 
 @given(st.sets(st.integers(0, 9)), st.sets(st.integers(0, 9)))
-def test_differences_are_of_seeds_that_both_have(base, first, second):
+def test_differences_are_of_seeds_that_both_have(first, second):
     assume(first and second)
-    ours, theirs = (runs(base, seen=[s**2 for s in sorted(of)], seeds=sorted(of))
+    ours, theirs = (runs(seen=[s**2 for s in sorted(of)], seeds=sorted(of))
                     for of in (first, second))  # fmt: skip
     found = difference(ours, theirs, 2 * ours.seen[AXIS.key], theirs.seen[AXIS.key])
     shared = sorted(first & second)
@@ -206,12 +207,12 @@ def test_differences_are_of_seeds_that_both_have(base, first, second):
 
 
 @pytest.fixture(scope="module")
-def seen_on(base):
+def seen_on():
     """What is seen on an axis of made-up runs with returns[seed, test], 1,000 steps apart."""
 
     def seen(axis, returns, smoothing=False):
         n = len(returns[0])
-        settings, step = {**base.settings, "steps": 1000 * n, "every": 1000}, 1000 * np.arange(n)
+        settings, step = {**base().settings, "steps": 1000 * n, "every": 1000}, 1000 * np.arange(n)
         nothing = {name: np.zeros(n) for name in COLUMNS}
         runs = [
             Run(settings, seed, step, nothing | {"episode_return": np.asarray(row)}, provenance={})
