@@ -514,6 +514,26 @@ def test_times_fewer_steps_and_every_seed(jump, expected):
     assert ratio == pytest.approx(math.sqrt(11000 * 12000) / steps, rel=0.1)
 
 
+def test_one_spacing_of_tests_is_the_least_that_is_told_apart():
+    """Optimal from the first test on, or from the second: about as fast, in either order."""
+    change = only(at(agent=KNOWN), jump=lambda w, _: 500 if w.monitor == "ask" else 0)
+    both = ["ask", "level-up"]
+    said = [{"check": "similar-along", "along": {"monitor": of}} for of in (both, both[::-1])]
+    for sentence in claim_of(said, change=change).sentences:
+        assert sentence.verdict is Verdict.HOLDS
+        assert sentence.checks[0].interval == (1, 1, 1)
+
+
+def test_visits_have_a_margin_of_their_own():
+    """Whatever the return is worth: v is 20 here."""
+    said = [{"check": "ends-at", "score": "bottom_visits", "value": 0}]
+    for visits, verdict in ((0.1, Verdict.NOT), (0.01, Verdict.HOLDS)):
+        change = only(at(), bottom=(visits, visits))
+        block = {"worlds": ["river-swim"], "monitors": ["ask"]}
+        (sentence,) = claim_of(said, block=block, change=change).sentences
+        assert sentence.verdict is verdict
+
+
 def test_returns_may_be_compared_in_panels_of_visits():
     """What is seen of them is all there is."""
     better = {"check": "better", "rival": OURS}
@@ -608,6 +628,13 @@ def test_better_in_so_many(standings, data):
         i = data.draw(st.integers(0, len(standings) - 1))
         up = counted([*standings[:i], Standing.BETTER, *standings[i + 1 :]], of, at_least)
         assert up is Verdict.OPEN or ORDER[up] >= ORDER[found]
+
+
+def test_more_than_half_is_another_number_half_is_not():
+    better, par = Standing.BETTER, Standing.PAR
+    assert counted([better] * 3 + [par] * 2, 5) is Verdict.OTHER
+    assert counted([better] * 2 + [par] * 2, 4) is Verdict.NOT
+    assert counted([better] * 3 + [Standing.WORSE], 4) is Verdict.NOT
 
 
 @given(VERDICTS, st.integers(1, 12))

@@ -160,6 +160,16 @@ def test_on_par_is_a_tenth_of_the_rivals_steps(late, expected):
     assert compare(ours, theirs, AXIS).standing is expected
 
 
+def test_it_is_the_rivals_steps_that_count():
+    """On average 1,000 more than 20,000, ±1,050: a tenth of its own would be enough."""
+    signs = np.array([1, -1] * 5)
+    half = oracle.student(9) * signs.std(ddof=1) / math.sqrt(10)
+    fewer = runs([20_000] * 10)
+    more = dataclasses.replace(fewer, steps_to_optimal=21_000 + signs * 1050 / half)
+    assert compare(more, fewer, AXIS).standing is Standing.OPEN
+    assert compare(fewer, more, AXIS).standing is Standing.PAR
+
+
 @pytest.mark.parametrize(("part", "expected"), [
     (0.99, Standing.PAR), (1.01, Standing.OPEN),
 ])  # fmt: skip
