@@ -93,7 +93,8 @@ def print_report(report: Publication) -> None:
         lines.append(("all, shared runs once", report.cpu_total))
         print_table(["figure"], ["CPU seconds"], lines)
     for claim in report.claims:
-        print(f"\n{claim.name}  {claim.about}: {claim.headline}")
+        about = f"{claim.about}: " if claim.about else ""
+        print(f"\n{claim.name}  {about}{claim.headline}")
         for of in claim.sentences:
             said = f"{of.verdict.value.upper()}: “{of.says}”"
             found = f"{of.measured}. {of.how}"

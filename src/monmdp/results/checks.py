@@ -27,6 +27,7 @@ from monmdp.results.measures import (
     difference,
     within,
 )
+from monmdp.results.steps import counted
 from monmdp.results.steps import paired as steps_of_both
 from monmdp.stats import BOUNDS, Interval, contrast, mean_interval, ratio_of_means
 from monmdp.suites import Sentence, Setting
@@ -172,12 +173,12 @@ def _fewer(sentence: Sentence, ours: Aggregate, theirs: Aggregate) -> Judged:
     assert sentence.share is not None
     mine, others = steps_of_both(ours, theirs)
     ratio = _ratio([mine], [others])
+    if not len(mine):
+        return "no seed in common", ratio, Verdict.OPEN, ""
     saved = Interval(1 - ratio.estimate, 1 - ratio.high, 1 - ratio.low)
     verdict = Verdict.HOLDS if saved.low <= sentence.share <= saved.high else Verdict.OTHER
-    if not saved.low > 0:
-        verdict = Verdict.NOT if saved.high <= 0 else Verdict.OPEN
-    elif not ours.optimal.all() and verdict is Verdict.OTHER:
-        verdict = Verdict.OPEN  # its own steps are a lower bound
+    if not saved.low > 0:  # 0: they may both have used up the budget
+        verdict = Verdict.NOT if saved.high < 0 else Verdict.OPEN
     words = f"{mine.mean():,.0f} against {others.mean():,.0f} steps, fewer by "
     return words + _percent(saved) + f"; said: {100 * sentence.share:g} %", saved, verdict, ""
 
@@ -188,8 +189,12 @@ def _percent(interval: Interval) -> str:
 
 
 def _ratio(above: Sequence[FloatArray], below: Sequence[FloatArray]) -> Interval:
-    """Ratio of mean steps, geometric mean over settings."""
-    return ratio_of_means(above, below, np.random.default_rng(0))
+    """Ratio of mean steps, geometric mean over settings; unknown if few seeds are shared."""
+    shared = min(len(values) for values in above)
+    if shared == 0:
+        return Interval(np.nan, np.nan, np.nan)
+    ratio = ratio_of_means(above, below, np.random.default_rng(0))
+    return ratio if shared >= FEWEST else Interval(ratio.estimate, np.nan, np.nan)
 
 
 def _compared(sentence: Sentence, cases: Sequence[Case]) -> Checks:
@@ -263,7 +268,7 @@ def _converges(_: Sentence, of: Aggregate) -> Judged:
 
 
 def _groups(sentence: Sentence, cases: Sequence[Case]) -> list[tuple[str, list[Case]]]:
-    """The settings of each value along which they are compared; all else is alike in all groups."""
+    """The settings of each value along which they are compared."""
     key, values = sentence.axis
     label = {"rho": "ρ ", "monitor": "", "world": "", "block": ""}.get(key, f"{key} ")
     return [
@@ -272,24 +277,51 @@ def _groups(sentence: Sentence, cases: Sequence[Case]) -> list[tuple[str, list[C
     ]
 
 
-def _whole(groups: Sequence[tuple[str, list[Case]]]) -> bool:
-    """Whether every group has the same number of settings, one at least."""
-    sizes = {len(cases) for _, cases in groups}
-    return len(sizes) == 1 and sizes != {0}
+def _whole(sentence: Sentence, groups: Sequence[tuple[str, list[Case]]]) -> bool:
+    """Whether all else is alike in all groups, and none is empty."""
+    key, _ = sentence.axis
+    rest = [[_apart_from(key, case.setting) for case in cases] for _, cases in groups]
+    return bool(rest[0]) and all(of == rest[0] for of in rest)
+
+
+def _apart_from(key: str, setting: Setting) -> tuple[Any, ...]:
+    """What a setting is, apart from a key; with a world or a monitor go its own parameters."""
+    names = [getattr(setting, name) for name in ("world", "monitor") if name != key]
+    given = {
+        name: value
+        for name, value in setting.problem.items()
+        if key not in (name, name.partition(".")[2])
+        and (name == "monitor.rho" or name.partition(".")[0] != key)
+    }
+    return (*names, given)
 
 
 def _measured(runs: Sequence[Aggregate], cases: Sequence[Case], by_steps: bool) -> FloatArray:
     """[seed] what an agent loses: steps, or the height that its curves lack; mean over settings."""
-    values: list[Any] = [of.steps_to_optimal for of in runs]
-    if not by_steps:
-        values = [-of.seen[case.axis.key] for of, case in zip(runs, cases, strict=True)]
-    return np.asarray(np.mean(values, axis=0))
+    if by_steps:
+        return _mean(runs, [of.steps_to_optimal for of in runs])
+    return _mean(runs, [-of.seen[case.axis.key] for of, case in zip(runs, cases, strict=True)])
+
+
+def _mean(runs: Sequence[Aggregate], values: Sequence[Any]) -> FloatArray:
+    """[seed] mean over settings of values[setting][seed], of the seeds that all of them have.
+
+    If these are too few, it is the mean of all seeds, a single value: its interval is unknown.
+    """
+    shared = sorted(set.intersection(*({*of.seeds} for of in runs)))
+    if len(shared) < min(FEWEST, *(len(of.seeds) for of in runs)):
+        return np.array([np.mean([np.mean(of_seed) for of_seed in values])])
+    rows = [
+        [of_seed[of.seeds.index(seed)] for seed in shared]
+        for of, of_seed in zip(runs, values, strict=True)
+    ]
+    return np.asarray(np.mean(rows, axis=0))
 
 
 def _worse_along(sentence: Sentence, cases: Sequence[Case]) -> Checks:
     """From each group of settings to the next, more steps; or less seen if no seed converges."""
     groups = _groups(sentence, cases)
-    if not _whole(groups):
+    if not _whole(sentence, groups):
         return []
 
     def between(before: Sequence[Case], after: Sequence[Case]) -> Callable[..., Judged]:
@@ -307,7 +339,7 @@ def _worse_along(sentence: Sentence, cases: Sequence[Case]) -> Checks:
             else:
                 words = f"no seed converges; seen {-values[0].mean():.4g} → "
                 words += f"{-values[1].mean():.4g}, less by {interval.in_words('+.3g')}"
-            areas = [np.mean([of.area for of in side], axis=0) for side in sides]
+            areas = [_mean(side, [of.area for of in side]) for side in sides]
             lost = contrast([(1.0, areas[0]), (-1.0, areas[1])])
             beside = f"area less by {lost.in_words('+.3g')}"
             return words, interval, _beyond(interval, 0.0), beside
@@ -327,10 +359,11 @@ def _worse_along(sentence: Sentence, cases: Sequence[Case]) -> Checks:
 def _hindered(sentence: Sentence, cases: Sequence[Case]) -> Checks:
     """From the first group of settings to another, the agent loses more than its rival.
 
-    Three readings: as steps, which decides; as a factor of steps; as seen.
+    Three readings: as steps, which decides; as a factor of steps; as seen, which decides where no
+    seed converges.
     """
     groups = _groups(sentence, cases)
-    if not _whole(groups):
+    if not _whole(sentence, groups):
         return []
     (start, before), others = groups[0], groups[1:]
 
@@ -347,7 +380,10 @@ def _hindered(sentence: Sentence, cases: Sequence[Case]) -> Checks:
                 {key: _measured(of, both[key[1]], by_steps) for key, of in sides.items()}
                 for by_steps in (True, False)
             )
-            more = contrast(_more(steps))
+            more, less_seen = contrast(_more(steps)), contrast(_more(seen))
+            if not any(of.optimal.any() for of in runs):
+                words = f"no seed converges; seen less by {less_seen.in_words('+.3g')}"
+                return words, less_seen, _beyond(less_seen, 0.0), ""
             lost = [steps[agent, 1].mean() - steps[agent, 0].mean() for agent in (0, 1)]
             words = f"{lost[0]:+,.0f} steps against {lost[1]:+,.0f}, more by "
             words += more.in_words("+,.0f")
@@ -356,7 +392,7 @@ def _hindered(sentence: Sentence, cases: Sequence[Case]) -> Checks:
             ]
             sure = "" if all(of.optimal.all() for of in runs) else " (some seeds never converge)"
             beside = f"as a factor {factors[0]:.2f} against {factors[1]:.2f}{sure}; "
-            beside += f"seen less by {contrast(_more(seen)).in_words('+.3g')}"
+            beside += f"seen less by {less_seen.in_words('+.3g')}"
             return words, more, _beyond(more, 0.0), beside
 
         return judged
@@ -380,16 +416,20 @@ def _more(losses: Mapping[tuple[int, int], FloatArray]) -> list[tuple[float, Flo
 def _similar(sentence: Sentence, cases: Sequence[Case]) -> Checks:
     """Each setting takes about the steps of the first, as plotted; raw steps stand beside."""
     groups, factor = _groups(sentence, cases), sentence.factor
-    if not _whole(groups):
+    if not _whole(sentence, groups):
         return []
     (start, first), others = groups[0], groups[1:]
 
     def judged(of: Aggregate, reference: Aggregate) -> Judged:
-        ratio = max(of.steps_to_v, 1) / max(reference.steps_to_v, 1)
-        drawn = np.maximum(of.steps_to_v_resampled, 1) / np.maximum(
-            reference.steps_to_v_resampled, 1
+        ratio, drawn = (
+            np.maximum(x, of.settings["every"]) / np.maximum(y, reference.settings["every"])
+            for x, y in (
+                (of.steps_to_v, reference.steps_to_v),
+                (of.steps_to_v_resampled, reference.steps_to_v_resampled),
+            )
         )
-        low, high = np.quantile(drawn, BOUNDS)
+        few = min(len(of.seeds), len(reference.seeds)) < 2
+        low, high = (np.nan, np.nan) if few else np.quantile(drawn, BOUNDS)
         interval = Interval(float(ratio), float(low), float(high))
         verdict = Verdict.OPEN
         if of.reaches_v and reference.reaches_v:
@@ -398,7 +438,7 @@ def _similar(sentence: Sentence, cases: Sequence[Case]) -> Checks:
             elif low > factor or high < 1 / factor:
                 verdict = Verdict.NOT
         words = f"{of.steps_to_v:,} against {reference.steps_to_v:,} steps as plotted, ratio "
-        raw = [one.steps_to_optimal.mean() for one in (of, reference)]
+        raw = [counted(one).mean() for one in (of, reference)]
         beside = f"raw steps {raw[0]:,.0f} against {raw[1]:,.0f}, ratio {raw[0] / raw[1]:.2f}"
         return words + interval.in_words(".2f"), interval, verdict, beside
 

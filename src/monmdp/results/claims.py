@@ -120,7 +120,10 @@ def check_claims(evidence: Evidence) -> list[JudgedClaim]:
 
 
 def _cases(sentence: Sentence, figure: Figure, evidence: Evidence) -> list[Case]:
-    """Return the settings of a sentence; panels that show the same runs are one."""
+    """Return the settings of a sentence, in an order that is not that of the blocks.
+
+    Panels that show the same runs are one: the one that shows most of them.
+    """
     found: dict[tuple[str, ...], Case] = {}
     for setting, panel in figure.settings():
         if not setting.is_among(sentence.settings()):
@@ -131,8 +134,19 @@ def _cases(sentence: Sentence, figure: Figure, evidence: Evidence) -> list[Case]
             continue
         runs = tuple(evidence.of(curve) for curve in there)
         key = tuple(curve.configuration for curve in there)
-        found.setdefault(key, Case(setting, _name(setting), axis_of(panel), runs))
-    return list(found.values())
+        case = Case(setting, _name(setting), axis_of(panel), runs)
+        if key not in found or case.axis.extent > found[key].axis.extent:
+            found[key] = case
+    return sorted(found.values(), key=lambda case: _order(case.setting))
+
+
+def _order(setting: Setting) -> tuple[Any, ...]:
+    """What settings are sorted by: names, then parameters, the larger first."""
+    given = [
+        (name, -value if isinstance(value, int | float) else 0, str(value))
+        for name, value in sorted(setting.problem.items())
+    ]
+    return setting.world, setting.monitor, given
 
 
 def _curve(panel: Panel, agent: str) -> Curve | None:

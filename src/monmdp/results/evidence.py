@@ -59,6 +59,11 @@ class Axis(NamedTuple):
         """Return its height, if it has one."""
         return None if self.y_range is None else self.y_range[1] - self.y_range[0]
 
+    @property
+    def extent(self) -> tuple[float, ...]:
+        """Return how many steps, and how much of the scores, it shows."""
+        return tuple(np.inf if of is None else of[1] - of[0] for of in self)
+
 
 def axis_of(panel: Panel) -> Axis:
     """Return the axis on which a panel shows returns; one that shows visits has no height."""

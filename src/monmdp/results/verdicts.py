@@ -22,7 +22,8 @@ def claims_table(claims: Sequence[Mapping[str, Any]]) -> Table:
     rows = []
     for claim in claims:
         name = claim["claim"]
-        says = Cell(f"{claim['about']}: {claim['headline']}", (claim["about"], "", "", ""))
+        about = f"{claim['about']}: " if claim["about"] else ""
+        says = Cell(f"{about}{claim['headline']}", (claim["about"], "", "", ""))
         rows.append(TableRow((name, Cell("", ("",)), says), is_heading=True))
         for of in claim["sentences"]:
             values = (of["says"], of["measured"], of["by"], of["seeds"])

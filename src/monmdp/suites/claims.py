@@ -83,9 +83,8 @@ class Sentence(_Frozen):
         if self.check not in CHECKS:
             raise ValueError(f"check: there is no {self.check!r}{nearest(self.check, CHECKS)}")
         _, needed, allowed = CHECKS[self.check]
-        defaults = {name: field.default for name, field in type(self).model_fields.items()}
-        given = {name for name, value in self if value != defaults[name]}
-        missing = [key for key in needed if key not in {*given, "score"}]
+        given = {name for name in self.model_fields_set if getattr(self, name) is not None}
+        missing = [key for key in needed if key not in given]
         foreign = sorted(given - {*COMMON, *needed, *allowed})
         if missing:
             raise ValueError(f"check {self.check!r} needs {', '.join(missing)}")
@@ -164,7 +163,12 @@ def checked(
             n = _count(sentence, settings, where)
             if sentence.of is not None and sentence.of < n:
                 raise ValueError(f"{where}.of: it speaks of {n} settings, not of {sentence.of}")
-            sentences.append(sentence.model_copy(update={"of": sentence.of or n}))
+            of = sentence.of or n
+            if sentence.at_least is not None and sentence.at_least > of:
+                raise ValueError(
+                    f"{where}.at_least: it speaks of {of} settings, not of {sentence.at_least}"
+                )
+            sentences.append(sentence.model_copy(update={"of": of}))
         found.append(claim.model_copy(update={"sentence": tuple(sentences)}))
     return tuple(found)
 
@@ -172,7 +176,12 @@ def checked(
 def _count(sentence: Sentence, settings: Sequence[tuple[Setting, Agents]], where: str) -> int:
     """Check a sentence, and return of how many settings it speaks."""
     wanted = sentence.settings()
+    keys = {"block", "world", "monitor", "rho"}
+    for setting, _ in settings:
+        keys |= {part for name in setting.problem for part in (name, name.partition(".")[2])}
     for key, values in wanted.items():
+        if key not in keys:
+            raise ValueError(f"{where}: settings have no {key!r}{nearest(key, keys)}")
         known = {setting[key] for setting, _ in settings}
         for value in values:
             if value not in known:

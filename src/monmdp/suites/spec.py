@@ -509,10 +509,12 @@ def parse(content: Mapping[str, Any], where: str, folder: Path | None = None) ->
             return Suite.model_validate(content, context={"folder": folder})
     except ValidationError as error:
         # Of a list whose items are wrong pydantic also says that it is too short.
+        found = error.errors()
+        inside = {of["loc"][:k] for of in found for k in range(len(of["loc"]))}
         lines = [
             _described(problem)
-            for problem in error.errors()
-            if not (problem["type"] == "too_short" and problem["input"])
+            for problem in found
+            if not (problem["type"] == "too_short" and problem["loc"] in inside)
         ]
         raise MonMDPError(mistakes(where, list(dict.fromkeys(lines)))) from None
 
@@ -607,6 +609,8 @@ def _described(problem: Any) -> str:
         known: set[str] = {*table.model_fields}
         known |= {"agents"} if table in (Block, Suite) else set()
         message = f"no such key{nearest(keys[-1], known)}"
+    elif problem["type"] == "too_short" and problem["ctx"]["min_length"] > 1:
+        message = f"must have {problem['ctx']['min_length']} entries or more"
     elif problem["type"] in PLAIN:
         message = PLAIN[problem["type"]].format(got=repr(problem["input"]))
     elif problem["type"] != "value_error":
