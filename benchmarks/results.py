@@ -137,8 +137,8 @@ def _headlines(claims: dict[str, dict[str, JudgedClaim]]) -> dict[str, str]:
     told = {}
     for preset, of in claims.items():
         found = [sentence.verdict for claim in of.values() for sentence in claim.sentences]
-        counts = [f"{found.count(verdict)} {verdict.value}" for verdict in Verdict]
-        told[preset] = f"{len(found)} sentences: " + "; ".join(counts)
+        counts = [f"*{verdict.value}* {found.count(verdict)}" for verdict in Verdict]
+        told[preset] = f"{len(found)} sentences: " + ", ".join(counts)
     return told
 
 

@@ -54,8 +54,7 @@ class Runs:
             "area": mean_interval(area(self.curve["episode_return"])),
             "optimal": (int(optimal.sum()),),
             "steps to 1 %": (median_time(first.astype(float), optimal),),
-            "steps-to-v": (self.steps_to_v("worst_case_return"),),
-            "steps-to-v, drawn": (self.steps_to_v("episode_return"),),
+            "steps-to-v": (self.steps_to_v(),),
             "goal visits": self.visits("goal_visits"),
             "⊥ visits": self.visits("bottom_visits"),
         }

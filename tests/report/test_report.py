@@ -326,7 +326,7 @@ def test_a_row_of_a_problem_by_hand():
 
 def test_a_row_of_a_problem_whose_minimax_return_is_unknown_claims_nothing():
     row = row_of(summed_up(float("nan"), [3, 5, 8, 4, 4], [1.0] * 5), 5)
-    for title in ("v", "optimal", "steps to 1 %", "steps-to-v", "drawn"):
+    for title in ("v", "optimal", "steps to 1 %", "steps-to-v"):
         assert row[title] == ("–", "", (None,)), title
     assert row["end"][0] == "0.9"
     not_run = row_of(None, 4)
@@ -924,7 +924,7 @@ def test_the_problem_that_was_kept_must_be_that_of_the_runs(command):
         assert unknown.count(said) == inside.count(said) == 1
         (row,) = [row for row in page.tables["c0-problems"] if row]
         assert "never" not in row
-        assert row.count("–") == 5  # v, optimal, steps to 1 %, steps-to-v by both measures
+        assert row.count("–") == 4  # v, optimal, steps to 1 %, steps-to-v
 
 
 def test_a_finished_request_needs_no_problem(command):

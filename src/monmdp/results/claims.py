@@ -116,7 +116,13 @@ def check_claims(evidence: Evidence) -> list[JudgedClaim]:
                 before.about or claim.about,
                 (*before.sentences, *judged),
             )
-    return list(found.values())
+    return sorted(found.values(), key=lambda claim: _by_number(claim.name))
+
+
+def _by_number(name: str) -> tuple[str, int]:
+    """Claims come in the order of their numbers, whatever the order of figures."""
+    word = name.rstrip("0123456789")
+    return word, int(name[len(word) :] or 0)
 
 
 def _cases(sentence: Sentence, figure: Figure, evidence: Evidence) -> list[Case]:

@@ -410,7 +410,7 @@ def _read(row: Mapping[str, Any]) -> Aggregate:
 
 def _plain(figure: Figure) -> dict[str, Any]:
     """A figure as JSON can keep it."""
-    claims = [claim.model_dump(mode="json", exclude_unset=True) for claim in figure.claims]
+    claims = [claim.model_dump(mode="json") for claim in figure.claims]
     return asdict(replace(figure, claims=())) | {"claims": claims}
 
 

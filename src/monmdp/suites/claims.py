@@ -11,7 +11,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictInt, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    StrictInt,
+    model_serializer,
+    model_validator,
+)
 
 from monmdp.errors import nearest
 
@@ -93,6 +102,11 @@ class Sentence(_Frozen):
         if self.along is not None and len(self.along) != 1:
             raise ValueError("along: one key and its values, such as { rho = [0.8, 0.2] }")
         return self
+
+    @model_serializer(mode="wrap")
+    def _as_given(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave out what was not given: a check refuses keys that are not its own."""
+        return {key: value for key, value in dump(self).items() if key in self.model_fields_set}
 
     @property
     def axis(self) -> tuple[str, tuple[Value, ...]]:
