@@ -37,7 +37,7 @@ def test_a_table_downloads_as_the_stored_numbers(wide, html, runs, filters):
     assert header == [
         "setting", "world", "monitor", "rho", "agent", "seeds", "seeds_asked", "minimax_return",
         "end", "end_low", "end_high", "area", "area_low", "area_high", "optimal_runs",
-        "median_steps_to_1pct", "steps_to_v", "steps_to_v_drawn", "goal_visits",
+        "median_steps_to_1pct", "steps_to_v", "goal_visits",
         "goal_visits_low", "goal_visits_high", "bottom_visits", "bottom_visits_low",
         "bottom_visits_high",
     ]  # fmt: skip

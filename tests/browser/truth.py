@@ -59,10 +59,10 @@ class Runs:
             "⊥ visits": self.visits("bottom_visits"),
         }
 
-    def steps_to_v(self, score):
-        """When the mean over seeds is within 5 % of v for good; None: never."""
+    def steps_to_v(self):
+        """When the mean curve, as drawn, is within 5 % of v for good; None: never."""
         v = self.minimax
-        together = self.curve[score].mean(axis=0) >= v - 0.05 * max(1.0, abs(v))
+        together = self.mean(len(self.step) >= 100) >= v - 0.05 * max(1.0, abs(v))
         late = np.minimum.accumulate(together[::-1])[::-1]
         return int(self.step[late.argmax()]) if late[-1] else None
 

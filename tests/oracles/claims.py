@@ -486,6 +486,7 @@ class Claims:
         faster = times_the_steps(pairs) if there else MISSING
         return [
             everywhere({"all settings": faster}),
+            in_many({w: self.compare(11, w, [KNOWN], [OURS]) for w in places}, 24),
             everywhere(
                 {of("n-experts", rho): like(of("n-experts", rho), of("ask", rho)) for rho in rhos}
             ),

@@ -44,7 +44,7 @@ from oracles.claims import HOLDS, NOT, OPEN, OTHER
 
 FIGURES = {"C1": [4], "C2": [4], "C3": [4], "C4": [6], "C5": [5], "C6": [9], "C7": [10],
            "C8": [11], "C9": [12, 13]}  # fmt: skip
-SENTENCES = {"C1": 2, "C2": 4, "C3": 1, "C4": 2, "C5": 7, "C6": 3, "C7": 4, "C8": 3, "C9": 5}
+SENTENCES = {"C1": 2, "C2": 4, "C3": 1, "C4": 2, "C5": 7, "C6": 3, "C7": 4, "C8": 4, "C9": 5}
 WORDS = {verdict.value for verdict in Verdict}
 
 
@@ -205,10 +205,19 @@ TOLD = [
     ("C8", 0, NOT, only(at(agent=KNOWN), jump=25500)),
     ("C8", 0, OPEN, only(at(agent=KNOWN), jump=lambda w, _: paper_story(ours(w)).jump, turned=1)),
     ("C8", 0, OPEN, only(at(agent=KNOWN, monitor="ask", rho=0.8), end=-3.0)),
-    ("C8", 1, NOT, only(at(agent=KNOWN, monitor="ask", rho=0.2), jump=5000)),
-    ("C8", 1, OPEN, only(at(agent=KNOWN, monitor="ask", rho=0.2), end=-3.0)),
-    ("C8", 2, NOT, only(at(agent=KNOWN, monitor="button", rho=0.05), jump=18500)),
-    ("C8", 2, OPEN, only(at(agent=KNOWN, monitor="button", rho=0.05), jump=14500)),
+    ("C8", 1, NOT, only(at(agent=KNOWN, monitor="ask", rho=0.8), jump=15500)),
+    (
+        "C8",
+        1,
+        OTHER,
+        only(
+            at(agent=KNOWN, monitor="ask", rho=0.8), jump=lambda w, _: paper_story(ours(w)).jump
+        ),
+    ),
+    ("C8", 2, NOT, only(at(agent=KNOWN, monitor="ask", rho=0.2), jump=5000)),
+    ("C8", 2, OPEN, only(at(agent=KNOWN, monitor="ask", rho=0.2), end=-3.0)),
+    ("C8", 3, NOT, only(at(agent=KNOWN, monitor="button", rho=0.05), jump=18500)),
+    ("C8", 3, OPEN, only(at(agent=KNOWN, monitor="button", rho=0.05), jump=14500)),
     ("C9", 0, NOT, only(at(agent=OPTIMIST, monitor="button", solvable=True), end=less(0.1))),
     ("C9", 0, NOT, only(at(agent=OPTIMIST, monitor="button", solvable=True), end=less(-0.1))),
     ("C9", 0, OPEN, only(at(agent=OPTIMIST, monitor="ask", solvable=True), end=less(0.02))),

@@ -128,7 +128,7 @@ def test_numbers_of_settings_that_the_paper_speaks_of():
             found.setdefault(claim.name, []).extend(of.of for of in claim.sentence)
     assert found == {
         "C1": [1, 1], "C2": [2, 2, 2, 2], "C3": [1], "C4": [48, 48], "C5": [1] * 7,
-        "C6": [6, 4, 2], "C7": [18, 18, 18, 12], "C8": [24, 8, 24], "C9": [6, 6, 6, 12, 6],
+        "C6": [6, 4, 2], "C7": [18, 18, 18, 12], "C8": [24, 24, 8, 24], "C9": [6, 6, 6, 12, 6],
     }  # fmt: skip
 
 
