@@ -40,6 +40,8 @@ REPORTS = {
 PRESETS = ("paper", "released")
 OURS, KNOWN, RIVAL = "monitored-mbie-eb", "known-monitor", "directed-e2"
 CAPTIONS = {
+    1: "Who hands what to whom, in an MDP and in a Mon-MDP.",
+    2: "A pessimistic agent assumes the worst of what it can never see.",
     3: "River Swim and Bottleneck.",
     4: "Discounted return at test time: River Swim with the Full monitor, Bottleneck with a Button "
     "that shows rewards always (b) or one time in twenty (c, d).",
