@@ -40,7 +40,7 @@ nitpick_ignore_regex = [
     (r"py:.*", r"(np|numpy|pd|pandas|gymnasium|gym|matplotlib|scipy|pydantic|os|pathlib)\..*"),
     (r"py:.*", r"(collections|typing|types|abc|enum)\..*"),
     (r"py:obj", r".*"),  # a name in single backticks is code first, and a link where it can be
-    (r"py:class", r"\w+"),  # FloatArray and other names of types
+    (r"py:class", r"\w+(\[\w+)?"),  # FloatArray and other names of types, also in pieces
     (r"py:class", r"monmdp\.(" + "|".join(_INNER) + ")"),
 ]
 
