@@ -126,7 +126,7 @@ bench: $(READY)
 # Every experiment of the paper; what a reader wants of it goes into docs/.
 results: $(READY)
 	$(BIN)/monmdp reproduce all --out results
-	$(BIN)/monmdp reproduce figure-4 figure-6 figure-9 figure-10 --preset released --out results
+	$(BIN)/monmdp reproduce figure-4 figure-5 figure-6 figure-9 figure-10 --preset released --out results
 	$(BIN)/monmdp run benchmarks/findings.toml --out results
 	$(BIN)/python benchmarks/results.py results
 

@@ -1,7 +1,7 @@
 """Write docs/results.md from the reports of `monmdp reproduce`: claims, figures, findings, times.
 
     monmdp reproduce all --out results
-    monmdp reproduce figure-4 figure-6 figure-9 figure-10 --preset released --out results
+    monmdp reproduce figure-4 figure-5 figure-6 figure-9 figure-10 --preset released --out results
     monmdp run benchmarks/findings.toml --out results
     python benchmarks/results.py results
 
@@ -34,7 +34,7 @@ from monmdp.tables import Column, Table, render, share
 DOCS = Path(__file__).parent.parent / "docs"
 REPORTS = {
     "paper": "all",
-    "released": "figure-4+figure-6+figure-9+figure-10-released",
+    "released": "figure-4+figure-5+figure-6+figure-9+figure-10-released",
     "findings": "findings",
 }
 PRESETS = ("paper", "released")
@@ -84,10 +84,9 @@ def page(place: Path) -> str:
     """Return the page, from the summaries and their `about` files."""
     known = {preset: evidence.load(place / f"{preset}.parquet") for preset in REPORTS}
     about = {preset: json.loads((place / f"{preset}.json").read_text()) for preset in PRESETS}
-    paper, sessions = known["paper"], about["paper"]["sessions"]
+    paper = known["paper"]
     figures = {figure.name: figure for figure in paper.figures}
     claims = {preset: {c.name: c for c in check_claims(known[preset])} for preset in PRESETS}
-    whole = sum(session["runs"] for session in sessions) >= about["paper"]["runs"]
     button = {
         panel.rho: _of(paper, panel, RIVAL)
         for _, panel in figures["figure-4"].settings()
@@ -97,7 +96,6 @@ def page(place: Path) -> str:
         "results.md.j2",
         Path(__file__).parent / "templates",
         about=about,
-        minutes=sum(session["wall_seconds"] for session in sessions) / 60 if whole else None,
         sentences=_sentences(claims),
         of={name: claim.sentences for name, claim in claims["paper"].items()},
         released={name: claim.sentences for name, claim in claims["released"].items()},
@@ -129,7 +127,7 @@ def _sentences(claims: dict[str, dict[str, JudgedClaim]]) -> Table:
 
 def _other(of: JudgedSentence, other: JudgedSentence) -> str:
     """The verdict with other options, and what was found if that differs."""
-    if other.verdict is of.verdict:
+    if other.measured == of.measured:
         return "the same"
     return f"{other.verdict.value}: {other.measured}"
 

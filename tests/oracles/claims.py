@@ -328,11 +328,11 @@ def in_many(checks, needed):
 
 
 def nowhere_worse(checks, seeds):
-    """Comparisons that are open do not count, unless they are for want of runs."""
+    """Better or on par in all: that nothing is seen of a difference does not make it so."""
     found = [check[0] for check in checks.values()]
     if WORSE in found:
         return NOT, checks
-    return (OPEN if min(seeds) < FEWEST else HOLDS), checks
+    return (OPEN if OPEN in found or min(seeds) < FEWEST else HOLDS), checks
 
 
 # ---- claims ---------------------------------------------------------------------------------

@@ -113,7 +113,10 @@ def of(name, seeds=10, **more):
 @pytest.mark.parametrize("seeds", [5, pytest.param(30, marks=pytest.mark.slow)])
 def test_all_sentences_hold_when_runs_go_as_the_paper_says(seeds):
     found = judged(*made([4, 5, 6, 9, 10, 11, 12, 13], seeds))
-    assert found == {name: [HOLDS] * n for name, n in SENTENCES.items()}
+    expected = {name: [HOLDS] * n for name, n in SENTENCES.items()}
+    if seeds == 5:  # too few to show that five settings are on par
+        expected["C4"][1] = OPEN
+    assert found == expected
 
 
 def less(by):
@@ -176,7 +179,7 @@ TOLD = [
     ("C4", 0, OPEN, only(at(world="empty", monitor="ask", agent=RIVAL), jump=4000, spread=0.9,
                          turned=2)),
     ("C4", 1, NOT, only(at(world="empty", monitor="full", agent=RIVAL), jump=1000)),
-    ("C4", 1, HOLDS, only(at(world="empty", monitor="ask", agent=RIVAL), jump=4000, spread=0.9,
+    ("C4", 1, OPEN, only(at(world="empty", monitor="ask", agent=RIVAL), jump=4000, spread=0.9,
                           turned=2)),
     ("C5", 0, NOT, only(at(agent=OURS), goal=(0.0, 1.0))),
     ("C5", 1, NOT, only(at(agent=RIVAL), goal=(0.01, 0.0))),
@@ -435,7 +438,9 @@ def test_two_blocks_of_figure_4_swapped():
         evidence, runs, values = made_of([plan], 6)
         assert {v for of in judged(evidence, runs, values).values() for v in of} == {HOLDS}
         worse = check_claims(evidence)[1].sentences[3]
-        assert worse.checks[0].measured.startswith("no seed converges; seen -285.2 → -323.2")
+        assert worse.checks[0].measured.startswith(
+            "no seed converges; seen on [-350, 10] -285.2 → -323.2"
+        )
 
 
 def test_settings_are_matched_by_what_they_are():

@@ -929,7 +929,7 @@ def test_a_damaged_summary_is_one_error(small, command):
         assert err.count("\n") == 1
     code, _, err = command("redraw", files_of(small)[0])
     assert code == 2
-    assert "'monmdp-run-4' instead of 'monmdp-summary-4'" in err
+    assert "'monmdp-run-4' instead of 'monmdp-summary-5'" in err
     code, _, err = command("redraw", "nowhere.parquet")
     assert (code, err) == (2, "error: nowhere.parquet: no such file\n")
 

@@ -198,13 +198,12 @@ def _ratio(above: Sequence[FloatArray], below: Sequence[FloatArray]) -> Interval
 
 
 def _compared(sentence: Sentence, cases: Sequence[Case]) -> Checks:
-    """The agent is better than its rival; or it is not worse."""
-    wants_better = sentence.check == "better"
+    """The agent is better than its rival, or on par; or nothing shows that it is worse."""
     verdicts = {
         Standing.BETTER: Verdict.HOLDS,
-        Standing.PAR: Verdict.NOT if wants_better else Verdict.HOLDS,
+        Standing.PAR: Verdict.NOT if sentence.check == "better" else Verdict.HOLDS,
         Standing.WORSE: Verdict.NOT,
-        Standing.OPEN: Verdict.OPEN if wants_better else Verdict.HOLDS,
+        Standing.OPEN: Verdict.HOLDS if sentence.check == "not-worse" else Verdict.OPEN,
     }
     checks = []
     for case in cases:
@@ -253,7 +252,8 @@ def _times(sentence: Sentence, cases: Sequence[Case]) -> Checks:
             verdict = Verdict.NOT
         elif ratio.high < least:
             verdict = Verdict.OTHER if ratio.low > 1 else Verdict.NOT
-        words = f"{ratio.in_words('.3g')} times, over {len(pairs)} settings; said: {least:g}"
+        words = f"{ratio.in_words('.3g')} times, over {len(pairs)} settings"
+        words += "" if least == 1 else f"; said: {least:g}"
         return words, ratio, verdict, ""
 
     return [_checked("all settings", [of for case in cases for of in case.runs], judged)]
@@ -337,7 +337,7 @@ def _worse_along(sentence: Sentence, cases: Sequence[Case]) -> Checks:
                 words = f"{values[0].mean():,.0f} → {values[1].mean():,.0f} steps, more by "
                 words += interval.in_words("+,.0f")
             else:
-                words = f"no seed converges; seen {-values[0].mean():.4g} → "
+                words = f"no seed converges; seen on {before[0].axis} {-values[0].mean():.4g} → "
                 words += f"{-values[1].mean():.4g}, less by {interval.in_words('+.3g')}"
             areas = [_mean(side, [of.area for of in side]) for side in sides]
             lost = contrast([(1.0, areas[0]), (-1.0, areas[1])])
@@ -382,17 +382,13 @@ def _hindered(sentence: Sentence, cases: Sequence[Case]) -> Checks:
             )
             more, less_seen = contrast(_more(steps)), contrast(_more(seen))
             if not any(of.optimal.any() for of in runs):
-                words = f"no seed converges; seen less by {less_seen.in_words('+.3g')}"
+                words = f"no seed converges; seen on {before[0].axis} less by "
+                words += less_seen.in_words("+.3g")
                 return words, less_seen, _beyond(less_seen, 0.0), ""
             lost = [steps[agent, 1].mean() - steps[agent, 0].mean() for agent in (0, 1)]
             words = f"{lost[0]:+,.0f} steps against {lost[1]:+,.0f}, more by "
             words += more.in_words("+,.0f")
-            factors = [
-                steps[agent, 1].mean() / max(steps[agent, 0].mean(), 1.0) for agent in (0, 1)
-            ]
-            sure = "" if all(of.optimal.all() for of in runs) else " (some seeds never converge)"
-            beside = f"as a factor {factors[0]:.2f} against {factors[1]:.2f}{sure}; "
-            beside += f"seen less by {less_seen.in_words('+.3g')}"
+            beside = f"{_as_factors(sides, before)}; seen less by {less_seen.in_words('+.3g')}"
             return words, more, _beyond(more, 0.0), beside
 
         return judged
@@ -405,6 +401,21 @@ def _hindered(sentence: Sentence, cases: Sequence[Case]) -> Checks:
         )
         for name, after in others
     ]
+
+
+def _as_factors(sides: Mapping[tuple[int, int], Sequence[Aggregate]], cases: Sequence[Case]) -> str:
+    """By which factor the steps of both grow, where all seeds of all runs converge."""
+    found = []
+    for i, case in enumerate(cases):
+        runs = {key: of[i] for key, of in sides.items()}
+        if all(of.optimal.all() for of in runs.values()):
+            ours, theirs = (
+                runs[agent, 1].steps_to_optimal.mean()
+                / max(runs[agent, 0].steps_to_optimal.mean(), 1.0)
+                for agent in (0, 1)
+            )
+            found.append(f"{case.setting.monitor} {ours:.2f} against {theirs:.2f}")
+    return f"as a factor, where all seeds converge: {', '.join(found) or 'nowhere'}"
 
 
 def _more(losses: Mapping[tuple[int, int], FloatArray]) -> list[tuple[float, FloatArray]]:
@@ -463,10 +474,18 @@ def _height(sentence: Sentence) -> str:
 
 
 def _by_level(sentence: Sentence) -> str:
+    when = "mean of the last ten tests"
+    if sentence.check == "starts-above":
+        when = "first test"
+    elif sentence.score == "episode_return":
+        when = BY_END
+    return f"{when}, {_margin(sentence)}"
+
+
+def _margin(sentence: Sentence) -> str:
     if sentence.score == "episode_return":
-        return f"{BY_END}, ±{100 * AXIS_MARGIN:g} % of {_height(sentence)}"
-    when = "first test" if sentence.check == "starts-above" else "mean of the last ten tests"
-    return f"{when}, ±{VISITS_MARGIN:g} visits"
+        return f"±{100 * AXIS_MARGIN:g} % of {_height(sentence)}"
+    return f"±{VISITS_MARGIN:g} visits"
 
 
 def _by_comparison(_: Sentence) -> str:
@@ -483,10 +502,11 @@ CHECKS: dict[str, tuple[By, Callable[[Sentence, Sequence[Case]], Checks]]] = {
     "ends-above": (_by_level, _one_by_one(_level)),
     "starts-above": (_by_level, _one_by_one(_level)),
     "does-not-fall": (
-        lambda _: f"mean of the last ten tests less the first test, ±{VISITS_MARGIN:g} visits",
+        lambda of: f"mean of the last ten tests less the first test, {_margin(of)}",
         _one_by_one(_does_not_fall),
     ),
     "better": (_by_comparison, _compared),
+    "better-or-on-par": (_by_comparison, _compared),
     "not-worse": (_by_comparison, _compared),
     "on-par": (
         lambda of: f"{BY_END}, paired by seed, within ±{100 * AXIS_MARGIN:g} % of {_height(of)}",

@@ -176,7 +176,7 @@ def judge(sentence: Sentence, figure: Figure, evidence: Evidence) -> JudgedSente
     cases = _cases(sentence, figure, evidence)
     by, carry_out = CHECKS[sentence.check]
     checks = carry_out(sentence, cases)
-    counted = sentence.check in ("better", "not-worse")
+    counted = sentence.check in ("better", "better-or-on-par", "not-worse")
     verdict = _by_count(sentence, checks) if counted else _of_all(sentence, cases, checks)
     words = _counts(sentence, checks) if counted else _summed_up(sentence, checks)
     return JudgedSentence(sentence.says, by(sentence), words, verdict, tuple(checks))
@@ -196,7 +196,7 @@ def _by_count(sentence: Sentence, checks: Sequence[Check]) -> Verdict:
     """What is said of so many settings holds if there are as many, or more."""
     n = sentence.of or len(checks)
     better, worse = (_standing(checks, of) for of in (Standing.BETTER, Standing.WORSE))
-    if sentence.check == "not-worse":
+    if sentence.check != "better":
         undecided = len(checks) < n or any(check.verdict is Verdict.OPEN for check in checks)
         return Verdict.NOT if worse else Verdict.OPEN if undecided else Verdict.HOLDS
     needed = sentence.at_least or n

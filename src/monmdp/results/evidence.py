@@ -54,6 +54,12 @@ class Axis(NamedTuple):
         """Return the name under which `Aggregate.seen` keeps what it shows."""
         return " ".join("all" if of is None else f"{of[0]:g}:{of[1]:g}" for of in self)
 
+    def __str__(self) -> str:
+        """Return what it shows, in words."""
+        if self.y_range is None:
+            return "the whole range"
+        return f"[{self.y_range[0]:g}, {self.y_range[1]:g}]"
+
     @property
     def height(self) -> float | None:
         """Return its height, if it has one."""

@@ -101,9 +101,8 @@ def compare(ours: Aggregate, theirs: Aggregate, axis: Axis) -> HeadToHead:
         f"{never[0]}{steps[0].mean():,.0f} against {never[1]}{steps[1].mean():,.0f} steps, "
         f"fewer by {saved.in_words('+,.0f')}"
     )
-    in_seen = (
-        f"seen {seen[0].mean():.4g} against {seen[1].mean():.4g}, more by {gained.in_words('+.3g')}"
-    )
+    in_seen = f"seen on {axis} {seen[0].mean():.4g} against {seen[1].mean():.4g}, more by "
+    in_seen += gained.in_words("+.3g")
     in_area = f"area more by {area.in_words('+.3g')}"
     if by_steps:
         beside = f"{in_seen} ({standing(gained, seen_margin).value}); {in_area}"

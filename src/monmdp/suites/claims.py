@@ -31,6 +31,7 @@ CHECKS: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
     "starts-above": ("is above a value before it learns", ("value",), ("score",)),
     "does-not-fall": ("a score does not fall from the first test to the end", ("score",), ()),
     "better": ("is better than a rival", ("rival",), ("at_least",)),
+    "better-or-on-par": ("is better than a rival, or on par with it", ("rival",), ()),
     "not-worse": ("is worse than a rival nowhere", ("rival",), ()),
     "on-par": ("ends like a rival", ("rival",), ("height",)),
     "fewer-steps": ("takes a share of steps fewer than a rival", ("rival", "share"), ()),
