@@ -673,7 +673,7 @@ def test_beyond_has_the_24_and_the_48_settings_with_all_the_papers_parameters(bu
             assert of["evaluation"] == "exact"
             assert of["every"] == (500 if of["steps"] == 2_000_000 else 100)
     for panel in bottleneck:
-        plain = next(curve for curve in panel.curves if curve.label == "monitored-mbie-eb")
+        plain = next(curve for curve in panel.curves if curve.label == "Monitored MBIE-EB")
         paper_config = agents.paper_config("monitored-mbie-eb", "bottleneck", panel.monitor)
         settings = bundled["beyond"].resolved[plain.configuration].settings
         assert settings["parameters"] == paper_config.hyper_parameters()
