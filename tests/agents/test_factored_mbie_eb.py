@@ -220,6 +220,7 @@ def test_oracle_while_states_are_passed_over(world, monitor, changed, monkeypatc
         assert made[kind, True, True] > 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("knows_monitor", [False, True])
 @pytest.mark.parametrize("monitor", ["button", "n-experts"])
 def test_oracle_where_cells_speak_for_themselves(monitor, knows_monitor, monkeypatch):

@@ -71,21 +71,23 @@ def wait_until(process, what, seconds=120.0):
 )
 @pytest.mark.parametrize(
     "words",
-    [
-
-        # Between two tests lie hours.
-        ("train", "loop", "ask", "--agent", "mbie-eb", "--jobs", "1", "--seeds", "3",
-         "--every", "100_000_000", "--steps", "1_000_000_000"),
-        ("compare", "loop", "ask", "--agents", "mbie-eb,r-max", "--jobs", "2", "--seeds", "3",
-         "--every", "100_000_000", "--steps", "1_000_000_000"),
-        ("train", "loop", "ask", "--agent", "wanderer:Wanderer", "--jobs", "1", "--unchecked",
-         "--every", "100_000_000", "--steps", "1_000_000_000"),
-        # A test takes hours.
-        ("run", "long-tests.toml"),
-        ("evaluate", "policy.npz", "river-swim", "ask", "--evaluation", "monte-carlo",
-         "--episodes", "1_000_000_000"),
-        ("bandit", "--runs", "100_000_000"),
-    ],
+    one_in(
+        3,
+        [
+            # Between two tests lie hours.
+            ["train", "loop", "ask", "--agent", "mbie-eb", "--jobs", "1", "--seeds", "3",
+             "--every", "100_000_000", "--steps", "1_000_000_000"],
+            ["compare", "loop", "ask", "--agents", "mbie-eb,r-max", "--jobs", "2", "--seeds", "3",
+             "--every", "100_000_000", "--steps", "1_000_000_000"],
+            ["train", "loop", "ask", "--agent", "wanderer:Wanderer", "--jobs", "1", "--unchecked",
+             "--every", "100_000_000", "--steps", "1_000_000_000"],
+            # A test takes hours.
+            ["run", "long-tests.toml"],
+            ["evaluate", "policy.npz", "river-swim", "ask", "--evaluation", "monte-carlo",
+             "--episodes", "1_000_000_000"],
+            ["bandit", "--runs", "100_000_000"],
+        ],
+    ),
     ids=lambda words: " ".join(words[:1] + words[3:5] if words[0] == "train" else words[:1]),
 )  # fmt: skip
 def test_any_command_ends_soon_whatever_it_is_doing(command, words, how):
@@ -112,6 +114,7 @@ def test_any_command_ends_soon_whatever_it_is_doing(command, words, how):
         read_run(path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("how", "jobs", "agent"),
     one_in(
@@ -153,6 +156,7 @@ def test_a_stopped_training_keeps_what_is_done(tmp_path, how, jobs, agent):
     assert len(files()) >= len(done) + 2
 
 
+@pytest.mark.slow
 def test_a_command_that_ignores_interrupts_is_let_do_so():
     """Started with nohup, or in the background by a shell: an ignored signal stays ignored."""
     code = "import signal, sys; signal.signal(signal.SIGINT, signal.SIG_IGN); " \

@@ -113,6 +113,7 @@ def test_an_unsound_agent_is_found_before_any_work(command, tmp_path):
     assert code == 0
 
 
+@pytest.mark.slow
 def test_an_unsound_agent_in_a_suite(command, tmp_path):
     (tmp_path / "careless.py").write_text(CARELESS)
     write_suite(

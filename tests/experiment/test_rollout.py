@@ -125,6 +125,7 @@ def test_all_visits_together_are_the_length_of_an_episode(world, monitor, params
         np.testing.assert_allclose(visits, monmdp.start[:, None] * policy.probability)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("world", "monitor", "params"), PROBLEMS)
 def test_episodes_visit_as_often_as_they_should(world, monitor, params):
     monmdp = make(world, monitor, **params)

@@ -478,6 +478,7 @@ def test_a_button_is_drawn_only_where_it_does_something():
         assert (explorer(run, problem)["world"]["button"] is not None) == there
 
 
+@pytest.mark.slow
 def test_too_much_data_is_thinned_and_said(monkeypatch):
     problem = monmdp.make("bottleneck", "n-experts")
     run = train(problem, "monitored-mbie-eb", 2_000, snapshots=20)

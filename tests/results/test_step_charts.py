@@ -73,6 +73,7 @@ def test_one_seed_has_no_interval():
     assert np.all(np.isfinite(drawn.axes[0].get_xlim()))
 
 
+@pytest.mark.slow
 def test_a_report_has_charts_where_there_is_a_reference():
     plan = planned({**TWO, "title": "Two worlds"}, reference="mbie-eb")
     report = publish(Path("here"), evidence_of(plan, by_world))

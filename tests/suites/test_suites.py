@@ -638,6 +638,7 @@ def test_bundled_suites_bear_the_names_of_their_files():
 
 
 @pytest.mark.slow
+@pytest.mark.slow
 def test_tuning_and_reporting_share_no_seed(bundled):
     def seeds_of(name):
         return {seed for curve in bundled[name].figure.curves() for seed in curve.seeds}
@@ -680,6 +681,7 @@ def test_beyond_has_the_24_and_the_48_settings_with_all_the_papers_parameters(bu
         assert settings["steps"] == 50_000
 
 
+@pytest.mark.slow
 def test_a_grid_is_the_product_of_its_axes(bundled):
     plan = bundled["beyond-grid"]
     labels = {curve.label for curve in plan.figure.curves()}

@@ -427,6 +427,7 @@ def test_infeasible_actions_may_stay_without_changing_the_optimum():
     assert values == pytest.approx([5.0, -20.0])  # 0.5 for ever in state 0; -2 for ever in state 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("env_id", ["FrozenLake-v1", "CliffWalking-v1", "Taxi-v4"])
 def test_gymnasium_tables_have_the_values_of_textbook_value_iteration(env_id):
     table = gymnasium.make(env_id).unwrapped.P
