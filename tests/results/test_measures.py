@@ -13,7 +13,14 @@ from hypothesis.extra.numpy import arrays
 from made_up import made, only, plan_of
 from monmdp.experiment import Run
 from monmdp.results.evidence import Axis, aggregate, axis_of
-from monmdp.results.measures import FEWEST, Standing, compare, difference, standing, within
+from monmdp.results.measures import (
+    FEWEST,
+    Standing,
+    compare,
+    paired_difference,
+    standing,
+    within,
+)
 from monmdp.results.store import COLUMNS
 from monmdp.stats import Interval
 from oracles import claims as oracle
@@ -205,7 +212,7 @@ def test_differences_are_of_seeds_that_both_have(first, second):
     assume(first and second)
     ours, theirs = (runs(seen=[s**2 for s in sorted(of)], seeds=sorted(of))
                     for of in (first, second))  # fmt: skip
-    found = difference(ours, theirs, 2 * ours.seen[AXIS.key], theirs.seen[AXIS.key])
+    found = paired_difference(ours, theirs, 2 * ours.seen[AXIS.key], theirs.seen[AXIS.key])
     shared = sorted(first & second)
     if len(shared) < FEWEST:
         assert math.isnan(found.low)

@@ -22,8 +22,8 @@ from monmdp.results.evidence import Evidence, aggregate
 from monmdp.results.steps import (
     SIDE_BY_SIDE,
     difference,
-    paired,
     ranking,
+    steps_of_both,
     steps_tables,
 )
 from monmdp.results.store import COLUMNS
@@ -192,8 +192,8 @@ def test_seeds_are_paired_by_their_numbers():
     one, other = (of for of in known.aggregates.values() if of.settings["world"] == "loop")
     fewer = evidence_of(planned(TWO | {"seeds": [4, 1, 9]}), lambda *_: [700, 900, 800])
     third = next(of for of in fewer.aggregates.values() if of.settings["world"] == "loop")
-    assert [list(of) for of in paired(one, third)] == [[200, 100], [900, 700]]
-    assert difference(*paired(one, other)).estimate == pytest.approx(200 - 2900 / 6)
+    assert [list(of) for of in steps_of_both(one, third)] == [[200, 100], [900, 700]]
+    assert difference(*steps_of_both(one, other)).estimate == pytest.approx(200 - 2900 / 6)
 
 
 def test_what_is_optimal_at_once_counts_one_spacing_of_tests():

@@ -220,7 +220,7 @@ def test_claims_speak_of_experiments():
 def test_every_check_takes_its_keys_and_no_others(check):
     some = {"rival": RIVAL, "along": {"rho": [1.0, 0.5]}, "score": "goal_visits", "value": 1.0,
             "height": 2.0, "share": 0.3, "times": 2.0, "factor": 2.0, "at_least": 1}  # fmt: skip
-    _, needed, allowed = CHECKS[check]
+    needed, allowed = CHECKS[check]
     fields = {"says": "x", "check": check, "agent": OURS, **{key: some[key] for key in needed}}
     assert Sentence(**fields).check == check
     assert Sentence(**fields, **{key: some[key] for key in allowed}).of is None

@@ -58,7 +58,7 @@ def boxes_for_missing_glyphs() -> Iterator[None]:
 
 
 class Picture(Figure):
-    """A figure of that many inches that notebooks show, although pyplot does not know of it."""
+    """A figure, its size in inches, that notebooks show although pyplot does not know of it."""
 
     def __init__(self, width: float, height: float) -> None:
         super().__init__(figsize=(width, height), dpi=DPI)

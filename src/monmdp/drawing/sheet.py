@@ -28,7 +28,7 @@ from monmdp.worlds.gridmap import WALL
 CELL = re.compile(r"(\d{1,4}),(\d{1,4})")
 """the name of a state that is a cell"""
 LONGEST_LINE = 20
-"""a chain of at most that many states stands in one line"""
+"""a chain of at most this many states stands in one line"""
 MAX_NAMED = 100
 """with more states than this, the cells of a world without a map have no names"""
 GROUND = "#161616"

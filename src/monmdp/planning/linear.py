@@ -17,7 +17,7 @@ LARGEST_FACTORISATION = 2e9
 """operations; beyond, an LU factorisation may take too long and too much memory"""
 KRYLOV_STEPS = 100
 LARGE = 200_000
-"""unknowns; a policy of that many states is better improved again than evaluated to the end"""
+"""unknowns; a policy of this many states is better improved again than evaluated to the end"""
 MOST_SWEEPS_IF_LARGE = 15
 SLOW_SWEEPS_IF_LARGE = 100
 

@@ -8,10 +8,11 @@ together. Fewer than 5 seeds decide nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import Enum
+from functools import partial
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,11 +25,10 @@ from monmdp.results.measures import (
     VISITS_MARGIN,
     Standing,
     compare,
-    difference,
+    paired_difference,
     within,
 )
-from monmdp.results.steps import counted
-from monmdp.results.steps import paired as steps_of_both
+from monmdp.results.steps import counted, steps_of_both
 from monmdp.stats import BOUNDS, Interval, contrast, mean_interval, ratio_of_means
 from monmdp.suites import Sentence, Setting
 
@@ -94,8 +94,15 @@ Checks = Sequence[Check]
 
 # ---- one setting at a time ------------------------------------------------------------------
 
-Judged = tuple[str, Interval, Verdict, str]
-"""in words, the interval, the verdict, what stands beside it"""
+
+class Judged(NamedTuple):
+    """What some runs come to."""
+
+    measured: str
+    interval: Interval
+    verdict: Verdict
+    beside: str = ""
+    standing: Standing | None = None
 
 
 def _checked(
@@ -106,10 +113,11 @@ def _checked(
     there = tuple(of for of in asked if of is not None)
     if len(there) < len(asked):
         return Check(name, "not run", None, Verdict.OPEN, runs=there)
-    measured, interval, verdict, beside = judge_runs(*there)
-    if any(len(of.seeds) < FEWEST for of in there) or np.isnan([*interval]).any():
-        verdict = Verdict.OPEN
-    return Check(name, measured, interval, verdict, beside, runs=there)
+    found = judge_runs(*there)
+    if any(len(of.seeds) < FEWEST for of in there) or np.isnan([*found.interval]).any():
+        unsure = None if found.standing is None else Standing.OPEN
+        found = found._replace(verdict=Verdict.OPEN, standing=unsure)
+    return Check(name, *found, runs=there)
 
 
 def _beyond(interval: Interval, bound: float) -> Verdict:
@@ -119,12 +127,26 @@ def _beyond(interval: Interval, bound: float) -> Verdict:
     return Verdict.NOT if interval.high <= bound else Verdict.OPEN
 
 
+def _about_zero(difference: Interval, margin: float) -> Verdict:
+    """Whether a difference is none: wholly within a margin, or wholly outside it."""
+    if within(difference, margin):
+        return Verdict.HOLDS
+    apart = difference.low > margin or difference.high < -margin
+    return Verdict.NOT if apart else Verdict.OPEN
+
+
+def _margin_of(sentence: Sentence, of: Aggregate) -> float:
+    """What a score may differ by."""
+    if sentence.score != "episode_return":
+        return VISITS_MARGIN
+    return AXIS_MARGIN * (sentence.height or max(1.0, abs(of.minimax)))
+
+
 def _level(sentence: Sentence, of: Aggregate) -> Judged:
     """At the first test or at the end, a score is at, above or below a value."""
     is_return = sentence.score == "episode_return"
     v = of.minimax if sentence.value == "v" else float(sentence.value)
-    height = sentence.height or max(1.0, abs(of.minimax))
-    margin = AXIS_MARGIN * height if is_return else VISITS_MARGIN
+    margin = _margin_of(sentence, of)
     when = "first test" if sentence.check == "starts-above" else "end"
     if when == "first test":
         values = of.first[sentence.score]
@@ -132,40 +154,32 @@ def _level(sentence: Sentence, of: Aggregate) -> Judged:
         values = of.exact_end if is_return else of.end[sentence.score]
     interval = mean_interval(values)
     if sentence.check == "ends-at":
-        apart = Interval(*(x - v for x in interval))
-        verdict = Verdict.HOLDS if within(apart, margin) else Verdict.OPEN
-        if apart.low > margin or apart.high < -margin:
-            verdict = Verdict.NOT
+        verdict = _about_zero(Interval(*(x - v for x in interval)), margin)
     elif sentence.check == "ends-below":
-        verdict = _beyond(Interval(*(-x for x in (interval.estimate, interval.high, interval.low))),
-                          margin - v)  # fmt: skip
+        below = Interval(v - interval.estimate, v - interval.high, v - interval.low)
+        verdict = _beyond(below, margin)
     else:
         verdict = _beyond(interval, v + margin)
     unit = "" if is_return else " visits an episode"
     words = f"{when} {interval.in_words('.4g')}{unit} against {v:.4g} ± {margin:.2g}"
-    return words, interval, verdict, ""
+    return Judged(words, interval, verdict)
 
 
 def _does_not_fall(sentence: Sentence, of: Aggregate) -> Judged:
     first, last = of.first[sentence.score], of.end[sentence.score]
-    interval = contrast([(1.0, last - first)])
-    margin = VISITS_MARGIN
-    if sentence.score == "episode_return":
-        margin = AXIS_MARGIN * max(1.0, abs(of.minimax))
+    interval, margin = contrast([(1.0, last - first)]), _margin_of(sentence, of)
     verdict = Verdict.HOLDS if interval.low >= -margin else Verdict.OPEN
     verdict = Verdict.NOT if interval.high < -margin else verdict
     words = f"{first.mean():.3g} → {last.mean():.3g}, a change of {interval.in_words('+.3g')}"
-    return words, interval, verdict, ""
+    return Judged(words, interval, verdict)
 
 
 def _on_par(sentence: Sentence, ours: Aggregate, theirs: Aggregate) -> Judged:
-    interval = difference(ours, theirs, ours.exact_end, theirs.exact_end)
-    margin = AXIS_MARGIN * (sentence.height or max(1.0, abs(ours.minimax)))
-    verdict = Verdict.HOLDS if within(interval, margin) else Verdict.OPEN
-    verdict = Verdict.NOT if interval.low > margin or interval.high < -margin else verdict
+    interval = paired_difference(ours, theirs, ours.exact_end, theirs.exact_end)
+    margin = _margin_of(sentence, ours)
     means = f"ends {ours.exact_end.mean():.4g} and {theirs.exact_end.mean():.4g}"
     words = f"{means}, apart by {interval.in_words('+.3g')}, margin {margin:.2g}"
-    return words, interval, verdict, ""
+    return Judged(words, interval, _about_zero(interval, margin))
 
 
 def _fewer(sentence: Sentence, ours: Aggregate, theirs: Aggregate) -> Judged:
@@ -174,18 +188,14 @@ def _fewer(sentence: Sentence, ours: Aggregate, theirs: Aggregate) -> Judged:
     mine, others = steps_of_both(ours, theirs)
     ratio = _ratio([mine], [others])
     if not len(mine):
-        return "no seed in common", ratio, Verdict.OPEN, ""
+        return Judged("no seed in common", ratio, Verdict.OPEN)
     saved = Interval(1 - ratio.estimate, 1 - ratio.high, 1 - ratio.low)
     verdict = Verdict.HOLDS if saved.low <= sentence.share <= saved.high else Verdict.OTHER
     if not saved.low > 0:  # 0: they may both have used up the budget
         verdict = Verdict.NOT if saved.high < 0 else Verdict.OPEN
-    words = f"{mine.mean():,.0f} against {others.mean():,.0f} steps, fewer by "
-    return words + _percent(saved) + f"; said: {100 * sentence.share:g} %", saved, verdict, ""
-
-
-def _percent(interval: Interval) -> str:
-    """A share with its interval, in per cent."""
-    return Interval(*(100 * x for x in interval)).in_words(".0f") + " %"
+    percent = Interval(*(100 * x for x in saved)).in_words(".0f")
+    words = f"{mine.mean():,.0f} against {others.mean():,.0f} steps, fewer by {percent} %"
+    return Judged(f"{words}; said: {100 * sentence.share:g} %", saved, verdict)
 
 
 def _ratio(above: Sequence[FloatArray], below: Sequence[FloatArray]) -> Interval:
@@ -205,30 +215,20 @@ def _compared(sentence: Sentence, cases: Sequence[Case]) -> Checks:
         Standing.WORSE: Verdict.NOT,
         Standing.OPEN: Verdict.HOLDS if sentence.check == "not-worse" else Verdict.OPEN,
     }
-    checks = []
-    for case in cases:
-        found = Standing.OPEN
 
-        def judged(ours: Aggregate, theirs: Aggregate, axis: Axis = case.axis) -> Judged:
-            nonlocal found
-            of = compare(ours, theirs, axis)
-            found = of.standing
-            return f"{found.value}: {of.measured}", of.gain, verdicts[found], of.beside
+    def judged(ours: Aggregate, theirs: Aggregate, axis: Axis) -> Judged:
+        of = compare(ours, theirs, axis)
+        words = f"{of.standing.value}: {of.measured}"
+        return Judged(words, of.gain, verdicts[of.standing], of.beside, of.standing)
 
-        check = _checked(case.name, case.runs, judged)
-        known = found if check.interval and not np.isnan(check.interval.low) else Standing.OPEN
-        checks.append(replace(check, standing=known))
-    return checks
+    return [_checked(case.name, case.runs, partial(judged, axis=case.axis)) for case in cases]
 
 
 def _one_by_one(judge_runs: Callable[..., Judged]) -> Callable[[Sentence, Sequence[Case]], Checks]:
     """A check for each setting."""
 
     def judged(sentence: Sentence, cases: Sequence[Case]) -> Checks:
-        return [
-            _checked(case.name, case.runs, lambda *runs: judge_runs(sentence, *runs))
-            for case in cases
-        ]
+        return [_checked(case.name, case.runs, partial(judge_runs, sentence)) for case in cases]
 
     return judged
 
@@ -254,7 +254,7 @@ def _times(sentence: Sentence, cases: Sequence[Case]) -> Checks:
             verdict = Verdict.OTHER if ratio.low > 1 else Verdict.NOT
         words = f"{ratio.in_words('.3g')} times, over {len(pairs)} settings"
         words += "" if least == 1 else f"; said: {least:g}"
-        return words, ratio, verdict, ""
+        return Judged(words, ratio, verdict)
 
     return [_checked("all settings", [of for case in cases for of in case.runs], judged)]
 
@@ -264,36 +264,19 @@ def _converges(_: Sentence, of: Aggregate) -> Judged:
     interval = mean_interval(of.steps_to_optimal)
     verdict = Verdict.HOLDS if there == len(of.seeds) else Verdict.NOT
     words = f"{there} of {len(of.seeds)} seeds, after {interval.in_words(',.0f')} steps"
-    return words, interval, verdict, ""
+    return Judged(words, interval, verdict)
 
 
 def _groups(sentence: Sentence, cases: Sequence[Case]) -> list[tuple[str, list[Case]]]:
-    """The settings of each value along which they are compared."""
+    """The settings of each value along which they are compared; none if one of them is not run."""
     key, values = sentence.axis
     label = {"rho": "ρ ", "monitor": "", "world": "", "block": ""}.get(key, f"{key} ")
-    return [
+    groups = [
         (f"{label}{value}", [case for case in cases if case.setting[key] == value])
         for value in values
     ]
-
-
-def _whole(sentence: Sentence, groups: Sequence[tuple[str, list[Case]]]) -> bool:
-    """Whether all else is alike in all groups, and none is empty."""
-    key, _ = sentence.axis
-    rest = [[_apart_from(key, case.setting) for case in cases] for _, cases in groups]
-    return bool(rest[0]) and all(of == rest[0] for of in rest)
-
-
-def _apart_from(key: str, setting: Setting) -> tuple[Any, ...]:
-    """What a setting is, apart from a key; with a world or a monitor go its own parameters."""
-    names = [getattr(setting, name) for name in ("world", "monitor") if name != key]
-    given = {
-        name: value
-        for name, value in setting.problem.items()
-        if key not in (name, name.partition(".")[2])
-        and (name == "monitor.rho" or name.partition(".")[0] != key)
-    }
-    return (*names, given)
+    rest = [[case.setting.apart_from(key) for case in group] for _, group in groups]
+    return groups if rest[0] and all(of == rest[0] for of in rest) else []
 
 
 def _measured(runs: Sequence[Aggregate], cases: Sequence[Case], by_steps: bool) -> FloatArray:
@@ -320,40 +303,36 @@ def _mean(runs: Sequence[Aggregate], values: Sequence[Any]) -> FloatArray:
 
 def _worse_along(sentence: Sentence, cases: Sequence[Case]) -> Checks:
     """From each group of settings to the next, more steps; or less seen if no seed converges."""
-    groups = _groups(sentence, cases)
-    if not _whole(sentence, groups):
-        return []
 
-    def between(before: Sequence[Case], after: Sequence[Case]) -> Callable[..., Judged]:
-        def judged(*runs: Aggregate) -> Judged:
-            sides = runs[: len(before)], runs[len(before) :]
-            by_steps = any(of.optimal.any() for of in runs)
-            values = [
-                _measured(of, where, by_steps)
-                for of, where in zip(sides, (before, after), strict=True)
-            ]
-            interval = contrast([(1.0, values[1]), (-1.0, values[0])])
-            if by_steps:
-                words = f"{values[0].mean():,.0f} → {values[1].mean():,.0f} steps, more by "
-                words += interval.in_words("+,.0f")
-            else:
-                words = f"no seed converges; seen on {before[0].axis} {-values[0].mean():.4g} → "
-                words += f"{-values[1].mean():.4g}, less by {interval.in_words('+.3g')}"
-            areas = [_mean(side, [of.area for of in side]) for side in sides]
-            lost = contrast([(1.0, areas[0]), (-1.0, areas[1])])
-            beside = f"area less by {lost.in_words('+.3g')}"
-            return words, interval, _beyond(interval, 0.0), beside
+    def judged(*runs: Aggregate, before: Sequence[Case], after: Sequence[Case]) -> Judged:
+        sides = runs[: len(before)], runs[len(before) :]
+        by_steps = any(of.optimal.any() for of in runs)
+        values = [
+            _measured(of, where, by_steps) for of, where in zip(sides, (before, after), strict=True)
+        ]
+        interval = contrast([(1.0, values[1]), (-1.0, values[0])])
+        if by_steps:
+            words = f"{values[0].mean():,.0f} → {values[1].mean():,.0f} steps, more by "
+            words += interval.in_words("+,.0f")
+        else:
+            words = f"no seed converges; seen on {before[0].axis} {-values[0].mean():.4g} → "
+            words += f"{-values[1].mean():.4g}, less by {interval.in_words('+.3g')}"
+        areas = [_mean(side, [of.area for of in side]) for side in sides]
+        lost = contrast([(1.0, areas[0]), (-1.0, areas[1])])
+        beside = f"area less by {lost.in_words('+.3g')}"
+        return Judged(words, interval, _beyond(interval, 0.0), beside)
 
-        return judged
+    return [_between(one, two, judged) for one, two in pairwise(_groups(sentence, cases))]
 
-    return [
-        _checked(
-            f"{one} to {two}",
-            [case.runs[0] for case in (*before, *after)],
-            between(before, after),
-        )
-        for (one, before), (two, after) in pairwise(groups)
-    ]
+
+Group = tuple[str, Sequence[Case]]
+
+
+def _between(one: Group, two: Group, judge_runs: Callable[..., Judged]) -> Check:
+    """Judge the runs of two groups of settings, all of the first before all of the second."""
+    (start, before), (end, after) = one, two
+    runs = [of for case in (*before, *after) for of in case.runs]
+    return _checked(f"{start} to {end}", runs, partial(judge_runs, before=before, after=after))
 
 
 def _hindered(sentence: Sentence, cases: Sequence[Case]) -> Checks:
@@ -362,45 +341,31 @@ def _hindered(sentence: Sentence, cases: Sequence[Case]) -> Checks:
     Three readings: as steps, which decides; as a factor of steps; as seen, which decides where no
     seed converges.
     """
-    groups = _groups(sentence, cases)
-    if not _whole(sentence, groups):
-        return []
-    (start, before), others = groups[0], groups[1:]
 
-    def between(after: Sequence[Case]) -> Callable[..., Judged]:
-        def judged(*runs: Aggregate) -> Judged:
-            # In the order agent, rival for each setting: before, then after.
-            sides = {
-                (agent, when): list(runs[first + agent : last : 2])
-                for agent in (0, 1)
-                for when, first, last in ((0, 0, 2 * len(before)), (1, 2 * len(before), None))
-            }
-            both = before, after
-            steps, seen = (
-                {key: _measured(of, both[key[1]], by_steps) for key, of in sides.items()}
-                for by_steps in (True, False)
-            )
-            more, less_seen = contrast(_more(steps)), contrast(_more(seen))
-            if not any(of.optimal.any() for of in runs):
-                words = f"no seed converges; seen on {before[0].axis} less by "
-                words += less_seen.in_words("+.3g")
-                return words, less_seen, _beyond(less_seen, 0.0), ""
-            lost = [steps[agent, 1].mean() - steps[agent, 0].mean() for agent in (0, 1)]
-            words = f"{lost[0]:+,.0f} steps against {lost[1]:+,.0f}, more by "
-            words += more.in_words("+,.0f")
-            beside = f"{_as_factors(sides, before)}; seen less by {less_seen.in_words('+.3g')}"
-            return words, more, _beyond(more, 0.0), beside
-
-        return judged
-
-    return [
-        _checked(
-            f"{start} to {name}",
-            [of for case in (*before, *after) for of in case.runs],
-            between(after),
+    def judged(*runs: Aggregate, before: Sequence[Case], after: Sequence[Case]) -> Judged:
+        # Of each setting the agent, then the rival.
+        n = 2 * len(before)
+        sides = {
+            (agent, when): list(of[agent::2])
+            for agent in (0, 1)
+            for when, of in enumerate((runs[:n], runs[n:]))
+        }
+        both = before, after
+        steps, seen = (
+            {key: _measured(of, both[key[1]], by_steps) for key, of in sides.items()}
+            for by_steps in (True, False)
         )
-        for name, after in others
-    ]
+        more, less_seen = contrast(_more(steps)), contrast(_more(seen))
+        if not any(of.optimal.any() for of in runs):
+            words = f"no seed converges; seen on {before[0].axis} less by "
+            return Judged(words + less_seen.in_words("+.3g"), less_seen, _beyond(less_seen, 0.0))
+        lost = [steps[agent, 1].mean() - steps[agent, 0].mean() for agent in (0, 1)]
+        words = f"{lost[0]:+,.0f} steps against {lost[1]:+,.0f}, more by {more.in_words('+,.0f')}"
+        beside = f"{_as_factors(sides, before)}; seen less by {less_seen.in_words('+.3g')}"
+        return Judged(words, more, _beyond(more, 0.0), beside)
+
+    groups = _groups(sentence, cases)
+    return [_between(groups[0], other, judged) for other in groups[1:]]
 
 
 def _as_factors(sides: Mapping[tuple[int, int], Sequence[Aggregate]], cases: Sequence[Case]) -> str:
@@ -426,10 +391,7 @@ def _more(losses: Mapping[tuple[int, int], FloatArray]) -> list[tuple[float, Flo
 
 def _similar(sentence: Sentence, cases: Sequence[Case]) -> Checks:
     """Each setting takes about the steps of the first, as plotted; raw steps stand beside."""
-    groups, factor = _groups(sentence, cases), sentence.factor
-    if not _whole(sentence, groups):
-        return []
-    (start, first), others = groups[0], groups[1:]
+    groups, factor, by = _groups(sentence, cases), sentence.factor, sentence.axis[0]
 
     def judged(of: Aggregate, reference: Aggregate) -> Judged:
         ratio, drawn = (
@@ -451,17 +413,17 @@ def _similar(sentence: Sentence, cases: Sequence[Case]) -> Checks:
         words = f"{of.steps_to_v:,} against {reference.steps_to_v:,} steps as plotted, ratio "
         raw = [counted(one).mean() for one in (of, reference)]
         beside = f"raw steps {raw[0]:,.0f} against {raw[1]:,.0f}, ratio {raw[0] / raw[1]:.2f}"
-        return words + interval.in_words(".2f"), interval, verdict, beside
+        return Judged(words + interval.in_words(".2f"), interval, verdict, beside)
 
     return [
-        _checked(_between(start, name, case), (case.runs[0], reference.runs[0]), judged)
-        for name, group in others
-        for case, reference in zip(group, first, strict=True)
+        _checked(
+            f"{case.setting.monitor} {groups[0][0]} to {name}" if by == "rho" else case.name,
+            (case.runs[0], reference.runs[0]),
+            judged,
+        )
+        for name, group in groups[1:]
+        for case, reference in zip(group, groups[0][1], strict=True)
     ]
-
-
-def _between(start: str, name: str, case: Case) -> str:
-    return f"{case.setting.monitor} {start} to {name}" if start.startswith("ρ") else case.name
 
 
 # ---- all of them ----------------------------------------------------------------------------

@@ -5,7 +5,7 @@ A claim is part of its suite (`suites/claims.py`). Each of its sentences is judg
 the number of seeds that decided it (`results/measures.py`).
 
 A sentence *holds*, holds with *another number* (the direction is as said, the figure is not), is
-*not reproduced*, or is *open*: too few seeds, or settings that were not run.
+*not reproduced*, or is *open*: the interval does not decide, or settings were not run.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from monmdp.results.checks import CHECKS, Case, Check, Verdict
 from monmdp.results.evidence import Evidence, axis_of
 from monmdp.results.measures import Standing
 from monmdp.suites import Curve, Figure, Panel, Sentence, Setting
+from monmdp.suites.claims import find_agents
 
 
 @dataclass(frozen=True)
@@ -156,10 +157,8 @@ def _order(setting: Setting) -> tuple[Any, ...]:
 
 
 def _curve(panel: Panel, agent: str) -> Curve | None:
-    for curve in panel.curves:
-        if curve.label == agent:
-            return curve
-    return next((curve for curve in panel.curves if curve.agent == agent), None)
+    found = find_agents([(curve.agent, curve.label) for curve in panel.curves], agent)
+    return panel.curves[found[0]] if found else None
 
 
 def _name(setting: Setting) -> str:
@@ -210,7 +209,8 @@ def _by_count(sentence: Sentence, checks: Sequence[Check]) -> Verdict:
 
 
 def _standing(checks: Sequence[Check], of: Standing) -> list[str]:
-    return [check.setting for check in checks if check.standing is of]
+    """Settings in which an agent stands so; what is not run is open."""
+    return [check.setting for check in checks if (check.standing or Standing.OPEN) is of]
 
 
 def _counts(sentence: Sentence, checks: Sequence[Check]) -> str:

@@ -285,8 +285,11 @@ def aggregate(
     unit = max(1.0, abs(minimax))
     optimal_from, optimal = steps_to(step, raw["worst_case_return"], minimax - OPTIMAL * unit)
     threshold = minimax - AT * unit
-    shown = smooth(raw["episode_return"]) if smoothed else raw["episode_return"]
-    steps, reached = steps_to(step, shown.mean(axis=0), threshold)
+    shown = {
+        name: smooth(raw[name]) if smoothed else raw[name] for name in {"episode_return", *scores}
+    }
+    returns = shown["episode_return"]
+    steps, reached = steps_to(step, returns.mean(axis=0), threshold)
     # Runs of one problem share seeds and streams; those of different problems nothing.
     resampling = np.random.default_rng(int(settings["problem"], 16))
     kernels = [str(run.provenance.get("kernel")) for run in runs]
@@ -296,10 +299,10 @@ def aggregate(
         seeds=tuple(run.seed for run in runs),
         minimax=minimax,
         mean={name: raw[name].mean(axis=0).astype(np.float32) for name in scores},
-        half={name: _half(raw[name], smoothed) for name in scores},
+        half={name: half_width(shown[name]).astype(np.float32) for name in scores},
         smoothed=smoothed,
         area=area(raw["episode_return"]),
-        seen={axis.key: _seen(step, shown, axis) for axis in axes},
+        seen={axis.key: _seen(step, returns, axis) for axis in axes},
         exact_end=end(raw["worst_case_return"]),
         end={name: end(raw[name]) for name in SCORES},
         first={name: raw[name][:, 0].copy() for name in SCORES},
@@ -307,7 +310,7 @@ def aggregate(
         optimal=optimal,
         steps_to_v=int(steps),
         reaches_v=bool(reached),
-        steps_to_v_resampled=steps_to_v_bootstrap(step, shown, threshold, resampling, RESAMPLES),
+        steps_to_v_resampled=steps_to_v_bootstrap(step, returns, threshold, resampling, RESAMPLES),
         regret=raw["finished_episodes"][:, -1] * minimax - raw["training_return"][:, -1],
         worst_steps=raw["worst_steps"][:, -1].copy(),
         wall_seconds=sum(float(run.provenance.get("wall_seconds", np.nan)) for run in runs),
@@ -323,10 +326,6 @@ def _seen(step: IntArray, curves: FloatArray, axis: Axis) -> FloatArray:
     if axis.x_range is not None:
         curves = curves[:, (axis.x_range[0] <= step) & (step <= axis.x_range[1])]
     return area(curves if axis.y_range is None else np.clip(curves, *axis.y_range))
-
-
-def _half(curves: FloatArray, smoothed: bool) -> FloatArray:
-    return half_width(smooth(curves) if smoothed else curves).astype(np.float32)
 
 
 @lru_cache(maxsize=256)

@@ -62,7 +62,9 @@ def shared_seeds(one: Aggregate, other: Aggregate) -> tuple[list[int], list[int]
     return first, second
 
 
-def difference(one: Aggregate, other: Aggregate, ours: FloatArray, theirs: FloatArray) -> Interval:
+def paired_difference(
+    one: Aggregate, other: Aggregate, ours: FloatArray, theirs: FloatArray
+) -> Interval:
     """Return the mean difference of ours[seed] and theirs[seed], paired by seed."""
     mine, others = shared_seeds(one, other)
     if len(mine) < FEWEST:
@@ -90,9 +92,9 @@ def compare(ours: Aggregate, theirs: Aggregate, axis: Axis) -> HeadToHead:
     """Compare two agents on one problem."""
     steps = [of.steps_to_optimal.astype(np.float64) for of in (ours, theirs)]
     seen = [of.seen[axis.key] for of in (ours, theirs)]
-    saved = difference(ours, theirs, -steps[0], -steps[1])
-    gained = difference(ours, theirs, *seen)
-    area = difference(ours, theirs, ours.area, theirs.area)
+    saved = paired_difference(ours, theirs, -steps[0], -steps[1])
+    gained = paired_difference(ours, theirs, *seen)
+    area = paired_difference(ours, theirs, ours.area, theirs.area)
     height = axis.height or max(1.0, abs(ours.minimax))
     by_steps = bool(ours.optimal.any() or theirs.optimal.any())
     steps_margin, seen_margin = STEPS_MARGIN * float(steps[1].mean()), AXIS_MARGIN * height

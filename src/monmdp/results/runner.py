@@ -57,7 +57,7 @@ from monmdp.suites import Configuration, Resolved, resolve
 Tell = Callable[["Progress"], None]
 
 THREADS = 16
-"""up to that many jobs run in threads: compiled code does not hold the interpreter's lock"""
+"""up to this many jobs run in threads: compiled code does not hold the interpreter's lock"""
 CONNECTING = 10.0
 """seconds to wait for a scheduler"""
 LOOK = 0.2

@@ -272,7 +272,7 @@ def _agent_steps(name: str, reference: str, settings: Sequence[SettingRuns]) -> 
     worse: tuple[str, ...] = ()
     more: tuple[str, ...] = ()
     both = [setting for setting in own if reference in setting.runs and name != reference]
-    pairs = [(s.name, *paired(s.runs[name], s.runs[reference])) for s in both]
+    pairs = [(s.name, *steps_of_both(s.runs[name], s.runs[reference])) for s in both]
     pairs = [pair for pair in pairs if len(pair[1])]
     if pairs:
         ratio = ratio_of_means([p[1] for p in pairs], [p[2] for p in pairs], _rng())
@@ -306,7 +306,7 @@ def counted(of: Aggregate) -> FloatArray:
     return least
 
 
-def paired(one: Aggregate, other: Aggregate) -> tuple[FloatArray, FloatArray]:
+def steps_of_both(one: Aggregate, other: Aggregate) -> tuple[FloatArray, FloatArray]:
     """Return the steps of both for the seeds that both have, in the same order."""
     mine, others = shared_seeds(one, other)
     return counted(one)[mine], counted(other)[others]

@@ -24,24 +24,24 @@ from pydantic import (
 
 from monmdp.errors import nearest
 
-CHECKS: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
-    "ends-at": ("ends at a value", (), ("value", "score", "height")),
-    "ends-below": ("ends below a value", (), ("value", "score", "height")),
-    "ends-above": ("ends above a value", ("value",), ("score", "height")),
-    "starts-above": ("is above a value before it learns", ("value",), ("score",)),
-    "does-not-fall": ("a score does not fall from the first test to the end", ("score",), ()),
-    "better": ("is better than a rival", ("rival",), ("at_least",)),
-    "better-or-on-par": ("is better than a rival, or on par with it", ("rival",), ()),
-    "not-worse": ("is worse than a rival nowhere", ("rival",), ()),
-    "on-par": ("ends like a rival", ("rival",), ("height",)),
-    "fewer-steps": ("takes a share of steps fewer than a rival", ("rival", "share"), ()),
-    "times-fewer-steps": ("its rival takes so many times its steps", ("rival", "times"), ()),
-    "every-seed-converges": ("every seed gets to the minimax return and stays there", (), ()),
-    "worse-along": ("does worse from each setting to the next", ("along",), ()),
-    "hindered-more": ("loses more than a rival from the first setting", ("rival", "along"), ()),
-    "similar-along": ("is about as fast in all settings", ("along",), ("factor",)),
+CHECKS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "ends-at": ((), ("value", "score", "height")),
+    "ends-below": ((), ("value", "score", "height")),
+    "ends-above": (("value",), ("score", "height")),
+    "starts-above": (("value",), ("score",)),
+    "does-not-fall": (("score",), ()),
+    "better": (("rival",), ("at_least",)),
+    "better-or-on-par": (("rival",), ()),
+    "not-worse": (("rival",), ()),
+    "on-par": (("rival",), ("height",)),
+    "fewer-steps": (("rival", "share"), ()),
+    "times-fewer-steps": (("rival", "times"), ()),
+    "every-seed-converges": ((), ()),
+    "worse-along": (("along",), ()),
+    "hindered-more": (("rival", "along"), ()),
+    "similar-along": (("along",), ("factor",)),
 }
-"""name -> what it checks, keys it needs, keys it may have besides"""
+"""name -> keys that it needs, and may have; docs/howto/stating-claims.md says what they check"""
 COMMON = ("says", "check", "agent", "where", "of")
 """keys of all sentences; `says` and `agent` are needed"""
 
@@ -56,11 +56,13 @@ Values = Annotated[tuple[Value, ...], BeforeValidator(_many), Field(min_length=1
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
-class _Frozen(BaseModel):
+class Frozen(BaseModel):
+    """Data that cannot be changed, and takes no key that it does not know."""
+
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Sentence(_Frozen):
+class Sentence(Frozen):
     """One thing that is said of some runs; it gets one verdict."""
 
     says: str
@@ -92,7 +94,7 @@ class Sentence(_Frozen):
     def _check(self) -> Sentence:
         if self.check not in CHECKS:
             raise ValueError(f"check: there is no {self.check!r}{nearest(self.check, CHECKS)}")
-        _, needed, allowed = CHECKS[self.check]
+        needed, allowed = CHECKS[self.check]
         given = {name for name in self.model_fields_set if getattr(self, name) is not None}
         missing = [key for key in needed if key not in given]
         foreign = sorted(given - {*COMMON, *needed, *allowed})
@@ -126,7 +128,7 @@ class Sentence(_Frozen):
         return {**self.where, **(self.along or {})}
 
 
-class Claim(_Frozen):
+class Claim(Frozen):
     """What a suite says its runs show, ``[[claim]]`` in TOML."""
 
     name: str
@@ -156,6 +158,17 @@ class Setting:
             if key in (name, name.partition(".")[2]):
                 return value  # type: ignore[no-any-return]
         return 1.0 if key == "rho" else False
+
+    def apart_from(self, key: str) -> tuple[Any, ...]:
+        """Return what it is but for a key; with a world or a monitor go its own parameters."""
+        names = [getattr(self, name) for name in ("world", "monitor") if name != key]
+        given = {
+            name: value
+            for name, value in self.problem.items()
+            if key not in (name, name.partition(".")[2])
+            and (name == "monitor.rho" or name.partition(".")[0] != key)
+        }
+        return (*names, given)
 
 
 Agents = Sequence[tuple[str, str]]
@@ -220,11 +233,16 @@ def _count(sentence: Sentence, settings: Sequence[tuple[Setting, Agents]], where
     return len(problems)
 
 
+def find_agents(agents: Agents, wanted: str) -> list[int]:
+    """Return the places of the agents of a label or, if none has it, of a name."""
+    of_label = [i for i, (_, label) in enumerate(agents) if label == wanted]
+    return of_label or [i for i, (name, _) in enumerate(agents) if name == wanted]
+
+
 def _has(agents: Agents, wanted: str, where: str) -> bool:
-    """Return whether an agent is there, by its label or, if it is the only one, by its name."""
-    if any(wanted == label for _, label in agents):
-        return True
-    of_name = [label for name, label in agents if name == wanted]
-    if len(of_name) > 1:
-        raise ValueError(f"{where}: which {wanted!r}? {', '.join(of_name)}")
-    return bool(of_name)
+    """Return whether an agent is there; one name of several agents is no address."""
+    found = find_agents(agents, wanted)
+    if len(found) > 1:
+        which = ", ".join(agents[i][1] for i in found)
+        raise ValueError(f"{where}: which {wanted!r}? {which}")
+    return bool(found)

@@ -30,7 +30,7 @@ from pydantic import (
 from monmdp import agents, catalogue, monitors, worlds
 from monmdp.errors import MonMDPError, nearest
 from monmdp.naming import Scope, assign, looking_in, scope_of
-from monmdp.suites.claims import Claim, Sentence, Setting, checked
+from monmdp.suites.claims import Claim, Frozen, Sentence, Setting, checked
 
 PAPER = Path(__file__).parent / "paper"
 BEYOND = Path(__file__).parent / "beyond"
@@ -66,10 +66,6 @@ Seeds = Annotated[int | tuple[int, ...], BeforeValidator(_seeds)]
 Score = Literal["episode_return", "goal_visits", "bottom_visits"]
 Evaluation = Literal["exact", "monte-carlo"]
 Illustration = Literal["interaction", "pessimism"]
-
-
-class _Frozen(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class Choice(BaseModel):
@@ -240,14 +236,14 @@ def _flat(value: Any) -> Any:
 Override = Annotated[dict[str, Any], BeforeValidator(_flat)]
 
 
-class QuickBlock(_Frozen):
+class QuickBlock(Frozen):
     """What ``--quick`` keeps of a block; of an empty list, nothing at all."""
 
     worlds: tuple[str, ...] | None = None
     monitors: tuple[str, ...] | None = None
 
 
-class Block(_Frozen):
+class Block(Frozen):
     """One product of settings, ``[[experiment]]`` in TOML."""
 
     title: str | None = None
@@ -368,13 +364,13 @@ def problem_of(
     return given | ({} if rho is None else {"monitor.rho": float(rho)})
 
 
-class Quick(_Frozen):
+class Quick(Frozen):
     """What ``--quick`` changes in a suite."""
 
     seeds: Count
 
 
-class Suite(_Frozen):
+class Suite(Frozen):
     """A suite: what to run and to draw. Blocks inherit what they do not say themselves."""
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=100)]
