@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from monmdp import MonMDPError, suites
+from monmdp.results.request import ask_suite, keep, kept
 from monmdp.suites.claims import CHECKS, Claim, Sentence, Setting, checked
 
 OURS, RIVAL = "monitored-mbie-eb", "directed-e2"
@@ -324,3 +325,25 @@ def test_nothing_starts_if_a_claim_is_wrong(command):
     assert code == 2
     assert "claim[0].sentence[0]: check: there is no 'beter'; did you mean 'better'?" in err
     assert not Path("here").exists()
+
+
+def test_a_quick_request_is_understood_although_settings_that_claims_name_are_left_out(tmp_path):
+    blocks = [{**BLOCKS[0], "quick": {"worlds": ["loop"]}}]
+    of_empty = BETTER | {"where": {"world": "empty"}}
+    asked = ask_suite(suite(ENDS, of_empty, blocks=blocks, steps=400), quick=True)
+    keep(asked, tmp_path)
+    (again,) = kept(tmp_path)
+    assert again.parsed().suites == asked.suites
+    assert [of.of for of in again.parsed().suites[0].claim[0].sentence] == [4, 2]
+
+
+def test_settings_along_a_key_must_be_alike_but_for_it():
+    """Else a check would find nothing to compare, and call that not run."""
+    blocks = [
+        {"worlds": ["loop", "hazard"], "monitors": ["ask"], "agents": [OURS]},
+        {"worlds": ["loop"], "monitors": ["ask"], "rho": [0.2], "agents": [OURS]},
+    ]
+    slower = ENDS | {"check": "worse-along", "along": {"rho": [1.0, 0.2]}}
+    with pytest.raises(MonMDPError, match=r"along: hazard / ask is there with rho = 1\.0 only"):
+        suite(slower, blocks=blocks)
+    assert only_of(suite(slower | {"where": {"world": "loop"}}, blocks=blocks)).of == 2

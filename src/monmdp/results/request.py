@@ -136,7 +136,7 @@ class Kept(NamedTuple):
                 raise MonMDPError("damaged, or no request")
             if content["format"] != FORMAT:
                 raise MonMDPError(f"written by another version ({content['format']!r})")
-            suites = tuple(parse(suite, str(path)) for suite in content["suites"])
+            suites = tuple(parse(suite, str(path), kept=True) for suite in content["suites"])
             request = Request(content["name"], suites, content["preset"])
             request.runs()
             return request

@@ -218,6 +218,8 @@ def _count(sentence: Sentence, settings: Sequence[tuple[Setting, Agents]], where
     meant = [(of, agents) for of, agents in settings if of.is_among(wanted)]
     if not meant:
         raise ValueError(f"{where}: no setting is all of {wanted}")
+    if sentence.along is not None:
+        _check_along(sentence, [of for of, _ in meant], where)
     # Several panels may show the same runs, of which only some have an agent.
     having = [of for of, agents in meant if all(_has(agents, a, where) for a in sentence.agents)]
     problems = {(of.world, of.monitor, str(of.problem)) for of, _ in meant}
@@ -231,6 +233,19 @@ def _count(sentence: Sentence, settings: Sequence[tuple[Setting, Agents]], where
             close = nearest(which, known_agents)
         raise ValueError(f"{where}: {world} / {monitor} has no agent {which!r}{close}")
     return len(problems)
+
+
+def _check_along(sentence: Sentence, settings: Iterable[Setting], where: str) -> None:
+    """Demand that settings along a key are alike but for it."""
+    key, values = sentence.axis
+    there: dict[str, tuple[Setting, list[Value]]] = {}
+    for of in settings:
+        there.setdefault(str(of.apart_from(key)), (of, []))[1].append(of[key])
+    for of, found in there.values():
+        if not set(values) <= set(found):
+            named = " / ".join(name for name in (of.world, of.monitor) if name)
+            only = ", ".join(str(value) for value in dict.fromkeys(found))
+            raise ValueError(f"{where}.along: {named} is there with {key} = {only} only")
 
 
 def find_agents(agents: Agents, wanted: str) -> list[int]:

@@ -414,7 +414,7 @@ class Suite(Frozen):
         return rest | {"experiment": blocks}
 
     @model_validator(mode="after")
-    def _check(self) -> Suite:
+    def _check(self, info: ValidationInfo) -> Suite:
         figures = (self.experiment, self.draw, self.draw_dynamics, self.illustration)
         kinds = [bool(of) for of in figures]
         if not any(kinds):
@@ -429,8 +429,10 @@ class Suite(Frozen):
         if self.reference is not None and self.reference not in labels:
             known = nearest(self.reference, labels)
             raise ValueError(f"reference: no agent is called {self.reference!r}{known}")
-        settings = [setting for block in self.experiment for setting in block.settings()]
-        self.__dict__["claim"] = checked(self.claim, settings)
+        if not (info.context or {}).get("kept"):
+            settings = [setting for block in self.experiment for setting in block.settings()]
+            # With the number of settings that each speaks of, which --quick must not change.
+            self.__dict__["claim"] = checked(self.claim, settings)
         return self
 
     @property
@@ -488,8 +490,13 @@ def _with_agents(block: Any, shared: Any, i: int) -> Any:
     return rest | {"agents": kept}
 
 
-def parse(content: Mapping[str, Any], where: str, folder: Path | None = None) -> Suite:
+def parse(
+    content: Mapping[str, Any], where: str, folder: Path | None = None, *, kept: bool = False
+) -> Suite:
     """Check a suite; every wrong key and value is reported at once, with its path.
+
+    `kept`: it was checked before, and may have been shortened since; its claims then speak of
+    settings that it does not have.
 
     >>> from monmdp import suites
     >>> block = {"worlds": ["loop"], "monitors": ["ask"], "agents": ["monitored-mbie-eb"]}
@@ -502,7 +509,7 @@ def parse(content: Mapping[str, Any], where: str, folder: Path | None = None) ->
     beside = content.get("folder")
     try:
         with looking_in(*([beside] if isinstance(beside, str) else [])):
-            return Suite.model_validate(content, context={"folder": folder})
+            return Suite.model_validate(content, context={"folder": folder, "kept": kept})
     except ValidationError as error:
         # Of a list whose items are wrong pydantic also says that it is too short.
         found = error.errors()
