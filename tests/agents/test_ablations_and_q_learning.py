@@ -225,6 +225,7 @@ def test_mbie_eb_is_optimal_when_solvable_and_keeps_visiting_bottom_when_not(mon
     assert late < 0.01
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("monitor", ["ask", "button"])
 def test_pessimistic_mbie_eb_is_optimal_unless_rewards_are_rarely_seen(monitor):
     for params in ({"solvable": True}, {}):
@@ -240,6 +241,7 @@ def test_pessimistic_mbie_eb_is_optimal_unless_rewards_are_rarely_seen(monitor):
 # ---- the learners -------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_random_actions_come_with_chance_epsilon_and_are_uniform():
     problem = monmdp.make("loop", "ask")
     config = EpsilonGreedy(epsilon=0.4, epsilon_end=0.0, anneal_steps=10, q_init=0.0)
@@ -468,6 +470,7 @@ def test_an_agent_that_takes_hidden_rewards_must_say_so():
     assert not AgentConfig.sees_hidden_rewards.fget(None)
 
 
+@pytest.mark.slow
 def test_a_run_of_an_oracle_says_so(command):
     words = ["train", "empty", "ask", "--agent", "optimistic", "--steps", 100, "--every", 10]
     words += ["--seeds", 1]

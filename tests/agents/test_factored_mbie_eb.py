@@ -382,6 +382,7 @@ def test_oracle_on_random_rewards(length):
         assert agent.state.pairs["unresolved"].any()
 
 
+@pytest.mark.slow
 @settings(max_examples=20)
 @given(
     problem_seed=seeds,
@@ -590,6 +591,7 @@ def test_a_monitor_pair_tried_for_the_first_time_is_news():
     assert agent.state.clock[code.NEWS]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("world", ["river-swim", "bottleneck"])
 def test_the_button_is_the_only_exception_there_is(world):
     problem = monmdp.make(world, "button")

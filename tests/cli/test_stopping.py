@@ -72,7 +72,7 @@ def wait_until(process, what, seconds=120.0):
 @pytest.mark.parametrize(
     "words",
     one_in(
-        3,
+        6,
         [
             # Between two tests lie hours.
             ["train", "loop", "ask", "--agent", "mbie-eb", "--jobs", "1", "--seeds", "3",
@@ -176,6 +176,7 @@ def test_a_command_that_ignores_interrupts_is_let_do_so():
 # ---- pipes ----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unbuffered", ["", "1"], ids=["buffered", "unbuffered"])
 @pytest.mark.parametrize("lines", [0, 1])
 @pytest.mark.parametrize("words", [("list",), ("solve", "bottleneck", "button", "--json")])

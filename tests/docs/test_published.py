@@ -163,6 +163,7 @@ def test_beyond_takes_at_most_six_core_hours(suites):
     assert sum(of["about"]["cpu_seconds"] for of in suites.values()) <= 6 * 3600
 
 
+@pytest.mark.slow
 def test_the_best_setting_is_that_of_the_grid(suites):
     (table,) = suites["beyond-grid"]["tables"]
     best = min(table["agents"], key=lambda of: of["geometric_mean_steps_to_1pct"])["agent"]

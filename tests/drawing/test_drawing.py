@@ -226,6 +226,7 @@ def test_legend_tells_staying_from_landing():
 # ---- pictures -------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", one_in(3, WORLDS))
 def test_every_world_is_drawn(name):
     mdp = worlds.make(name)
@@ -287,6 +288,7 @@ def test_huge_and_long_worlds_are_drawn():
     assert (frame(monmdp, 0, 0, caption="") != frame(monmdp, 99, 0, caption="")).any()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [chain, many, lambda: worlds.from_gymnasium("FrozenLake-v1")])
 def test_worlds_without_picture_are_drawn(make):
     mdp = make()
@@ -310,6 +312,7 @@ def test_start_cells_beyond_a_few_and_ragged_pictures():
     assert pixels(draw_world(ragged)).any()
 
 
+@pytest.mark.slow
 def test_gallery_has_a_title_for_every_world():
     mdps = {name: worlds.make(name) for name in WORLDS} | {"graph": chain(), "matrix": many()}
     figure = gallery(mdps)
@@ -381,6 +384,7 @@ def test_frames_show_whether_the_reward_was_shown_and_what_the_monitor_cost():
 # ---- files ----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("suffix", "magic"), [(".png", b"\x89PNG"), (".SVG", b"<?xml"), (".pdf", b"%PDF")]
 )

@@ -60,6 +60,7 @@ def polygons(figure):
 # ---- heat maps ------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", one_in(3, WORLDS))
 def test_every_world_has_heat_maps(name):
     mdp = WORLDS[name]()
@@ -555,6 +556,7 @@ def test_characters_without_a_glyph_are_boxes(tmp_path):
         warnings.warn("mine", stacklevel=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tile", [" ", "\u3000", "\u200b", "\u2800"])
 def test_a_tile_that_is_a_space_is_an_empty_cell(tile):
     assert letter(tile) == []

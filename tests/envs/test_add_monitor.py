@@ -631,6 +631,7 @@ def test_stepwise_mbie_eb_comes_to_the_exact_policy_on_slippery_ice():
     assert there >= 2
 
 
+@pytest.mark.slow
 def test_stepwise_mbie_eb_avoids_what_can_never_be_seen():
     """⊥ by a predicate: the same problem as tables with these outcomes hidden."""
     shortcut = 4  # below the start; the other way round is as long

@@ -39,6 +39,7 @@ def test_every_world_is_registered():
         assert gymnasium.spec(env_id).entry_point == "monmdp.envs:MonMDPEnv"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("monitor", MONITORS)
 @pytest.mark.parametrize("world", WORLDS)
 def test_check_env_is_clean(world, monitor):

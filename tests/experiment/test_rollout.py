@@ -178,6 +178,7 @@ def filmed():
     return monmdp, episode
 
 
+@pytest.mark.slow
 def test_a_film_has_a_picture_for_every_state(filmed, tmp_path):
     monmdp, episode = filmed
     for fps, hundredths in ((4, 25), (10.0, 10), (50, 2)):
@@ -194,6 +195,7 @@ def test_a_film_has_a_picture_for_every_state(filmed, tmp_path):
             assert durations == [10 * hundredths] * len(episode) + [2000]
 
 
+@pytest.mark.slow
 def test_a_film_shows_what_was_drawn(filmed, tmp_path):
     monmdp, episode = filmed
     save_film(monmdp, episode, tmp_path / "film.gif")
@@ -218,6 +220,7 @@ def test_every_world_is_filmed(name, tmp_path):
         assert gif.n_frames == len(episode) + 1
 
 
+@pytest.mark.slow
 def test_a_film_is_there_whole_or_not_at_all(filmed, tmp_path, monkeypatch):
     monmdp, episode = filmed
     with pytest.raises(MonMDPError, match=r"end in \.gif"):
@@ -241,7 +244,7 @@ def test_a_film_is_there_whole_or_not_at_all(filmed, tmp_path, monkeypatch):
 # ---- the command ----------------------------------------------------------------------------
 
 
-def test_rollout_prints_the_steps(command, tmp_path):
+def test_rollout_prints_the_steps(command):
     code, out, _ = command("rollout", "bottleneck", "button", "rho=0.05", "--seed", "3")
     assert code == 0
     lines = out.splitlines()
@@ -251,6 +254,10 @@ def test_rollout_prints_the_steps(command, tmp_path):
     assert "hidden (1)" in lines[-4]
     assert lines[-1].startswith("discounted return  0.904382  (gamma 0.99; ended after 11 steps)")
     assert command("rollout", "bottleneck", "button", "rho=0.05", "--seed", "3")[1] == out
+
+
+@pytest.mark.slow
+def test_rollout_films_an_episode_that_was_cut(command, tmp_path):
     code, out, _ = command("rollout", "river-swim", "ask", "--gif", str(tmp_path / "a.gif"))
     assert code == 0
     assert "cut after" in out

@@ -530,6 +530,7 @@ def test_profiles_and_their_bands_are_those_of_the_runs(finished):
     assert narrow > 5
 
 
+@pytest.mark.slow
 def test_runs_that_are_missing_are_missed_in_their_curve_alone(either):
     path = run_files(either)[3]
     path.unlink()
@@ -646,6 +647,7 @@ def remarks_of(page):
     return [html.unescape(line) for of in found for line in re.findall(r"<li>(.*?)</li>", of)]
 
 
+@pytest.mark.slow
 def test_a_damaged_run_is_not_missing_as_well(either):
     path = run_files(either)[1]
     path.write_bytes(path.read_bytes()[:-40])
@@ -685,6 +687,7 @@ def test_a_report_on_finished_runs_makes_no_problem(finished, published, made):
     assert made == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("state", ["missing", "damaged", "empty", "of another request"])
 def test_without_a_good_summary_the_request_is_read(finished, published, tmp_path, made, state):
     folder = Path(shutil.copytree(published, tmp_path / "results"))
@@ -710,6 +713,7 @@ def test_without_a_good_summary_the_request_is_read(finished, published, tmp_pat
         assert said_by(page) == said_by(read(finished))
 
 
+@pytest.mark.slow
 def test_runs_that_came_after_the_summary_are_shown(finished, published, tmp_path):
     folder = Path(shutil.copytree(published, tmp_path / "results"))
     away = run_files(folder)[0].parent
@@ -789,6 +793,7 @@ def test_the_same_runs_asked_for_twice_with_other_seeds_do_not_mix(results):
     assert sorted(counts.values()) == [2, 5]
 
 
+@pytest.mark.slow
 def test_several_folders_make_one_page(finished, command):
     command("train", "loop", "ask", "--steps", 300, "--seeds", 2, "--out", "trained")
     code, out, _ = command("report", finished, "trained", "-o", "both.html")
@@ -836,6 +841,7 @@ def test_runs_that_nobody_asked_for_are_put_together_by_problem(command):
     assert [s["minimax"] is None for s in page.data["settings"].values()] == [False, False]
 
 
+@pytest.mark.slow
 def test_what_train_and_compare_were_asked_for_is_a_chapter_each(command):
     words = ("--steps", 400, "--seeds", 2, "--out", "all")
     command("compare", "hazard", "ask", "--agents", "monitored-mbie-eb,directed-e2", *words)
@@ -860,6 +866,7 @@ def test_a_damaged_run_of_train_is_left_out_and_named(command):
         shutil.rmtree("trained/reports", ignore_errors=True)
 
 
+@pytest.mark.slow
 def test_a_run_of_another_problem_is_left_out_and_named(command):
     train(command, "loop", "ask")
     alone = read(Path("trained")).data["tables"]["c0-problems"]["rows"]
@@ -887,6 +894,7 @@ def test_seeds_that_are_gone_are_missed(command):
     assert few == "some settings have 1 seed: intervals from so few decide nothing"
 
 
+@pytest.mark.slow
 def test_the_same_runs_in_two_folders_do_not_mix(command):
     train(command, "loop", "ask", out="all/a")
     train(command, "loop", "ask", seeds=5, out="all/b")
@@ -900,6 +908,7 @@ def test_the_same_runs_in_two_folders_do_not_mix(command):
             shutil.rmtree(f"{folder}/reports", ignore_errors=True)
 
 
+@pytest.mark.slow
 def test_the_problem_that_was_kept_must_be_that_of_the_runs(command):
     Path("w.txt").write_text("start: 0,0\ntime_limit: 20\n---\n..$\n")
     train(command, "w.txt", "ask", "--snapshots", 2)
@@ -940,6 +949,7 @@ def test_a_finished_request_needs_no_problem(command):
     assert remarks_of(page) == ["some settings have 3 seeds: intervals from so few decide nothing"]
 
 
+@pytest.mark.slow
 def test_equal_curves_are_told_apart_by_their_names(command):
     for name in ("w", "v"):  # the same problem under two names
         Path(f"{name}.txt").write_text("start: 0,0\ntime_limit: 20\n---\n..$\n")
@@ -975,6 +985,7 @@ def test_equal_curves_of_a_suite_are_told_apart(tmp_path):
     assert [row[1] for row in page.tables["c0-problems"] if row] == labels
 
 
+@pytest.mark.slow
 def test_agents_come_in_the_order_in_which_they_are_listed(command):
     words = ("--steps", 300, "--seeds", 2)
     for agent in ("ucb", "mbie-eb", "monitored-mbie-eb"):
@@ -1047,6 +1058,7 @@ def test_snapshots_that_are_damaged_do_not_stop_the_report(command):
     assert "3 of 3 runs are there" in page.text
 
 
+@pytest.mark.slow
 def test_ways_of_testing_are_told_apart(command):
     train(command, "loop", "ask", out="all")
     train(command, "loop", "ask", "--evaluation", "monte-carlo", out="all")
@@ -1098,6 +1110,7 @@ def test_a_figure_without_runs_is_drawn(tmp_path):
     assert [src[:22] for src in images] == ["data:image/png;base64,"]
 
 
+@pytest.mark.slow
 def test_stale_runs_are_named_with_and_without_a_request(either):
     path = run_files(either)[0]
     run = read_run(path)

@@ -110,7 +110,8 @@ def of(name, seeds=10, **more):
 # ---- stories --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seeds", [5, pytest.param(30, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("seeds", [5, 30])
 def test_all_sentences_hold_when_runs_go_as_the_paper_says(seeds):
     found = judged(*made([4, 5, 6, 9, 10, 11, 12, 13], seeds))
     expected = {name: [HOLDS] * n for name, n in SENTENCES.items()}
@@ -318,6 +319,7 @@ def test_48_benchmarks_by_what_is_seen():
     assert of("C4", 5, change=change, every=200) == [HOLDS, HOLDS]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["C1", "C8"])
 def test_curves_of_many_tests_are_judged_smoothed(name):
     """500 steps apart, there are 100 tests on Bottleneck."""
@@ -570,6 +572,7 @@ def test_reports_of_nothing(tmp_path):
     assert not report.tables
 
 
+@pytest.mark.slow
 def test_report_in_words(tmp_path):
     evidence, *_ = made([9], seeds=3)
     report = publish(tmp_path, evidence)

@@ -325,6 +325,7 @@ def test_an_agent_whose_runs_fail_is_named_and_the_others_are_kept(command, agen
     assert ("P(improvement)" in out) == agents.startswith("ucb")
 
 
+@pytest.mark.slow
 def test_by_default_all_agents_that_are_offered_are_compared(command):
     code, out, _ = command("compare", "loop", "semi-random", "--seeds", 1, "--steps", 200)
     assert code == 0

@@ -307,6 +307,7 @@ def test_a_session_that_is_interrupted_is_told_of(few, command, monkeypatch):
     assert (session["runs"], session["steps"]) == (3, 1200)
 
 
+@pytest.mark.slow
 def test_a_suite_is_run_with_the_settings_of_a_preset(few, command):
     words = ("run", few / "few.toml", "--seeds", 1, "--preset", "released", "--out", "here")
     code, out, _ = command(*words)
@@ -618,6 +619,7 @@ def test_any_x_range_is_that_of_the_axis():
     assert [ax.get_xlim() for ax in picture.axes] == [(10, 20), (0, 49)]
 
 
+@pytest.mark.slow
 def test_runs_in_two_panels_of_a_figure_count_once(figure_4):
     (figure,) = figure_4.figures
     shown = [curve.configuration for curve in figure.curves()]
@@ -724,6 +726,7 @@ def edited(function, old, new):
     return made
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("agent", "owner", "name", "old", "new"),
     [

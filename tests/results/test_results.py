@@ -186,8 +186,10 @@ def runs_of(folder):
 # ---- the same data, however the runs are done -----------------------------------------------
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
-@pytest.mark.parametrize("threads", [16, 0], ids=["threads", "processes"])
+@pytest.mark.parametrize("jobs", [pytest.param(1, marks=pytest.mark.slow), 2])
+@pytest.mark.parametrize(
+    "threads", [16, pytest.param(0, marks=pytest.mark.slow)], ids=["threads", "processes"]
+)
 def test_any_number_of_jobs_gives_the_same_data(small, command, monkeypatch, jobs, threads):
     monkeypatch.setattr(runner, "THREADS", threads)
     code, out, _ = command("run", small / "small.toml", "--jobs", jobs, "--out", "here")
@@ -204,6 +206,7 @@ def test_exact_evaluation_gives_the_same_data_for_any_number_of_jobs(command):
     assert len(files_of(Path("jobs-1"))) == 2
 
 
+@pytest.mark.slow
 def test_shards_run_apart_and_copied_together_are_the_whole(small, command):
     merged = Path("merged")
     sizes = []
@@ -652,6 +655,7 @@ def everything(folder):
     }
 
 
+@pytest.mark.slow
 def test_damaged_and_foreign_files_are_named_set_aside_and_done_again(small, copy, command):
     damaged, foreign, part = spoil(copy)
     before = everything(copy)
@@ -693,6 +697,7 @@ def test_damaged_and_foreign_files_are_named_set_aside_and_done_again(small, cop
     assert aside.with_name(f"{aside.name}.1").read_bytes() == b"again"
 
 
+@pytest.mark.slow
 def test_a_file_where_a_folder_belongs_is_set_aside(small, copy, command):
     place = files_of(copy)[0].parent
     shutil.rmtree(place)
@@ -1117,6 +1122,7 @@ def test_a_dry_run_prints_a_plan_and_writes_nothing(small, command):
     assert not Path("results").exists()
 
 
+@pytest.mark.slow
 def test_axes_are_those_that_were_asked_for(small, command, monkeypatch):
     asked = []
     publishing = sys.modules["monmdp.results.publish"]  # the package has a function of this name

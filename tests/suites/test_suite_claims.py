@@ -285,6 +285,7 @@ value = -50.0
 """
 
 
+@pytest.mark.slow
 def test_a_suite_with_claims_of_its_own_is_judged(command):
     Path("my.toml").write_text(MINE)
     code, out, err = command("run", "my.toml", "--out", "here", "--jobs", 1)

@@ -511,6 +511,7 @@ def test_a_stored_problem_takes_no_monitor_and_a_world_needs_one():
             expand(suite(block | agents_only, steps=300, seeds=1))
 
 
+@pytest.mark.slow
 def test_the_released_preset_works_on_a_stored_problem(stored, command):
     words = ("problem.npz", "--steps", 300, "--seeds", 1, "--preset", "released")
     code, out, err = command("train", *words, "--agent", "monitored-mbie-eb", "--json")
@@ -607,6 +608,7 @@ def test_presets_share_what_no_option_changes(plans):
             assert (s["parameters"]["growth"], s["parameters"]["schedule"]) == ("log", "released")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", CURVES)
 def test_quick_cuts_seeds_and_settings_of_figure_6_but_no_steps(plans, n):
     full = plans[n, "paper"]
