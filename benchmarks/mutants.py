@@ -35,7 +35,7 @@ SWAPPED: dict[type, type] = {
     ast.Or: ast.And, ast.In: ast.NotIn, ast.NotIn: ast.In, ast.Is: ast.IsNot, ast.IsNot: ast.Is,
     ast.Div: ast.Mult,
 }  # fmt: skip
-SECONDS = 600
+SECONDS = 1800
 
 
 class Mutant(NamedTuple):
