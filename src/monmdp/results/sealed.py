@@ -14,16 +14,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from monmdp.errors import MonMDPError
 from monmdp.files import write_whole
+from monmdp.schema import DamagedError, from_json
 
 KEY = b"monmdp"
 SEAL = b'"seal": "'
 BLANK = b"0" * 64
-
-
-class DamagedError(MonMDPError):
-    """A file that is not what its name says, or is so no longer."""
 
 
 def write_sealed(
@@ -44,9 +40,15 @@ def write_sealed(
 
 
 def read_sealed(
-    path: str | os.PathLike[str], form: str, columns: Sequence[str] | None = None
+    path: str | os.PathLike[str],
+    form: str,
+    columns: Sequence[str] | None = None,
+    schema: Any = None,
 ) -> tuple[dict[str, Any], Any]:
-    """Read the footer, and the columns as a table; `DamagedError` if a single bit has changed."""
+    """Read the footer, and the columns as a table; `DamagedError` if a single bit has changed.
+
+    `schema` says which columns of which types the file must have.
+    """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -62,12 +64,18 @@ def read_sealed(
         raise DamagedError(f"{path}: damaged, or no file of this program")
     if hashlib.sha256(_with_seal(content, BLANK)).hexdigest().encode() != seal:
         raise DamagedError(f"{path}: damaged, its checksum does not fit")
-    with pq.ParquetFile(pa.BufferReader(content)) as file:
-        footer = json.loads((file.schema_arrow.metadata or {})[KEY])
-        if footer.get("format") != form:
-            found = footer.get("format")
-            raise DamagedError(f"{path}: {found!r} instead of {form!r}, or of another version")
-        table = None if columns == () else file.read(columns)
+    # A checksum keeps out accidents, not people: anybody can seal anything.
+    try:
+        with pq.ParquetFile(pa.BufferReader(content)) as file:
+            footer = from_json((file.schema_arrow.metadata or {}).get(KEY, b""), path)
+            found = footer.get("format") if isinstance(footer, dict) else footer
+            if found != form:
+                raise DamagedError(f"{path}: {found!r} instead of {form!r}, or of another version")
+            if schema is not None and not file.schema_arrow.equals(schema):
+                raise DamagedError(f"{path}: damaged, its columns are not those of {form!r}")
+            table = None if columns == () else file.read(columns)
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise DamagedError(f"{path}: damaged, {error}") from None
     return footer, table
 
 
