@@ -20,14 +20,13 @@ from monmdp.suites import (
     Plan,
     Resolved,
     Suite,
-    Wanted,
     bundled_suite,
     bundled_suites,
     expand,
     paper_suite,
     paper_suites,
 )
-from monmdp.suites.configuration import digest
+from monmdp.suites.configuration import Wanted, digest
 from monmdp.suites.plan import as_json
 
 FORMAT = "monmdp-request-3"

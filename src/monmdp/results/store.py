@@ -38,8 +38,8 @@ from monmdp.model import MonMDP
 from monmdp.model.monmdp import Shape
 from monmdp.results.sealed import read_sealed, write_sealed
 from monmdp.schema import DamagedError, Provenance, Settings, checked
-from monmdp.suites import Resolved, Wanted
-from monmdp.suites.configuration import digest, id_of
+from monmdp.suites import Resolved
+from monmdp.suites.configuration import Wanted, digest, id_of
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -14,8 +14,8 @@ from monmdp.experiment.provenance import stored_agent
 from monmdp.experiment.training import EPISODES
 from monmdp.results.runner import Failure, work
 from monmdp.results.store import Key, read_problem, read_run, run_path
-from monmdp.suites import Configuration, Resolved, Wanted, resolve
-from monmdp.suites.configuration import digest
+from monmdp.suites import Configuration, Resolved, resolve
+from monmdp.suites.configuration import Wanted, digest
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Suites: experiments as data, and what they expand to."""
 
 from monmdp.suites.claims import Claim, Sentence, Setting
-from monmdp.suites.configuration import Configuration, Resolved, Wanted, resolve
+from monmdp.suites.configuration import Configuration, Resolved, resolve
 from monmdp.suites.plan import Curve, Figure, Grid, Panel, Plan, expand, plan_of
 from monmdp.suites.spec import (
     Block,
@@ -28,7 +28,6 @@ __all__ = [
     "Sentence",
     "Setting",
     "Suite",
-    "Wanted",
     "bundled_suite",
     "bundled_suites",
     "expand",
