@@ -71,6 +71,9 @@ def read_sealed(
             found = footer.get("format") if isinstance(footer, dict) else footer
             if found != form:
                 raise DamagedError(f"{path}: {found!r} instead of {form!r}, or of another version")
+            lacking = [name for name in columns or () if name not in file.schema_arrow.names]
+            if lacking:
+                raise DamagedError(f"{path}: damaged, there is no column {lacking[0]!r}")
             if schema is not None and not file.schema_arrow.equals(schema):
                 raise DamagedError(f"{path}: damaged, its columns are not those of {form!r}")
             table = None if columns == () else file.read(columns)
