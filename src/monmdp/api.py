@@ -41,6 +41,7 @@ from monmdp.results.request import (
 from monmdp.results.runner import Outcome, Progress, Tell, cores, execute
 from monmdp.results.store import Key, frame_of, read_run, run_path
 from monmdp.suites import Configuration, Plan, Suite, find, parse, plan_of, resolve
+from monmdp.suites.spec import demand_runs
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -258,7 +259,9 @@ def _labelled(agents: Iterable[Any] | Mapping[str, Any]) -> dict[str, Any]:
 
 def _seeds(seeds: int | Iterable[int]) -> tuple[int, ...]:
     if not isinstance(seeds, Iterable):
-        return tuple(range(whole_number(seeds, "seeds", at_least=1)))
+        n = whole_number(seeds, "seeds", at_least=1)
+        demand_runs(n)
+        return tuple(range(n))
     which = tuple(whole_number(seed, "seed", at_least=0, at_most=None) for seed in seeds)
     if not which:
         raise MonMDPError("at least one seed is needed")

@@ -21,6 +21,7 @@ from monmdp.drawing.picture import draw_grid, inches, margins
 from monmdp.drawing.sheet import sheet_of
 from monmdp.errors import MonMDPError
 from monmdp.files import write_whole
+from monmdp.memory import demand_room
 from monmdp.model.arrays import IntArray
 from monmdp.model.mdp import MDP, number, whole_number
 from monmdp.model.monmdp import MonMDP
@@ -69,6 +70,8 @@ def save_film(
         raise MonMDPError(f"{path}: a film's name must end in .gif")
     if not 0.1 <= rate <= MAX_FPS:
         raise MonMDPError(f"fps must be from 0.1 to {MAX_FPS:g}, got {fps!r}")
+    first, n = next(frames(monmdp, episode)), len(episode.action) + 1
+    demand_room(2 * first.nbytes * n, f"a film of {n:,} pictures")
     pictures = [Pillow.fromarray(picture) for picture in frames(monmdp, episode)]
     # One palette for all, taken from pictures that have all colours: the start, a reward that was
     # shown, one that was not, the end.

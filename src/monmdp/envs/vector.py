@@ -23,11 +23,14 @@ from monmdp.compiling import compilable, compiled
 from monmdp.envs.monmdp_env import Event, MonMDPEnv, chosen_start, picture
 from monmdp.envs.pcg64 import Streams, pack, uniform, unpack
 from monmdp.errors import MonMDPError
+from monmdp.memory import demand_room
 from monmdp.model import MDP, Monitor, MonMDP
 from monmdp.model.arrays import BoolArray, FloatArray, IntArray
 from monmdp.model.dynamics import Tables, reset, step
 from monmdp.model.mdp import whole_number
 
+COPY = 500
+"""bytes that a copy takes, with its spaces and what a step of it returns"""
 NO_LIMIT = np.iinfo(np.int64).max
 Observations = dict[str, IntArray]
 
@@ -151,6 +154,7 @@ class MonMDPVectorEnv(VectorEnv[Observations, Observations, NDArray[Any]]):
         time limit still holds.
         """
         self.num_envs = whole_number(num_envs, "num_envs", at_least=1)
+        demand_room(COPY * self.num_envs, f"num_envs = {self.num_envs:,} copies")
         self._single = MonMDPEnv(
             world,
             monitor,

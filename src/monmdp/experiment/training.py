@@ -32,6 +32,7 @@ from monmdp.experiment.evaluation import (
 from monmdp.experiment.loop import CLOCK, COUNTERS, LEDGER, PULSE, open_ledger, run
 from monmdp.experiment.policy import EvaluationKind, Policy, checked_evaluation
 from monmdp.experiment.streams import fingerprint, streams
+from monmdp.memory import demand_room
 from monmdp.model import MonMDP
 from monmdp.model.arrays import FloatArray, IntArray
 from monmdp.model.dynamics import Tables
@@ -45,13 +46,16 @@ EVERY = 100
 EPISODES = 100
 """episodes that Monte Carlo evaluation draws at a checkpoint, as in the paper"""
 
-MOST_TESTS = 10_000_000
-"""tests that a run may have; their scores are kept in memory"""
 BUFFER = 1_000_000
 """probabilities of policies that wait for their test"""
 
+SNAPSHOT = 1000
+"""bytes that a snapshot takes of the smallest problem"""
+
 COLUMNS = (*SCORES, *COUNTERS, *LEDGER)
 """of a learning curve"""
+TEST = 4 * 8 * len(COLUMNS)
+"""bytes that a test takes: its scores, copied into columns and written"""
 
 
 class StoppedError(Exception):
@@ -159,17 +163,21 @@ def prepare(
         agent = agent.for_training(steps)
     who = _identity(agent)
     every = whole_number(every, "every", at_least=1)
-    if steps // every > MOST_TESTS:
-        raise MonMDPError(
-            f"{steps:,} steps with a test every {every:,} are {steps // every:,} tests; the limit "
-            f"is {MOST_TESTS:,}, so test more rarely (every=…)"
-        )
+    demand_room(
+        TEST * (steps // every),
+        f"{steps:,} steps with a test every {every:,} (every=…) are {steps // every:,} tests, and "
+        "their scores",
+    )
     eval_episodes = checked_evaluation(evaluation, episodes)
     gamma = checked_gamma(who.gamma if gamma is None else gamma)
     limit = checked_limit(monmdp)
     at = snapshot_steps(snapshots, steps)
     if at and not isinstance(agent, AgentConfig):
         raise MonMDPError("snapshots are taken of the agents of this package only")
+    if isinstance(agent, AgentConfig):
+        arrays = len(at) * (len(agent.snapshot_fields) + 1)
+        pairs = monmdp.n_states * monmdp.n_actions
+        demand_room(2 * 8 * arrays * pairs, f"{len(at):,} snapshots of {pairs:,} joint pairs")
     known = _known(monmdp)
     settings: dict[str, Any] = {
         "world": mdp.name,
@@ -255,6 +263,7 @@ def snapshot_steps(snapshots: int | Iterable[int], steps: int) -> tuple[int, ...
         n = whole_number(snapshots, "snapshots", at_least=0)
         if n > steps:
             raise MonMDPError(f"snapshots: {n} of {steps} steps; at most one a step")
+        demand_room(SNAPSHOT * n, f"{n:,} snapshots")
         return tuple(round(steps * (i + 1) / n) for i in range(n))
     at = tuple(sorted({whole_number(t, "snapshots", at_least=0) for t in snapshots}))
     if at and at[-1] > steps:

@@ -10,6 +10,8 @@ from typing import Any
 from monmdp import agents
 from monmdp.errors import MonMDPError
 from monmdp.experiment.assembly import assigned
+from monmdp.experiment.training import TEST
+from monmdp.memory import demand_room
 from monmdp.naming import looking_in
 from monmdp.suites.claims import Claim, Setting
 from monmdp.suites.configuration import (
@@ -128,6 +130,13 @@ class Plan:
     figure: Figure
     resolved: Mapping[str, Resolved]
     """configurations by id"""
+
+    def __post_init__(self) -> None:
+        """Refuse runs that could be done but not summed up: all seeds of a curve are read at once."""
+        for curve in self.figure.curves():
+            task, n = self.resolved[curve.configuration].task, len(curve.seeds)
+            tests = task.steps // task.every
+            demand_room(TEST * n * tests, f"{curve.label}: {n:,} seeds with {tests:,} tests each")
 
     def runs(self) -> dict[tuple[str, int], Resolved]:
         """Return (configuration's id, seed) -> what it comes to."""
