@@ -14,7 +14,7 @@ from conftest import ROOT
 
 # Each part may import only what stands before it.
 ORDER = [
-    "errors", "memory", "files", "compiling", "model", "naming", "worlds", "monitors", "catalogue",
+    "errors", "memory", "escaping", "files", "compiling", "model", "naming", "worlds", "monitors", "catalogue",
     "planning", "stats", "tables", "drawing", "registration", "envs", "agents", "experiment",
     "suites", "results", "report", "api", "theory", "testing", "cli",
 ]  # fmt: skip

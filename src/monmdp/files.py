@@ -7,6 +7,7 @@ import io
 import json
 import math
 import os
+import re
 import stat
 import zipfile
 from collections.abc import Callable, Mapping
@@ -20,6 +21,12 @@ from numpy.typing import NDArray
 
 from monmdp.errors import MonMDPError
 from monmdp.memory import demand_room
+
+
+LONGEST_NAME = 150
+"""bytes; file systems allow 255, of which a hash, an ending and those of a part take some"""
+RESERVED = re.compile(r"(?i)CON|PRN|AUX|NUL|(COM|LPT)[0-9¹²³]")
+"""what Windows takes for a device, whatever its ending"""
 
 
 def write_whole(path: str | os.PathLike[str], write: Callable[[BinaryIO], object]) -> None:
@@ -39,8 +46,16 @@ def write_whole(path: str | os.PathLike[str], write: Callable[[BinaryIO], object
 
 
 def file_name(text: str) -> str:
-    """Return a name for a file or folder that is safe everywhere."""
-    return "".join(c if c.isalnum() or c in "-_.=" else "_" for c in text)
+    """Return a name for a file or folder that is safe everywhere: short, plain, not a device's.
+
+    >>> from monmdp.files import file_name
+    >>> file_name("loop-ask rho=0.5"), file_name("../x"), file_name("NUL"), file_name("a.")
+    ('loop-ask_rho=0.5', '_._x', '_NUL', 'a_')
+    """
+    safe = "".join(c if c.isalnum() or c in "-_.=" else "_" for c in text)
+    safe = safe.encode()[:LONGEST_NAME].decode(errors="ignore")
+    safe = re.sub(r"^\.|\.$|^$", "_", safe)  # hidden; Windows takes a last dot away
+    return f"_{safe}" if RESERVED.fullmatch(safe.partition(".")[0]) else safe
 
 
 def write_archive(

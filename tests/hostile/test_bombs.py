@@ -186,7 +186,7 @@ def test_a_film_of_many_pictures(problem, monkeypatch, tmp_path):
 COMMANDS = [
     ("train", "loop", "ask", "--seeds", "1000000000"),
     ("compare", "loop", "ask", "--seeds", "1000000000"),
-    ("run", "beyond", "--seeds", "1000000000"),
+    ("run", "suite.toml", "--seeds", "1000000000"),
     ("reproduce", "figure-4", "--seeds", "1000000000"),
     ("train", "loop", "ask", "--snapshots", "100000000000", "--steps", "1000000000000",
      "--every", "1000000000"),

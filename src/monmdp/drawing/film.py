@@ -230,7 +230,7 @@ def _plate(text: str) -> Image:
     figure.patch.set(facecolor="white", edgecolor=VERMILION, linewidth=2)
     figure.text(
         0.5, 0.46, text, family="DejaVu Sans Mono", fontsize=9, weight="bold", ha="center",
-        va="center", parse_math=False,
+        va="center",
     )  # fmt: skip
     return pixels(figure)
 
@@ -269,7 +269,7 @@ def _caption(lines: list[str], width: int, shown: bool | None) -> Image:
         y = 1 - (6 + (i + 0.5) * LINE_PIXELS) / height
         figure.text(
             20 / width, y, line, family="DejaVu Sans Mono", fontsize=9, va="center",
-            color="#222222", weight="bold" if i == 0 else "normal", parse_math=False,
+            color="#222222", weight="bold" if i == 0 else "normal",
         )  # fmt: skip
     strip: Image = pixels(figure)[..., :3]
     if shown is not None:

@@ -23,7 +23,7 @@ def write_page(folders: Sequence[str | os.PathLike[str]], path: str | os.PathLik
     places = [Path(folder) for folder in folders]
     made = content(collect(places), places)
     text = page(made)
-    write_whole(path, lambda file: file.write(text.encode()))
+    write_whole(path, lambda file: file.write(text.encode(errors="backslashreplace")))
     return made
 
 
