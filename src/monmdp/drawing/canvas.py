@@ -77,7 +77,10 @@ class Picture(Figure):
         axes = [axis for ax in self.axes for axis in (ax.xaxis, ax.yaxis)]
         ticks = [tick for axis in axes for tick in (*axis.majorTicks, *axis.minorTicks)]
         # Numbers at an axis may be powers of ten, which Matplotlib writes as maths.
-        numbers = {*(of.offsetText for of in axes), *(t for of in ticks for t in (of.label1, of.label2))}
+        numbers = {
+            *(of.offsetText for of in axes),
+            *(t for of in ticks for t in (of.label1, of.label2)),
+        }
         for text in self.findobj(Text):
             if text not in numbers:
                 text.set_parse_math(self._maths)

@@ -106,6 +106,7 @@ def keep(request: Request, results: Path) -> tuple[Kept, bool]:
         "suites": [suite.model_dump(mode="json", exclude_none=True) for suite in request.suites],
     }
     text = json.dumps(content, indent=2, ensure_ascii=False)
+    text = text.encode(errors="backslashreplace").decode()  # paths may be no UTF-8; JSON has \udcff
     try:
         before = (folder / FILE).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
