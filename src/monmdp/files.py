@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 from monmdp.errors import MonMDPError
 from monmdp.memory import demand_room
 
-
 LONGEST_NAME = 150
 """bytes; file systems allow 255, of which a hash, an ending and those of a part take some"""
 RESERVED = re.compile(r"(?i)CON|PRN|AUX|NUL|(COM|LPT)[0-9¹²³]")
@@ -88,7 +87,7 @@ def read_archive(
     path: str | os.PathLike[str],
     what: str,
     expected: Callable[[Mapping[str, Any]], Mapping[str, Axes]],
-) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+) -> tuple[dict[str, Any], dict[str, Any]]:
     """Read what `write_archive` wrote; nothing is unpacked before its size is known to be right.
 
     Args:

@@ -61,7 +61,7 @@ def test_nothing_a_vector_step_returns_leads_to_a_hidden_reward(render_mode):
 
 
 def test_a_vector_environment_leaves_no_hidden_reward_in_memory():
-    """Neither in what it keeps, nor in memory it gives back, which the next array may be made of."""
+    """Neither in what it keeps, nor in memory it gives back, which others are handed."""
     env = hiding()
     model = {id(a) for a in vars(env.monmdp.mdp).values()} | {id(a) for a in env.monmdp.tables}
     for _ in range(12):

@@ -70,8 +70,8 @@ def save_film(
         raise MonMDPError(f"{path}: a film's name must end in .gif")
     if not 0.1 <= rate <= MAX_FPS:
         raise MonMDPError(f"fps must be from 0.1 to {MAX_FPS:g}, got {fps!r}")
-    first, n = next(frames(monmdp, episode)), len(episode.action) + 1
-    demand_room(2 * first.nbytes * n, f"a film of {n:,} pictures")
+    begin, n = next(frames(monmdp, episode)), len(episode.action) + 1
+    demand_room(2 * begin.nbytes * n, f"a film of {n:,} pictures")
     pictures = [Pillow.fromarray(picture) for picture in frames(monmdp, episode)]
     # One palette for all, taken from pictures that have all colours: the start, a reward that was
     # shown, one that was not, the end.

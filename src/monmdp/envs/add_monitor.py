@@ -232,7 +232,7 @@ def _names(given: Any, what: str) -> tuple[str, ...]:
     names = tuple(given) if isinstance(given, Iterable) and not isinstance(given, str) else (None,)
     if not all(isinstance(name, str) for name in names):
         raise MonMDPError(f'{what} must be a list of names, ["lives"], got {given!r}')
-    return names  # type: ignore[return-value]
+    return names
 
 
 class _OneOutcome:

@@ -192,9 +192,9 @@ def one_state(
 
 def counted(n: Any, power: int) -> int:
     """Return a number `n` of which a monitor has a table of n to this power, if it fits."""
-    n = whole_number(n, "n", at_least=1)
-    demand_room(ENTRY * n**power, f"a monitor with n = {n:,}")
-    return n
+    count = whole_number(n, "n", at_least=1)
+    demand_room(ENTRY * count**power, f"a monitor with n = {count:,}")
+    return count
 
 
 def _uniform(n: int) -> FloatArray:

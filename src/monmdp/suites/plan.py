@@ -132,7 +132,7 @@ class Plan:
     """configurations by id"""
 
     def __post_init__(self) -> None:
-        """Refuse runs that could be done but not summed up: all seeds of a curve are read at once."""
+        """Refuse runs that could not be summed up: all seeds of a curve are read at once."""
         for curve in self.figure.curves():
             task, n = self.resolved[curve.configuration].task, len(curve.seeds)
             tests = task.steps // task.every

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -119,8 +118,8 @@ def grid_world(
     (4, -10.0, 1.0)
     """
     grid = parse_map(_read(text) if isinstance(text, os.PathLike) else text, name)
-    cells = len(grid.rows) * len(grid.rows[0])
-    demand_room((5 * CELL if slip else CELL) * cells, f"a map of {cells:,} cells")
+    size = len(grid.rows) * len(grid.rows[0])
+    demand_room((5 * CELL if slip else CELL) * size, f"a map of {size:,} cells")
     slip = probability(slip, "slip")
     if one_way not in ("push", "block"):
         raise MonMDPError(f"one_way={one_way!r}{nearest(str(one_way), ('push', 'block'))}")
