@@ -142,6 +142,6 @@ def test_templates_escape_in_html_alone_and_refuse_what_they_do_not_know(tmp_pat
     (tmp_path / "a.html.j2").write_text("{{ of }}")
     (tmp_path / "a.md.j2").write_text("{{ of }} {{ 3|plural('seed') }} {{ -0.5|written }}\n")
     assert render("a.html.j2", tmp_path, of="<b>") == "&lt;b&gt;"
-    assert render("a.md.j2", tmp_path, of="<b>") == "&lt;b> 3 seeds −0.5\n"
+    assert render("a.md.j2", tmp_path, of="<b>") == "<b> 3 seeds −0.5\n"
     with pytest.raises(jinja2.UndefinedError):
         render("a.md.j2", tmp_path)

@@ -22,7 +22,7 @@ from monmdp.errors import MonMDPError
 from monmdp.experiment.assembly import default_steps
 from monmdp.experiment.policy import EvaluationKind
 from monmdp.experiment.provenance import commit, now, provenance
-from monmdp.experiment.training import EPISODES, EVERY, Run, snapshot_steps
+from monmdp.experiment.training import EPISODES, EVERY, Run, snapshot_steps, weighed
 from monmdp.model import MonMDP
 from monmdp.model.mdp import whole_number
 from monmdp.planning.factors import checked_problem
@@ -159,7 +159,7 @@ def train(
             episodes=episodes,
             gamma=gamma,
             keep_policy=True,
-            snapshots=snapshot_steps(snapshots, steps),
+            snapshots=snapshot_steps(weighed(snapshots), steps),
         )
     )
     key = found.id, seed

@@ -247,7 +247,7 @@ class Table:
 
 
 def render(name: str, folder: Path = TEMPLATES, **values: Any) -> str:
-    """Fill in a template: of the package, or of another folder."""
+    """Fill in a template: of the package, or of another folder, where nothing is escaped for it."""
     return _environment(folder).get_template(name).render(**values)
 
 
@@ -270,7 +270,7 @@ def _environment(folder: Path) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
-        finalize=jinja2.pass_eval_context(_finished),
+        finalize=jinja2.pass_eval_context(_finished) if folder == TEMPLATES else None,
     )
     environment.filters |= {
         "plural": plural,

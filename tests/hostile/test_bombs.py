@@ -294,8 +294,8 @@ def test_an_archive_that_says_it_unpacks_to_more_than_there_is(saved, monkeypatc
 
 def test_an_archive_of_zeros(saved, monkeypatch, traced):
     """A real bomb, though a small one, on a machine that is small, too."""
-    zeros = npy(np.zeros(5_000_000))
-    rewritten(saved, lambda members: members.update({"mdp_probability.npy": zeros}))
+    name = "mdp_probability.npy"
+    rewritten(saved, lambda members: members.update({name: npy(np.zeros(5_000_000))}))
     assert saved.stat().st_size < 100_000
     tracemalloc.reset_peak()
     monkeypatch.setattr(memory, "machine_memory", lambda: 10**8)

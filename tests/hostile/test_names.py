@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -225,7 +226,7 @@ def test_a_suite_with_such_names_runs_and_is_reported(tmp_path):
 
 
 @pytest.mark.parametrize("name", NAMES.values(), ids=NAMES)
-def test_names_in_markdown(name, tmp_path):
+def test_names_in_markdown(name):
     table = Table.of((name, "b"), [(name, name)], title=name, notes=[name])
     head, rule, row, empty, note = table.to_markdown().splitlines()
     for line in (head, row):
@@ -237,9 +238,8 @@ def test_names_in_markdown(name, tmp_path):
         assert "<script" not in text
         assert "](javascript" not in text
         assert not re.search(r"(?<!\\)(?:\\\\)*`", text)
-    (tmp_path / "a.md.j2").write_text("# {{ of }}\n\n{{ table.to_markdown() }}\n")
-    made = render("a.md.j2", tmp_path, of=name, table=table)
-    assert made == f"# {markdown(name)}\n\n{table.to_markdown()}\n"
+    made = render("statistics.md.j2", tables=[replace(table, about=name)], problems=[])
+    assert made.endswith(f"## {markdown(name)}: {markdown(name)}\n\n{table.to_markdown()}\n")
 
 
 def test_markdown_of_what_is_usual_is_as_it_was():

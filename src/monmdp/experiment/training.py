@@ -171,7 +171,7 @@ def prepare(
     eval_episodes = checked_evaluation(evaluation, episodes)
     gamma = checked_gamma(who.gamma if gamma is None else gamma)
     limit = checked_limit(monmdp)
-    at = snapshot_steps(snapshots, steps)
+    at = snapshot_steps(weighed(snapshots), steps)
     if at and not isinstance(agent, AgentConfig):
         raise MonMDPError("snapshots are taken of the agents of this package only")
     if isinstance(agent, AgentConfig):
@@ -257,13 +257,19 @@ def _identity(agent: Any) -> _Identity:
     raise TypeError(f"{agent!r} is no agent")
 
 
+def weighed(snapshots: Any) -> Any:
+    """Return a number of snapshots, or their steps, if there is room for them."""
+    if isinstance(snapshots, int):
+        demand_room(SNAPSHOT * snapshots, f"{snapshots:,} snapshots")
+    return snapshots
+
+
 def snapshot_steps(snapshots: int | Iterable[int], steps: int) -> tuple[int, ...]:
     """Return the steps after which to keep a snapshot: that many, evenly spaced, or those given."""
     if not isinstance(snapshots, Iterable):
         n = whole_number(snapshots, "snapshots", at_least=0)
         if n > steps:
             raise MonMDPError(f"snapshots: {n} of {steps} steps; at most one a step")
-        demand_room(SNAPSHOT * n, f"{n:,} snapshots")
         return tuple(round(steps * (i + 1) / n) for i in range(n))
     at = tuple(sorted({whole_number(t, "snapshots", at_least=0) for t in snapshots}))
     if at and at[-1] > steps:
@@ -276,7 +282,7 @@ def snapshots_from_start(n: int, steps: int) -> tuple[int, ...]:
 
     They lie the closer together the earlier they are, at steps·(i/n)²: most is learnt early.
     """
-    if not snapshot_steps(n, steps):
+    if not snapshot_steps(weighed(n), steps):
         return ()
     return (0, *(max(i, -(-steps * i * i // (n * n))) for i in range(1, n + 1)))
 
