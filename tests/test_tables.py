@@ -72,7 +72,7 @@ def test_all_renderings_say_the_same(table):
     assert table.to_markdown().splitlines() == [
         "| agent | end | optimal |",
         "|---|---:|---:|",
-        "| a\\|<b> | 0.50 [0.25, 0.75] | 3 of 5 |",
+        "| a\\|&lt;b> | 0.50 [0.25, 0.75] | 3 of 5 |",
         "| plain | – | 0 of 5 |",
         "",
         "five seeds",
@@ -96,7 +96,7 @@ def test_all_renderings_say_the_same(table):
 def test_columns_can_be_left_out(table):
     fewer = table.without("end")
     assert fewer.to_dict()["columns"] == ["agent", "optimal", "runs"]
-    assert fewer.to_markdown().splitlines()[2] == "| a\\|<b> | 3 of 5 |"
+    assert fewer.to_markdown().splitlines()[2] == "| a\\|&lt;b> | 3 of 5 |"
     assert fewer.title == "Ends"
 
 

@@ -22,7 +22,7 @@ from monmdp.errors import MonMDPError
 from monmdp.experiment.assembly import default_steps
 from monmdp.experiment.policy import EvaluationKind
 from monmdp.experiment.provenance import commit, now, provenance
-from monmdp.experiment.training import EPISODES, EVERY, Run, snapshot_steps
+from monmdp.experiment.training import EPISODES, EVERY, Run, snapshot_steps, weighed
 from monmdp.model import MonMDP
 from monmdp.model.mdp import whole_number
 from monmdp.planning.factors import checked_problem
@@ -41,6 +41,7 @@ from monmdp.results.request import (
 from monmdp.results.runner import Outcome, Progress, Tell, cores, execute
 from monmdp.results.store import Key, frame_of, read_run, run_path
 from monmdp.suites import Configuration, Plan, Suite, find, parse, plan_of, resolve
+from monmdp.suites.spec import demand_runs
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -158,7 +159,7 @@ def train(
             episodes=episodes,
             gamma=gamma,
             keep_policy=True,
-            snapshots=snapshot_steps(snapshots, steps),
+            snapshots=snapshot_steps(weighed(snapshots), steps),
         )
     )
     key = found.id, seed
@@ -258,7 +259,9 @@ def _labelled(agents: Iterable[Any] | Mapping[str, Any]) -> dict[str, Any]:
 
 def _seeds(seeds: int | Iterable[int]) -> tuple[int, ...]:
     if not isinstance(seeds, Iterable):
-        return tuple(range(whole_number(seeds, "seeds", at_least=1)))
+        n = whole_number(seeds, "seeds", at_least=1)
+        demand_runs(n)
+        return tuple(range(n))
     which = tuple(whole_number(seed, "seed", at_least=0, at_most=None) for seed in seeds)
     if not which:
         raise MonMDPError("at least one seed is needed")

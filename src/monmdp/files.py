@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
+import math
 import os
+import re
+import stat
+import zipfile
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Literal, NamedTuple
 from uuid import uuid4
 
 import numpy as np
+from numpy.typing import NDArray
 
 from monmdp.errors import MonMDPError
+from monmdp.memory import demand_room
+
+LONGEST_NAME = 150
+"""bytes; file systems allow 255, of which a hash, an ending and those of a part take some"""
+RESERVED = re.compile(r"(?i)CON|PRN|AUX|NUL|(COM|LPT)[0-9¹²³]")
+"""what Windows takes for a device, whatever its ending"""
 
 
 def write_whole(path: str | os.PathLike[str], write: Callable[[BinaryIO], object]) -> None:
@@ -33,8 +45,16 @@ def write_whole(path: str | os.PathLike[str], write: Callable[[BinaryIO], object
 
 
 def file_name(text: str) -> str:
-    """Return a name for a file or folder that is safe everywhere."""
-    return "".join(c if c.isalnum() or c in "-_.=" else "_" for c in text)
+    """Return a name for a file or folder that is safe everywhere: short, plain, not a device's.
+
+    >>> from monmdp.files import file_name
+    >>> file_name("loop-ask rho=0.5"), file_name("../x"), file_name("NUL"), file_name("a.")
+    ('loop-ask_rho=0.5', '_._x', '_NUL', 'a_')
+    """
+    safe = "".join(c if c.isalnum() or c in "-_.=" else "_" for c in text)
+    safe = safe.encode()[:LONGEST_NAME].decode(errors="ignore")
+    safe = re.sub(r"^\.|\.$|^$", "_", safe)  # hidden; Windows takes a last dot away
+    return f"_{safe}" if RESERVED.fullmatch(safe.partition(".")[0]) else safe
 
 
 def write_archive(
@@ -47,17 +67,104 @@ def write_archive(
     write_whole(path, lambda file: np.savez_compressed(file, meta=text, **arrays))
 
 
-def read_archive(path: str | os.PathLike[str], what: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Read what `write_archive` wrote; `what` it should hold is for the message."""
+Axes = tuple[int | None, ...]
+"""a shape; None is an axis of any length"""
+COPIES = 4
+"""times that the bytes of an archive are in memory: unpacked, converted, copied, checked"""
+
+
+def read_whole(path: str | os.PathLike[str]) -> bytes:
+    """Read a file that may be anybody's: no pipe that never ends, and not more than fits."""
+    found = os.stat(path)
+    if not stat.S_ISREG(found.st_mode):
+        what = os.strerror(errno.EISDIR) if stat.S_ISDIR(found.st_mode) else "not a plain file"
+        raise OSError(errno.EISDIR, what, os.fspath(path))
+    demand_room(COPIES * found.st_size, f"{path}: a file of {found.st_size:,} bytes")
+    return Path(path).read_bytes()
+
+
+def read_archive(
+    path: str | os.PathLike[str],
+    what: str,
+    expected: Callable[[Mapping[str, Any]], Mapping[str, Axes]],
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Read what `write_archive` wrote; nothing is unpacked before its size is known to be right.
+
+    Args:
+        path: the file.
+        what: what it should hold, for the message.
+        expected: from its `meta`, the names of its arrays and their shapes. Others are not read.
+    """
     try:
-        content = Path(path).read_bytes()
+        content = read_whole(path)
     except FileNotFoundError:
         raise MonMDPError(f"{path}: no such file") from None
     except OSError as error:
         raise MonMDPError(f"{path}: cannot be read, {error.strerror or error}") from None
     try:
-        with np.load(io.BytesIO(content), allow_pickle=False) as file:
-            arrays = {key: file[key] for key in file.files}
-        return dict(json.loads(str(arrays.pop("meta")))), arrays
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            text = _Member.of(archive, "meta")
+            demand_room(COPIES * text.size, f"{path}: its meta")
+            meta = dict(json.loads(str(text.unpacked(archive))))
+            shapes = expected(meta)
+            members = {name: _Member.of(archive, name) for name in shapes}
+            for name, axes in shapes.items():
+                members[name].demand(axes)
+            total = sum(member.size for member in members.values())
+            demand_room(COPIES * total, f"{path}: arrays of {total:,} bytes, once unpacked,")
+            return meta, {name: member.unpacked(archive) for name, member in members.items()}
+    except MonMDPError as error:
+        said = str(error)
+        raise MonMDPError(said if said.startswith(f"{path}: ") else f"{path}: {said}") from None
     except Exception:  # zip, zlib, NumPy and JSON each complain in their own way
         raise MonMDPError(f"{path}: damaged, or not {what}") from None
+
+
+class _Member(NamedTuple):
+    """An array in an archive, as its header describes it."""
+
+    name: str
+    shape: tuple[int, ...]
+    fortran: bool
+    dtype: np.dtype[Any]
+    begin: int
+    """bytes before the array's own"""
+
+    @classmethod
+    def of(cls, archive: zipfile.ZipFile, name: str) -> _Member:
+        """Read its header, which must agree with the size that the archive states."""
+        try:
+            info = archive.getinfo(f"{name}.npy")
+        except KeyError:
+            raise MonMDPError(f"damaged, {name!r} is missing") from None
+        with archive.open(info) as file:
+            if np.lib.format.read_magic(file) != (1, 0):  # others have headers of any length
+                raise MonMDPError(f"damaged, {name!r} is no array of ours")
+            shape, fortran, dtype = np.lib.format.read_array_header_1_0(file)
+            member = cls(name, shape, fortran, dtype, file.tell())
+        plain = dtype.kind in "biufU" and all(n >= 0 for n in shape)
+        if not plain or member.begin + member.size != info.file_size:
+            raise MonMDPError(f"damaged, {name!r} is {dtype} of shape {shape} in its header only")
+        return member
+
+    @property
+    def size(self) -> int:
+        """Return the bytes of the array."""
+        return math.prod(self.shape) * self.dtype.itemsize
+
+    def demand(self, axes: Axes) -> None:
+        """Refuse another shape than this."""
+        fits = len(axes) == len(self.shape) and all(
+            n in (None, k) for n, k in zip(axes, self.shape, strict=True)
+        )
+        if not fits:
+            wanted = ", ".join("any" if n is None else f"{n:,}" for n in axes)
+            raise MonMDPError(f"damaged, {self.name!r} has shape {self.shape}, not ({wanted})")
+
+    def unpacked(self, archive: zipfile.ZipFile) -> NDArray[Any]:
+        """Return the array; what is not as long as was said is an error of the archive's."""
+        with archive.open(f"{self.name}.npy") as file:
+            content = file.read(self.begin + self.size)  # and no more, whatever is in it
+        order: Literal["F", "C"] = "F" if self.fortran else "C"
+        flat = np.frombuffer(content, self.dtype, offset=self.begin)
+        return flat.reshape(self.shape, order=order)

@@ -26,6 +26,7 @@ from math import isfinite, isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from monmdp.escaping import markdown, printable
 from monmdp.stats import Interval
 
 if TYPE_CHECKING:
@@ -49,6 +50,12 @@ def written(value: float, form: str = "") -> str:
 def plural(n: int, noun: str) -> str:
     """Return ``1 seed``, ``2,000 seeds``."""
     return f"{n:,} {noun}{'' if n == 1 else 's'}"
+
+
+class Markdown(str):
+    """Text that is Markdown already; what else a template of Markdown is given is escaped."""
+
+    __slots__ = ()
 
 
 @dataclass(frozen=True)
@@ -186,14 +193,15 @@ class Table:
 
     def to_text(self, width: int = 100) -> str:
         """Return it for a terminal; long words are wrapped, so that lines fit the width."""
-        lines = [[column.heading for column in self.columns], *self._lines()]
+        head = [column.heading for column in self.columns]
+        lines = [[printable(cell) for cell in line] for line in (head, *self._lines())]
         widths = [max(map(len, of_column)) for of_column in zip(*lines, strict=True)]
         words = [i for i, column in enumerate(self.columns) if not column.is_number]
         room = width - 2 * (len(widths) - 1)
         least = sum(min(n, NARROWEST) if i in words else n for i, n in enumerate(widths))
         while least <= room < sum(widths):
             widths[max(words, key=widths.__getitem__)] -= 1
-        text = []
+        text: list[str] = []
         for line in lines:
             wrapped = [
                 textwrap.wrap(cell, n or 1, break_on_hyphens=False)
@@ -206,18 +214,18 @@ class Table:
                 ]
                 text.append("  ".join(cells).rstrip())
         text += [textwrap.fill(note, width) for note in self.notes]
-        return "\n".join([*([self.title, ""] if self.title else []), *text])
+        return printable("\n".join([*([self.title, ""] if self.title else []), *text]))
 
-    def to_markdown(self) -> str:
+    def to_markdown(self) -> Markdown:
         """Return it as Markdown, without its title."""
         rule = ["---:" if column.is_number else "---" for column in self.columns]
-        lines = [[column.heading for column in self.columns]]
+        lines = [[markdown(column.heading) for column in self.columns]]
         for row, cells in zip(self.rows, self._lines(), strict=True):
-            texts = [cell.replace("|", "\\|") for cell in cells]
+            texts = [markdown(cell) for cell in cells]
             lines.append([f"**{of}**" if of and row.is_heading else of for of in texts])
         text = [f"| {' | '.join(line)} |" for line in lines]
         text.insert(1, f"|{'|'.join(rule)}|")
-        return "\n".join([*text, *(f"\n{note}" for note in self.notes)])
+        return Markdown("\n".join([*text, *(f"\n{markdown(note)}" for note in self.notes)]))
 
     def to_html(self) -> str:
         """Return it as HTML, with its title and its notes."""
@@ -227,7 +235,7 @@ class Table:
         return self.to_html()
 
     def _repr_markdown_(self) -> str:
-        title = f"**{self.title}**\n\n" if self.title else ""
+        title = f"**{markdown(self.title)}**\n\n" if self.title else ""
         return f"{title}{self.to_markdown()}\n"
 
     def __str__(self) -> str:
@@ -239,8 +247,15 @@ class Table:
 
 
 def render(name: str, folder: Path = TEMPLATES, **values: Any) -> str:
-    """Fill in a template: of the package, or of another folder."""
+    """Fill in a template: of the package, or of another folder, where nothing is escaped for it."""
     return _environment(folder).get_template(name).render(**values)
+
+
+def _finished(context: Any, value: Any) -> Any:
+    """Escape what is put into a template of Markdown, other than whole tables."""
+    if context.autoescape or isinstance(value, Markdown) or not isinstance(value, str):
+        return value
+    return markdown(value)
 
 
 @cache
@@ -255,6 +270,7 @@ def _environment(folder: Path) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
+        finalize=jinja2.pass_eval_context(_finished) if folder == TEMPLATES else None,
     )
     environment.filters |= {
         "plural": plural,

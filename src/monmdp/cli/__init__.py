@@ -5,12 +5,12 @@ Everything heavy is imported inside the commands, so that ``monmdp --help`` answ
 
 from __future__ import annotations
 
-import io
 import sys
 
 # Importing the modules adds their commands, in the order in which --help lists them.
 from monmdp.cli import problems, running, results, policies, theory  # isort: skip
 from monmdp.cli.app import app, stoppable
+from monmdp.cli.terminal import make_safe
 from monmdp.errors import MonMDPError
 
 __all__ = ["app", "main", "policies", "problems", "results", "running", "theory"]
@@ -18,9 +18,7 @@ __all__ = ["app", "main", "policies", "problems", "results", "running", "theory"
 
 def main() -> None:
     """Run the command line; errors that concern the user become one line and exit code 2."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a terminal that knows no ⊥ still gets the rest
+    make_safe()
     try:
         with stoppable():
             app(prog_name="monmdp")

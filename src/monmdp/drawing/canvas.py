@@ -20,17 +20,22 @@ from matplotlib.backend_bases import RendererBase
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 from numpy.typing import NDArray
 
-from monmdp.drawing.labels import brief
+from monmdp.drawing.labels import brief, shortened
 from monmdp.drawing.palette import BLUES, ORANGES
 from monmdp.errors import MonMDPError
+from monmdp.escaping import printable
 from monmdp.files import write_whole
+from monmdp.memory import demand_room
 
 Image = NDArray[np.uint8]
 """[height, width, 3], or 4 with transparency"""
 
-DPI = 100
+DPI, SAVED_DPI = 100, 150
+LONGEST_LINE = 200
+"""letters; longer lines are cut: no picture is that wide"""
 LINE = 0.17
 """inches between the lines of a title"""
 SUFFIXES = (".png", ".svg", ".pdf")
@@ -60,12 +65,29 @@ def boxes_for_missing_glyphs() -> Iterator[None]:
 class Picture(Figure):
     """A figure, its size in inches, that notebooks show although pyplot does not know of it."""
 
-    def __init__(self, width: float, height: float) -> None:
+    def __init__(self, width: float, height: float, *, maths: bool = False) -> None:
+        pixels = width * height * SAVED_DPI**2
+        demand_room(int(8 * pixels), f"a picture of {width:,.0f} x {height:,.0f} inches")
         super().__init__(figsize=(width, height), dpi=DPI)
         FigureCanvasAgg(self)
+        self._maths = maths
 
     def draw(self, renderer: RendererBase) -> None:
-        """Draw it."""
+        """Draw it; a name may have dollars in it, and stands for itself."""
+        axes = [axis for ax in self.axes for axis in (ax.xaxis, ax.yaxis)]
+        ticks = [tick for axis in axes for tick in (*axis.majorTicks, *axis.minorTicks)]
+        # Numbers at an axis may be powers of ten, which Matplotlib writes as maths.
+        numbers = {
+            *(of.offsetText for of in axes),
+            *(t for of in ticks for t in (of.label1, of.label2)),
+        }
+        for text in self.findobj(Text):
+            if text not in numbers:
+                text.set_parse_math(self._maths)
+            lines = printable(text.get_text()).split("\n")
+            safe = "\n".join(shortened(line, LONGEST_LINE) for line in lines)
+            if safe != text.get_text():
+                text.set_text(safe)
         with boxes_for_missing_glyphs():
             super().draw(renderer)
 
@@ -100,5 +122,5 @@ def save(figure: Figure, path: str | os.PathLike[str]) -> None:
     with rc_context({"svg.hashsalt": "monmdp"}), boxes_for_missing_glyphs():
         write_whole(
             path,
-            lambda file: figure.savefig(file, format=suffix[1:], dpi=150, metadata=undated),
+            lambda file: figure.savefig(file, format=suffix[1:], dpi=SAVED_DPI, metadata=undated),
         )

@@ -76,7 +76,7 @@ def dot_chart(
             _draw(ax, i + 0.7 * ((k + 0.5) / len(there) - 0.5), dots[label], styles[label], left)
     ax.set_xscale("log")
     ax.set(ylim=(len(rows) - 0.5, -0.5), yticks=range(len(rows)))
-    ax.set_yticklabels([name for name, _ in rows], fontsize=8)
+    ax.set_yticklabels([name for name, _ in rows], fontsize=8, parse_math=False)
     ax.xaxis.set_major_formatter(lambda x, _: f"{x:,.0f}" if x >= 1 else f"{x:g}")
     low, high = ax.get_xlim()
     shown = "1235" if high < 30 * low else ""  # decades alone would say little

@@ -21,6 +21,7 @@ from monmdp.drawing.picture import draw_grid, inches, margins
 from monmdp.drawing.sheet import sheet_of
 from monmdp.errors import MonMDPError
 from monmdp.files import write_whole
+from monmdp.memory import demand_room
 from monmdp.model.arrays import IntArray
 from monmdp.model.mdp import MDP, number, whole_number
 from monmdp.model.monmdp import MonMDP
@@ -69,6 +70,8 @@ def save_film(
         raise MonMDPError(f"{path}: a film's name must end in .gif")
     if not 0.1 <= rate <= MAX_FPS:
         raise MonMDPError(f"fps must be from 0.1 to {MAX_FPS:g}, got {fps!r}")
+    begin, n = next(frames(monmdp, episode)), len(episode.action) + 1
+    demand_room(2 * begin.nbytes * n, f"a film of {n:,} pictures")
     pictures = [Pillow.fromarray(picture) for picture in frames(monmdp, episode)]
     # One palette for all, taken from pictures that have all colours: the start, a reward that was
     # shown, one that was not, the end.
@@ -227,7 +230,7 @@ def _plate(text: str) -> Image:
     figure.patch.set(facecolor="white", edgecolor=VERMILION, linewidth=2)
     figure.text(
         0.5, 0.46, text, family="DejaVu Sans Mono", fontsize=9, weight="bold", ha="center",
-        va="center", parse_math=False,
+        va="center",
     )  # fmt: skip
     return pixels(figure)
 
@@ -266,7 +269,7 @@ def _caption(lines: list[str], width: int, shown: bool | None) -> Image:
         y = 1 - (6 + (i + 0.5) * LINE_PIXELS) / height
         figure.text(
             20 / width, y, line, family="DejaVu Sans Mono", fontsize=9, va="center",
-            color="#222222", weight="bold" if i == 0 else "normal", parse_math=False,
+            color="#222222", weight="bold" if i == 0 else "normal",
         )  # fmt: skip
     strip: Image = pixels(figure)[..., :3]
     if shown is not None:

@@ -31,7 +31,7 @@ def draw_interaction() -> Figure:
     >>> from monmdp import drawing
     >>> drawing.save(drawing.draw_interaction(), "interaction.svg")
     """
-    figure = Picture(UNIT * (WIDE[0] + WIDE[1]), UNIT * HIGH + TITLE)
+    figure = Picture(UNIT * (WIDE[0] + WIDE[1]), UNIT * HIGH + TITLE, maths=True)
     _, total = figure.get_size_inches()
     share, height = WIDE[0] / sum(WIDE), UNIT * HIGH / total
     mdp = figure.add_axes((0.0, 0.0, share, height))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from monmdp.drawing.labels import TITLE_LINES, shortened
 from monmdp.drawing.palette import Style
 from monmdp.model.arrays import BoolArray, FloatArray, IntArray
 
@@ -112,8 +113,10 @@ def panel_grid(
     handles = _handles(styles, rows)
     across = _across([str(handle.get_label()) for handle in handles], total_width)
     more = 0.2 * (-(-len(handles) // across) - 1)
-    folded = textwrap.fill(note, int(total_width * 15.5))
-    heading = textwrap.fill(title, int((total_width - 0.3) * 12))
+    folded = textwrap.fill(note, int(total_width * 15.5), max_lines=12, placeholder=" …")
+    heading = textwrap.fill(
+        title, int((total_width - 0.3) * 12), max_lines=TITLE_LINES, placeholder=" …"
+    )
     lines = 0.18 * heading.count("\n")
     top, below = 0.95 + more + lines, 0.7 + 0.125 * (folded.count("\n") + 1)
     heights = len(rows) * height + (len(rows) - 1) * between + sum(headings)
@@ -172,7 +175,7 @@ def _handles(styles: Mapping[str, Style], rows: Sequence[RowData]) -> list[Line2
         for label in (*(curve.label for curve in panel.curves), *panel.missing)
     }
     handles = [
-        Line2D([], [], linewidth=2, label=label, color=of.colour, linestyle=of.line)
+        Line2D([], [], linewidth=2, label=shortened(label, 60), color=of.colour, linestyle=of.line)
         for label, of in styles.items()
         if label in shown
     ]

@@ -12,6 +12,10 @@ three things: the reward of the step, which some monitors read, and two function
 The monitor has a random stream of its own, made from the seed of the reset: one draw a reset and
 two a step. The environment's stream is not touched, so with the same seed and actions it behaves
 the same under any monitor, and under none.
+
+Of the environment's info and of the attributes that ``get_wrapper_attr`` finds, only names known to
+hold no reward pass the monitor, and those that the user names: any other may be a reward, a score,
+or a return by another name, however deep inside. The observation passes as it is.
 """
 
 from __future__ import annotations
@@ -19,14 +23,14 @@ from __future__ import annotations
 import copy
 import inspect
 import operator
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import gymnasium
 import numpy as np
 from gymnasium import spaces
 from gymnasium.utils import RecordConstructorArgs
-from gymnasium.wrappers import Autoreset, RecordEpisodeStatistics
+from gymnasium.wrappers import Autoreset
 
 from monmdp import model, monitors
 from monmdp.envs.monmdp_env import MonMDPEnv, switch
@@ -43,6 +47,8 @@ Hidden = Callable[[Any, Any, Any], Any]
 
 MONITOR_STREAM = 1
 """spawn key of the monitor's random stream; the environment's has none"""
+LET_THROUGH = ("action_mask", "action_masks", "TimeLimit.truncated", "get_keys_to_action")
+"""names of infos and attributes that tell nothing of rewards"""
 PAIR_PARAMETERS = ("button", "pair")
 """parameters of monitors that name a pair of a finite world"""
 
@@ -70,6 +76,7 @@ class AddMonitor(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         pressed: Pressed | None = None,
         hidden: Hidden | None = None,
         fill: float = 0.0,
+        lets_through: Iterable[str] = (),
         expose_env_reward: bool = False,
         **params: Any,
     ) -> None:
@@ -83,16 +90,21 @@ class AddMonitor(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
             hidden: of (observation, action, next observation); whether the reward is ⊥, which no
                 monitor but Full ever shows.
             fill: stands for a reward that was not shown.
-            expose_env_reward: put the true reward into ``info["env_reward"]`` and leave the
-                environment's own info as it is, for evaluators.
+            lets_through: keys of the environment's info, and attributes for ``get_wrapper_attr``,
+                that an agent may read besides ``action_mask`` and ``TimeLimit.truncated``. Name
+                none that tells of rewards.
+            expose_env_reward: put the true reward into ``info["env_reward"]`` and let all of the
+                environment's own info and attributes through, for evaluators.
             **params: parameters of the monitor.
         """
+        lets_through = _names(lets_through, "lets_through")
         RecordConstructorArgs.__init__(
             self,
             monitor=monitor,
             pressed=pressed,
             hidden=hidden,
             fill=fill,
+            lets_through=lets_through,
             expose_env_reward=expose_env_reward,
             **params,
         )
@@ -108,6 +120,7 @@ class AddMonitor(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         self.fill = number(fill, "fill")
         self._pressed, self._hidden = pressed, hidden
         self._expose_env_reward = switch(expose_env_reward, "expose_env_reward")
+        self._lets_through = {*LET_THROUGH, *lets_through}
         self._moves = cumulative(self.monitor.transition)
         self._start = cumulative(self.monitor.start)
         self.observation_space = spaces.Dict(
@@ -116,7 +129,6 @@ class AddMonitor(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         self.action_space = spaces.Dict(
             {"env": env.action_space, "mon": spaces.Discrete(self.monitor.n_actions)}
         )
-        self._statistics = _statistics_below(env)
         self._random: np.random.Generator | None = None
         self._state: int | None = None
         self._observation: Any = None
@@ -192,25 +204,35 @@ class AddMonitor(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         return value
 
     def _told(self, info: dict[str, Any]) -> dict[str, Any]:
-        """The environment's info without what would give away a hidden reward."""
-        if self._expose_env_reward:
-            return dict(info)
-        return {
-            key: value
-            for key, value in info.items()
-            if "reward" not in str(key).lower() and key not in self._statistics
-        }
+        """What an agent may read of the environment's info."""
+        return {key: value for key, value in info.items() if self._passes(key)}
+
+    def _passes(self, name: str) -> bool:
+        return self._expose_env_reward or name in self._lets_through
+
+    def has_wrapper_attr(self, name: str) -> bool:
+        """Return whether this wrapper has an attribute, or may hand on one from below."""
+        return hasattr(self, name) or (self._passes(name) and self.env.has_wrapper_attr(name))
+
+    def get_wrapper_attr(self, name: str) -> Any:
+        """Return an attribute of this wrapper, or one from below that is let through.
+
+        Wrappers below have seen every reward: ``return_queue`` of `RecordEpisodeStatistics`, say.
+        """
+        if not hasattr(self, name) and not self._passes(name):
+            raise AttributeError(
+                f"{name!r} does not pass the monitor; AddMonitor(…, lets_through=[{name!r}]) lets "
+                "agents read it"
+            )
+        return super().get_wrapper_attr(name)
 
 
-def _statistics_below(env: gymnasium.Env[Any, Any]) -> set[str]:
-    """Info keys under which wrappers below give away the return of an episode."""
-    keys = {"episode"}
-    inner: Any = env
-    while isinstance(inner, gymnasium.Wrapper):
-        if isinstance(inner, RecordEpisodeStatistics):
-            keys.add(inner._stats_key)
-        inner = inner.env
-    return keys
+def _names(given: Any, what: str) -> tuple[str, ...]:
+    """Return names, or refuse a word, which would be taken for its letters."""
+    names = tuple(given) if isinstance(given, Iterable) and not isinstance(given, str) else (None,)
+    if not all(isinstance(name, str) for name in names):
+        raise MonMDPError(f'{what} must be a list of names, ["lives"], got {given!r}')
+    return names
 
 
 class _OneOutcome:

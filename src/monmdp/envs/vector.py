@@ -23,11 +23,14 @@ from monmdp.compiling import compilable, compiled
 from monmdp.envs.monmdp_env import Event, MonMDPEnv, chosen_start, picture
 from monmdp.envs.pcg64 import Streams, pack, uniform, unpack
 from monmdp.errors import MonMDPError
+from monmdp.memory import demand_room
 from monmdp.model import MDP, Monitor, MonMDP
 from monmdp.model.arrays import BoolArray, FloatArray, IntArray
 from monmdp.model.dynamics import Tables, reset, step
 from monmdp.model.mdp import whole_number
 
+COPY = 500
+"""bytes that a copy takes, with its spaces and what a step of it returns"""
 NO_LIMIT = np.iinfo(np.int64).max
 Observations = dict[str, IntArray]
 
@@ -48,6 +51,7 @@ class StepArrays(NamedTuple):
     """What a step of all copies brings."""
 
     env_reward: FloatArray
+    """empty unless it is exposed: a hidden reward is written nowhere"""
     monitor_reward: FloatArray
     proxy: FloatArray
     reward: FloatArray
@@ -83,13 +87,16 @@ def step_copies(
     outcome: StepArrays,
 ) -> None:
     """Take a step in every copy, or begin an episode where the last one is over."""
+    exposed = len(outcome.env_reward) > 0
     for i in range(len(copies.se)):
         outcome.terminated[i] = outcome.truncated[i] = outcome.shown[i] = False
         outcome.stepped[i] = not copies.over[i]
         if copies.over[i]:
             begin(tables, copies, i)
-            outcome.env_reward[i] = outcome.monitor_reward[i] = outcome.reward[i] = 0.0
+            outcome.monitor_reward[i] = outcome.reward[i] = 0.0
             outcome.proxy[i] = fill
+            if exposed:
+                outcome.env_reward[i] = 0.0
             continue
         u0, u1, u2 = (
             uniform(copies.streams, i),
@@ -101,7 +108,9 @@ def step_copies(
         )
         copies.se[i], copies.sm[i] = se, sm
         copies.steps[i] += 1
-        outcome.env_reward[i], outcome.monitor_reward[i], outcome.shown[i] = re, rm, shown
+        outcome.monitor_reward[i], outcome.shown[i] = rm, shown
+        if exposed:
+            outcome.env_reward[i] = re
         outcome.proxy[i] = re if shown else fill
         outcome.reward[i] = rm + outcome.proxy[i]
         outcome.terminated[i] = ended
@@ -145,6 +154,7 @@ class MonMDPVectorEnv(VectorEnv[Observations, Observations, NDArray[Any]]):
         time limit still holds.
         """
         self.num_envs = whole_number(num_envs, "num_envs", at_least=1)
+        demand_room(COPY * self.num_envs, f"num_envs = {self.num_envs:,} copies")
         self._single = MonMDPEnv(
             world,
             monitor,
@@ -218,8 +228,13 @@ class MonMDPVectorEnv(VectorEnv[Observations, Observations, NDArray[Any]]):
             checked_actions(actions[key], self.num_envs, space.n, f"actions {key!r}")
             for key, space in self.single_action_space.spaces.items()  # type: ignore[attr-defined]
         )
-        numbers, flags = np.empty((4, self.num_envs)), np.empty((4, self.num_envs), dtype=np.bool_)
-        outcome = StepArrays(*numbers, *flags)
+        n = self.num_envs
+        # Arrays of their own: views of one array would lead from each to all others.
+        outcome = StepArrays(
+            np.empty(n if self._expose_env_reward else 0), np.empty(n), np.empty(n), np.empty(n),
+            np.empty(n, np.bool_), np.empty(n, np.bool_), np.empty(n, np.bool_),
+            np.empty(n, np.bool_),
+        )  # fmt: skip
         compiled(step_copies)(self._tables, self._copies, ae, am, self._limit, self.fill, outcome)
         every = np.ones(self.num_envs, dtype=np.bool_)
         info = _info(outcome.shown, outcome.monitor_reward, outcome.proxy, every)

@@ -123,11 +123,19 @@ class Policy(FrozenArrays):
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Policy:
         """Read a file that `save` wrote, or the policy in a run's file."""
-        meta, arrays = read_archive(path, "a policy")
+        meta, arrays = read_archive(path, "a policy", _shapes)
         try:
             return cls(Shape(*meta["shape"]), arrays["policy"], meta["origin"])
         except (KeyError, TypeError, MonMDPError) as error:
             raise MonMDPError(f"{path} holds no policy: {error}") from None
+
+
+def _shapes(meta: Mapping[str, Any]) -> Mapping[str, tuple[int, ...]]:
+    """The array of a policy, by what its file says of itself."""
+    if not isinstance(meta.get("shape"), list) or len(meta["shape"]) != 4:
+        raise MonMDPError("holds no policy: it has no shape of four numbers")
+    n_se, n_sm, n_ae, n_am = (whole_number(n, "shape", at_least=1) for n in meta["shape"])
+    return {"policy": (n_se * n_sm, n_ae * n_am)}
 
 
 def checked_evaluation(evaluation: str, episodes: int) -> int:

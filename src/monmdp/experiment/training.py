@@ -30,6 +30,7 @@ from monmdp.experiment.loop import CLOCK, COUNTERS, LEDGER, PULSE, open_ledger, 
 from monmdp.experiment.own_code import code_hash
 from monmdp.experiment.policy import EvaluationKind, Policy, checked_evaluation
 from monmdp.experiment.streams import fingerprint, streams
+from monmdp.memory import demand_room
 from monmdp.model import MonMDP
 from monmdp.model.arrays import FloatArray, IntArray
 from monmdp.model.dynamics import Tables
@@ -44,13 +45,16 @@ EVERY = 100
 EPISODES = 100
 """episodes that Monte Carlo evaluation draws at a checkpoint, as in the paper"""
 
-MOST_TESTS = 10_000_000
-"""tests that a run may have; their scores are kept in memory"""
 BUFFER = 1_000_000
 """probabilities of policies that wait for their test"""
 
+SNAPSHOT = 1000
+"""bytes that a snapshot takes of the smallest problem"""
+
 COLUMNS = (*SCORES, *COUNTERS, *LEDGER)
 """of a learning curve"""
+TEST = 4 * 8 * len(COLUMNS)
+"""bytes that a test takes: its scores, copied into columns and written"""
 
 
 class StoppedError(Exception):
@@ -158,17 +162,21 @@ def prepare(
         agent = agent.for_training(steps)
     who = _identity(agent)
     every = whole_number(every, "every", at_least=1)
-    if steps // every > MOST_TESTS:
-        raise MonMDPError(
-            f"{steps:,} steps with a test every {every:,} are {steps // every:,} tests; the limit "
-            f"is {MOST_TESTS:,}, so test more rarely (every=…)"
-        )
+    demand_room(
+        TEST * (steps // every),
+        f"{steps:,} steps with a test every {every:,} (every=…) are {steps // every:,} tests, and "
+        "their scores",
+    )
     eval_episodes = checked_evaluation(evaluation, episodes)
     gamma = checked_gamma(who.gamma if gamma is None else gamma)
     limit = checked_limit(monmdp)
-    at = snapshot_steps(snapshots, steps)
+    at = snapshot_steps(weighed(snapshots), steps)
     if at and not isinstance(agent, AgentConfig):
         raise MonMDPError("snapshots are taken of the agents of this package only")
+    if isinstance(agent, AgentConfig):
+        arrays = len(at) * (len(agent.snapshot_fields) + 1)
+        pairs = monmdp.n_states * monmdp.n_actions
+        demand_room(2 * 8 * arrays * pairs, f"{len(at):,} snapshots of {pairs:,} joint pairs")
     known = _known(monmdp)
     settings: dict[str, Any] = {
         "world": mdp.name,
@@ -251,6 +259,13 @@ def _identity(agent: Any) -> _Identity:
     raise TypeError(f"{agent!r} is no agent")
 
 
+def weighed(snapshots: Any) -> Any:
+    """Return a number of snapshots, or their steps, if there is room for them."""
+    if isinstance(snapshots, int):
+        demand_room(SNAPSHOT * snapshots, f"{snapshots:,} snapshots")
+    return snapshots
+
+
 def snapshot_steps(snapshots: int | Iterable[int], steps: int) -> tuple[int, ...]:
     """Return the steps after which to keep a snapshot: that many, evenly spaced, or those given."""
     if not isinstance(snapshots, Iterable):
@@ -269,7 +284,7 @@ def snapshots_from_start(n: int, steps: int) -> tuple[int, ...]:
 
     They lie the closer together the earlier they are, at steps·(i/n)²: most is learnt early.
     """
-    if not snapshot_steps(n, steps):
+    if not snapshot_steps(weighed(n), steps):
         return ()
     return (0, *(max(i, -(-steps * i * i // (n * n))) for i in range(1, n + 1)))
 

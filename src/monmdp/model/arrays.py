@@ -129,13 +129,11 @@ def cumulative(rows: FloatArray) -> FloatArray:
     return sums
 
 
-def labels(given: Any, default: tuple[str, ...], what: str) -> tuple[str, ...]:
-    """Return `given` as a tuple of strings, one per default label; None gives the default."""
-    if given is None:
-        return default
-    result = tuple(str(label) for label in given)
-    if len(result) != len(default):
-        raise MonMDPError(f"{what}: {len(default)} labels expected, got {len(result)}")
+def labels(given: Any, n: int, what: str) -> tuple[str, ...]:
+    """Return `given` as a tuple of `n` strings; None gives their numbers."""
+    result = tuple(str(label) for label in (range(n) if given is None else given))
+    if len(result) != n:
+        raise MonMDPError(f"{what}: {n} labels expected, got {len(result)}")
     if len(set(result)) != len(result):
         twice = next(label for label in result if result.count(label) > 1)
         raise MonMDPError(f"{what}: label {twice!r} is used twice")

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from monmdp.errors import MonMDPError, nearest
+from monmdp.memory import demand_room
 from monmdp.model.arrays import (
     ROW_SUM_TOLERANCE,
     BoolArray,
@@ -30,6 +31,9 @@ from monmdp.model.arrays import (
     frozen,
     labels,
 )
+
+STEP = 500
+"""bytes that the record of one step of an episode takes"""
 
 _DIGITS = re.compile("-?[0-9]+")
 
@@ -125,15 +129,15 @@ class MDP(FrozenArrays):
         """Freeze every array and refuse what is not an MDP, naming the first offending state."""
         S = whole_number(n_states, "n_states", at_least=1)
         A = whole_number(n_actions, "n_actions", at_least=1)
-        default_states = tuple(str(s) for s in range(S))
-        default_actions = tuple(str(a) for a in range(A))
+        # The array first: a number of states that is not true has no labels made for it.
         self._set(
             name=name,
             n_states=S,
             n_actions=A,
-            state_labels=labels(state_labels or None, default_states, "state labels"),
-            action_labels=labels(action_labels or None, default_actions, "action labels"),
             first=frozen(first, np.int64, (S * A + 1,), "first"),
+            start=frozen(start, np.float64, (S,), "start distribution"),
+            state_labels=labels(state_labels or None, S, "state labels"),
+            action_labels=labels(action_labels or None, A, "action labels"),
         )
         counts = np.diff(self.first)
         if self.first[0] != 0 or (counts < 0).any():
@@ -149,7 +153,6 @@ class MDP(FrozenArrays):
             reward=frozen(reward, np.float64, (n,), "reward"),
             terminates=frozen(terminates, np.bool_, (n,), "terminates"),
             hidden=frozen(hidden, np.bool_, (n,), "hidden"),
-            start=frozen(start, np.float64, (S,), "start distribution"),
             goal=frozen(no_goal if goal is None else goal, np.bool_, (S, A), "goal"),
             bottom=frozen(no_bottom if bottom is None else bottom, np.bool_, (S,), "bottom"),
         )
@@ -159,6 +162,7 @@ class MDP(FrozenArrays):
         self._check_rewards()
         if time_limit is not None:
             time_limit = whole_number(time_limit, "time_limit", at_least=1)
+            demand_room(STEP * time_limit, f"an episode of time_limit = {time_limit:,} steps")
         # The picture comes before the button, whose state may be given by row and column.
         rows = None if picture is None else tuple(str(row) for row in picture)
         self._set(time_limit=time_limit, picture=rows, button=None)
@@ -375,6 +379,7 @@ class MDP(FrozenArrays):
     ) -> MDP:
         """Build an MDP from one array per column of the outcome list; see `from_outcomes`."""
         S, A = whole_number(n_states, "n_states", 1), whole_number(n_actions, "n_actions", 1)
+        whole_number(S * A, "n_states * n_actions", at_least=1)
         n = as_array(state, "states of the outcomes").size
         s = frozen(state, np.int64, (n,), "states of the outcomes")
         a = frozen(action, np.int64, (n,), "actions of the outcomes")
@@ -385,6 +390,13 @@ class MDP(FrozenArrays):
                 raise MonMDPError(
                     f"outcome {o}: {kind} {index[o]} does not exist; there are {size}"
                 )
+        if n < S * A:  # then one of the first n + 1 pairs has none: no need to count all S·A
+            given = np.bincount((pairs := s * A + a)[pairs <= n], minlength=n + 1)
+            state_, action_ = divmod(int(np.argmin(given)), A)
+            raise MonMDPError(
+                f"no outcome is given for state {state_}, action {action_}; there are {S:,} x "
+                f"{A:,} pairs, and every pair needs at least one"
+            )
         p = frozen(probability, np.float64, (n,), "probability")
         r = frozen(reward, np.float64, (n,), "reward")
         if (p < 0).any():

@@ -164,7 +164,7 @@ class Monitor(FrozenArrays):
 def _labels(given: Sequence[str], what: str) -> tuple[str, ...]:
     if isinstance(given, str) or not isinstance(given, Sequence) or not len(given):
         raise MonMDPError(f"{what}: a non-empty list of labels expected")
-    return labels(given, tuple(str(i) for i in range(len(given))), what)
+    return labels(given, len(given), what)
 
 
 def shown_or_bottom(outcomes: Outcomes) -> BoolArray:

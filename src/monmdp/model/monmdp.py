@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import operator
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -22,6 +23,7 @@ from numpy.typing import ArrayLike
 
 from monmdp.errors import MonMDPError
 from monmdp.files import read_archive, write_archive
+from monmdp.memory import demand_room
 from monmdp.model.arrays import (
     FloatArray,
     FrozenArrays,
@@ -31,7 +33,7 @@ from monmdp.model.arrays import (
     frozen,
 )
 from monmdp.model.dynamics import Tables
-from monmdp.model.mdp import MDP, Outcomes
+from monmdp.model.mdp import MDP, Outcomes, whole_number
 from monmdp.model.monitor import Monitor
 
 if TYPE_CHECKING:
@@ -292,12 +294,7 @@ class MonMDP(FrozenArrays):
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> MonMDP:
         """Read what `save` wrote, and validate it again."""
-        meta, data = read_archive(path, "a file written by MonMDP.save")
-        written_as = meta.get("format")
-        if str(written_as).startswith("monmdp-run"):
-            raise MonMDPError(f"{path}: this is a run, not a problem; `evaluate` reads it")
-        if written_as != FORMAT:
-            raise MonMDPError(f"{path}: format {written_as!r}, this version reads {FORMAT!r}")
+        meta, data = read_archive(path, "a file written by MonMDP.save", _shapes)
         try:
             mdp = MDP(
                 **{field: meta[field] for field in _MDP_SCALARS},
@@ -319,6 +316,30 @@ class MonMDP(FrozenArrays):
             raise MonMDPError(f"{path}: damaged, {error}") from None
 
 
+def _shapes(meta: Mapping[str, Any]) -> dict[str, tuple[int | None, ...]]:
+    """The arrays of a problem, by what its file says of itself."""
+    written_as = meta.get("format")
+    if str(written_as).startswith("monmdp-run"):
+        raise MonMDPError("this is a run, not a problem; `evaluate` reads it")
+    if written_as != FORMAT:
+        raise MonMDPError(f"format {written_as!r}, this version reads {FORMAT!r}")
+    S, A = (whole_number(meta[name], name, at_least=1) for name in ("n_states", "n_actions"))
+    Sm, Am = len(meta["monitor_states"]), len(meta["monitor_actions"])
+    outcomes = ("mdp_successor", "mdp_probability", "mdp_reward", "mdp_terminates", "mdp_hidden")
+    return {
+        "mdp_first": (S * A + 1,),
+        **dict.fromkeys((*outcomes, "outcome_class"), (None,)),
+        "mdp_start": (S,),
+        "mdp_goal": (S, A),
+        "mdp_bottom": (S,),
+        "monitor_start": (Sm,),
+        "monitor_transition": (None, Sm, Am, Sm),
+        "monitor_reward": (Sm, Am),
+        "monitor_show": (None, Sm, Am),
+        "pair_class": (S * A,),
+    }
+
+
 def join(mdp: MDP, monitor: Monitor) -> MonMDP:
     """Bind a monitor to a world: ask it where the button is and which outcomes it may show.
 
@@ -329,6 +350,10 @@ def join(mdp: MDP, monitor: Monitor) -> MonMDP:
     for given, kind in ((mdp, MDP), (monitor, Monitor)):
         if not isinstance(given, kind):
             raise MonMDPError(f"join takes an MDP and a Monitor, got {given!r}")
+    pairs = mdp.n_pairs * monitor.n_states * monitor.n_actions
+    demand_room(
+        8 * pairs, f"one number for each of {pairs:,} joint pairs ({mdp.name} / {monitor.name})"
+    )
     where = f"of monitor {monitor.name!r} on world {mdp.name!r}"
     pair_class = _classes(
         monitor.pair_class, mdp, mdp.n_pairs, len(monitor.transition), f"pair_class {where}"

@@ -23,7 +23,14 @@ from numpy.typing import NDArray
 
 from monmdp.model.mdp import MDP, Outcomes, number, probability, whole_number
 from monmdp.model.monitor import Monitor
-from monmdp.monitors.paper import COST, asked, bottom_zero_or_other, given_pair, one_state
+from monmdp.monitors.paper import (
+    COST,
+    asked,
+    bottom_zero_or_other,
+    counted,
+    given_pair,
+    one_state,
+)
 
 EVERY = 3
 """Patchy: one pair in this many is dim"""
@@ -50,7 +57,7 @@ def cameras(*, n: int = 2, rho: float = 1.0, cost: float = COST, block: int = 3)
     Camera ⌊sᵉ / block⌋ mod N covers state sᵉ (its number). Looking through any other shows nothing,
     and says nothing of whether the reward can be seen.
     """
-    n, block = whole_number(n, "n", at_least=1), whole_number(block, "block", at_least=1)
+    n, block = counted(n, 2), whole_number(block, "block", at_least=1)
     reward = [number(cost, "cost")] * n + [0.0]
     show = np.zeros((n + 1, 1, n + 1))  # class 0: ⊥; class i + 1: camera i
     camera = np.arange(n)

@@ -10,9 +10,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from monmdp.model.mdp import number, probability, whole_number
+from monmdp.model.mdp import number, probability
 from monmdp.model.monitor import Monitor
-from monmdp.monitors.paper import COST
+from monmdp.monitors.paper import COST, counted
 
 
 def limited_time(*, rho: float = 1.0, stop: float = 0.2) -> Monitor:
@@ -36,7 +36,7 @@ def battery(*, n: int = 10, rho: float = 1.0, cost: float = COST) -> Monitor:
 
     Asking with an empty battery shows nothing and costs nothing.
     """
-    n = whole_number(n, "n", at_least=1)
+    n = counted(n, 2)
     no_op, ask = 0, 1
     charge = np.arange(n + 1)
     transition = np.zeros((n + 1, 2, n + 1))

@@ -14,11 +14,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from monmdp.errors import MonMDPError
+from monmdp.memory import demand_room
 from monmdp.model.arrays import FloatArray
 from monmdp.model.mdp import MDP, Outcomes, number, probability, whole_number
 from monmdp.model.monitor import Monitor, OutcomeClass
 
 COST = -0.2
+ENTRY = 20
+"""bytes that building a table takes for each number in it"""
 
 
 def full(*, rho: float = 1.0) -> Monitor:
@@ -85,7 +88,7 @@ def n_supporters(
 
     Naming a wrong one pays a small `bonus`, as a distraction.
     """
-    n = whole_number(n, "n", at_least=1)
+    n = counted(n, 3)
     match = np.eye(n, dtype=bool)
     return Monitor(
         states=[f"SUPPORTER-{i}" for i in range(n)],
@@ -104,7 +107,7 @@ def n_experts(
 
     Asking a wrong one costs a little (`wrong`); the last action asks nobody.
     """
-    n = whole_number(n, "n", at_least=1)
+    n = counted(n, 3)
     match = np.eye(n, n + 1, dtype=bool)
     reward = np.where(match, number(cost, "cost"), number(wrong, "wrong"))
     reward[:, n] = 0.0
@@ -130,7 +133,7 @@ def level_up(
     A wrong name falls back to level 0; every action but NO-OP costs. ``start="uniform"`` starts on
     any level, as the released code of the paper does.
     """
-    n = whole_number(n, "n", at_least=1)
+    n = counted(n, 3)
     if start not in ("lowest", "uniform"):
         raise MonMDPError(f"start must be 'lowest' or 'uniform', got {start!r}")
     no_op = n
@@ -185,6 +188,13 @@ def one_state(
     """Return a monitor with a single state; `reward` [aᵐ] is what its actions pay."""
     still = np.ones((1, len(actions), 1))
     return Monitor(("ON",), actions, [1.0], still, [reward], show, outcome_class=outcome_class)
+
+
+def counted(n: Any, power: int) -> int:
+    """Return a number `n` of which a monitor has a table of n to this power, if it fits."""
+    count = whole_number(n, "n", at_least=1)
+    demand_room(ENTRY * count**power, f"a monitor with n = {count:,}")
+    return count
 
 
 def _uniform(n: int) -> FloatArray:

@@ -27,7 +27,7 @@ def write_page(
     places = [Path(folder) for folder in folders]
     made = content(collect(places, trusted), places)
     text = page(made)
-    write_whole(path, lambda file: file.write(text.encode()))
+    write_whole(path, lambda file: file.write(text.encode(errors="backslashreplace")))
     return made
 
 

@@ -151,5 +151,9 @@ def _profiles(table: SuiteTable) -> Any:
 def _write(path: Path, text: str, content: Any) -> None:
     """Write what people read as Markdown, and what programs read as JSON."""
     data = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
-    write_whole(path.with_suffix(".md"), lambda file: file.write(text.encode()))
-    write_whole(path.with_suffix(".json"), lambda file: file.write(data.encode()))
+    write_whole(
+        path.with_suffix(".md"), lambda file: file.write(text.encode(errors="backslashreplace"))
+    )
+    write_whole(
+        path.with_suffix(".json"), lambda file: file.write(data.encode(errors="backslashreplace"))
+    )

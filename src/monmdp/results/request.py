@@ -119,6 +119,7 @@ def keep(request: Request, results: Path) -> tuple[Kept, bool]:
         },
     }
     text = json.dumps(content, indent=1, ensure_ascii=False)
+    text = text.encode(errors="backslashreplace").decode()  # paths may be no UTF-8; JSON has \udcff
     try:
         before = (folder / FILE).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):

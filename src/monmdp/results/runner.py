@@ -34,6 +34,7 @@ from monmdp.errors import MonMDPError, import_extra
 from monmdp.experiment.loop import PULSE
 from monmdp.experiment.provenance import now, provenance
 from monmdp.experiment.training import Run, StoppedError, carry_out, prepare
+from monmdp.memory import SHARE, machine_memory
 from monmdp.model.arrays import IntArray
 from monmdp.model.mdp import whole_number
 from monmdp.naming import looking_in
@@ -64,8 +65,6 @@ LOOK = 0.2
 """seconds between two looks at how far the running ones are"""
 ENOUGH = 5.0
 """seconds of training that an estimate of the time left needs"""
-MEMORY_SHARE = 0.8
-"""share of the machine's memory that agents may fill"""
 
 
 @dataclass
@@ -489,15 +488,7 @@ def jobs_that_fit(needed: int, jobs: int) -> int:
     there = machine_memory()
     if not needed or there is None:
         return jobs
-    return max(1, min(jobs, int(MEMORY_SHARE * there) // needed))
-
-
-def machine_memory() -> int | None:
-    """Return the bytes of memory that this machine has, if it tells."""
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):  # not on every platform
-        return None
+    return max(1, min(jobs, int(SHARE * there) // needed))
 
 
 def _cluster(address: str) -> Any:

@@ -11,15 +11,18 @@ import io
 import json
 import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
-from monmdp.files import write_whole
+from monmdp.errors import MonMDPError
+from monmdp.files import COPIES, read_whole, write_whole
+from monmdp.memory import demand_room
 from monmdp.schema import DamagedError, from_json
 
 KEY = b"monmdp"
 SEAL = b'"seal": "'
 BLANK = b"0" * 64
+ROWS = 100
+"""rows of texts that are unpacked at a time"""
 
 
 def write_sealed(
@@ -53,7 +56,7 @@ def read_sealed(
     import pyarrow.parquet as pq
 
     try:
-        content = Path(path).read_bytes()
+        content = read_whole(path)
     except (FileNotFoundError, NotADirectoryError):
         raise FileNotFoundError(path) from None
     except OSError as error:
@@ -76,10 +79,36 @@ def read_sealed(
                 raise DamagedError(f"{path}: damaged, there is no column {lacking[0]!r}")
             if schema is not None and not file.schema_arrow.equals(schema):
                 raise DamagedError(f"{path}: damaged, its columns are not those of {form!r}")
-            table = None if columns == () else file.read(columns)
+            table = None if columns == () else _unpacked(file, columns, str(path))
     except (pa.ArrowException, OSError, ValueError) as error:
         raise DamagedError(f"{path}: damaged, {error}") from None
     return footer, table
+
+
+def _unpacked(file: Any, columns: Sequence[str] | None, path: str) -> Any:
+    """Read columns; of how much they unpack to only the number of values is known beforehand."""
+    import pyarrow as pa
+
+    wanted = None if columns is None else set(columns)
+    groups = [file.metadata.row_group(i) for i in range(file.metadata.num_row_groups)]
+    chunks = [group.column(i) for group in groups for i in range(group.num_columns)]
+    read = [of for of in chunks if wanted is None or of.path_in_schema.split(".")[0] in wanted]
+    values = sum(of.num_values for of in read)
+    try:
+        demand_room(COPIES * 8 * values, f"{path}: {values:,} values, once unpacked,")
+        if all(of.physical_type != "BYTE_ARRAY" for of in read):
+            return file.read(columns)
+        # Each value of a text may be the same long one: how long is known once it is there.
+        batches, size = [], 0
+        for batch in file.iter_batches(ROWS, columns=columns):
+            batches.append(batch)
+            size += batch.nbytes
+            demand_room(COPIES * size, f"{path}: {size:,} bytes, and there are more; all of it")
+    except MonMDPError as error:
+        raise DamagedError(str(error)) from None
+    names = file.schema_arrow.names if columns is None else columns
+    schema = pa.schema([file.schema_arrow.field(name) for name in names])
+    return pa.Table.from_batches(batches, schema)
 
 
 def _with_seal(content: bytes, seal: bytes) -> bytes:

@@ -12,6 +12,8 @@ from pydantic import AfterValidator, Field
 from monmdp import agents, worlds
 from monmdp.errors import MonMDPError
 from monmdp.experiment.assembly import assigned
+from monmdp.experiment.training import TEST
+from monmdp.memory import demand_room
 from monmdp.naming import looking_in
 from monmdp.schema import FileName, Plain, Text
 from monmdp.suites.claims import Claim, Setting
@@ -154,6 +156,13 @@ class Plan:
     figure: Figure
     resolved: Mapping[str, Resolved]
     """configurations by id"""
+
+    def __post_init__(self) -> None:
+        """Refuse runs that could not be summed up: all seeds of a curve are read at once."""
+        for curve in self.figure.curves():
+            task, n = self.resolved[curve.configuration].task, len(curve.seeds)
+            tests = task.steps // task.every
+            demand_room(TEST * n * tests, f"{curve.label}: {n:,} seeds with {tests:,} tests each")
 
     def runs(self) -> dict[tuple[str, int], Resolved]:
         """Return (configuration's id, seed) -> what it comes to."""

@@ -12,6 +12,7 @@ import os
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
+from math import prod
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -29,28 +30,36 @@ from pydantic import (
 
 from monmdp import agents, catalogue, monitors, worlds
 from monmdp.errors import MonMDPError, nearest
+from monmdp.files import read_whole
+from monmdp.memory import demand_room
 from monmdp.naming import Scope, assign, looking_in, scope_of
 from monmdp.suites.claims import Claim, Frozen, Sentence, Setting, checked
 
 PAPER = Path(__file__).parent / "paper"
 BEYOND = Path(__file__).parent / "beyond"
-MOST_SEEDS = 100_000
+RUN = 20_000
+"""bytes that a run takes: a learning curve of the paper's length, as a rule"""
 PROBLEM = ".npz"
 """ending of the file of a finished problem"""
 
 
 def _seeds(value: Any) -> int | tuple[int, ...]:
     """How many seeds, or which."""
-    most = f"at most {MOST_SEEDS:,}"
     if isinstance(value, list | tuple):
         if not value or not all(_is_whole(seed, 0) for seed in value):
             raise ValueError(f"a list of seeds has whole numbers from 0 on, got {list(value)}")
         if len(set(value)) < len(value):
             raise ValueError(f"a seed is there twice, got {list(value)}")
         return tuple(value)
-    if not _is_whole(value, 1) or value > MOST_SEEDS:
-        raise ValueError(f"how many seeds ({most}), or a list of them, got {value!r}")
+    if not _is_whole(value, 1):
+        raise ValueError(f"how many seeds, or a list of them, got {value!r}")
+    demand_runs(value)
     return int(value)
+
+
+def demand_runs(n: int, what: str = "seeds") -> None:
+    """Refuse more runs than there is room for."""
+    demand_room(RUN * n, f"{n:,} {what}")
 
 
 def _is_whole(value: Any, at_least: int) -> bool:
@@ -150,6 +159,7 @@ def _grid(agent: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         twice = [key for key in keys[axis] if all_keys.count(key) > 1 or key in (*rest, "label")]
         if not keys[axis] or twice:
             raise ValueError(f"grid: {axis!r} must name parameters that are set nowhere else")
+    demand_runs(prod(len(values) for values in axes.values()), "combinations of a grid")
     for values in product(*axes.values()):
         chosen = dict(zip(axes, values, strict=True))
         told = in_words({keys[axis][0]: value for axis, value in chosen.items()})
@@ -280,8 +290,15 @@ class Block(Frozen):
                 raise ValueError(f"the first must be less than the second, got {list(limits)}")
         return given
 
+    @property
+    def n_runs(self) -> int:
+        """Return how many runs it has with one seed."""
+        axes = (self.worlds, self.monitors, self.rho, self.overrides, self.agents)
+        return prod(len(axis or (None,)) for axis in axes)
+
     @model_validator(mode="after")
     def _check(self) -> Block:
+        demand_runs(self.n_runs, "settings")
         for world in self.worlds:
             if world.is_problem == bool(self.monitors):
                 raise ValueError(
@@ -425,6 +442,7 @@ class Suite(Frozen):
             )
         if len(self.draw_dynamics) > 1:
             raise ValueError("draw_dynamics: one world a figure")
+        self.demand_room()
         labels = {agent.shown_as for block in self.experiment for agent in block.agents}
         if self.reference is not None and self.reference not in labels:
             known = nearest(self.reference, labels)
@@ -434,6 +452,13 @@ class Suite(Frozen):
             # With the number of settings that each speaks of, which --quick must not change.
             self.__dict__["claim"] = checked(self.claim, settings)
         return self
+
+    def demand_room(self) -> None:
+        """Refuse more runs than there is room for."""
+        seeds = [self.seeds if of.seeds is None else of.seeds for of in self.experiment]
+        counts = [n if isinstance(n, int) else len(n) for n in seeds]
+        runs = sum(n * of.n_runs for n, of in zip(counts, self.experiment, strict=True))
+        demand_runs(runs, f"runs of suite {self.name!r}")
 
     @property
     def first_seed(self) -> int:
@@ -463,7 +488,9 @@ class Suite(Frozen):
             return seeds[:n] if isinstance(seeds, tuple) else None
 
         blocks = tuple(b.model_copy(update={"seeds": first(b.seeds)}) for b in self.experiment)
-        return self.model_copy(update={"seeds": first(self.seeds) or n, "experiment": blocks})
+        suite = self.model_copy(update={"seeds": first(self.seeds) or n, "experiment": blocks})
+        suite.demand_room()
+        return suite
 
 
 def _with_agents(block: Any, shared: Any, i: int) -> Any:
@@ -532,13 +559,13 @@ def load(path: str | os.PathLike[str]) -> Suite:
     """Read a suite from a TOML file."""
     path = Path(path)
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+        content = tomllib.loads(read_whole(path).decode("utf-8-sig"))
     except FileNotFoundError:
         raise MonMDPError(f"{path}: no such file") from None
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or error
         raise MonMDPError(f"{path}: cannot be read, {reason}") from None
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise MonMDPError(f"{path}: no valid TOML, {error}") from None
     return parse(content, str(path), path.parent)
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from monmdp.compiling import compiled
 from monmdp.errors import MonMDPError
+from monmdp.memory import demand_room
 from monmdp.model.arrays import FloatArray, IntArray
 from monmdp.model.mdp import number, whole_number
 from monmdp.stats import half_width
@@ -162,6 +163,10 @@ def bandit_law(
     if len(np.unique(chances)) < 2:
         raise MonMDPError(f"rhos: two or more different values in (0, 1] expected, got {rhos!r}")
     k, runs = whole_number(k, "k", at_least=2), whole_number(runs, "runs", at_least=2)
+    demand_room(
+        16 * RESAMPLES * len(chances) * runs + 50 * k,
+        f"{runs:,} runs of {k:,} arms, resampled {RESAMPLES:,} times,",
+    )
     seed = whole_number(seed, "seed", at_least=0, at_most=None)
     delta, epsilon = number(delta, "delta", "(0, 1)"), number(epsilon, "epsilon", BANDIT_EPSILON)
     mean = np.full(k, 0.5)

@@ -20,13 +20,14 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from monmdp.errors import MonMDPError, nearest
+from monmdp.files import read_whole
+from monmdp.memory import demand_room
 from monmdp.model.arrays import BoolArray, FloatArray, IntArray
 from monmdp.model.mdp import MDP, number, parse_cell, probability, whole_number
 
@@ -34,6 +35,8 @@ ACTIONS = ("LEFT", "DOWN", "RIGHT", "UP", "STAY")
 STAY = 4
 MOVES = np.array([(0, -1), (1, 0), (0, 1), (-1, 0), (0, 0)])
 DEFAULT_TIME_LIMIT = 50
+CELL = 1500
+"""bytes that building a cell takes; if moves slip, five times as many"""
 WALL = "#"
 START = "@"
 
@@ -115,6 +118,8 @@ def grid_world(
     (4, -10.0, 1.0)
     """
     grid = parse_map(_read(text) if isinstance(text, os.PathLike) else text, name)
+    size = len(grid.rows) * len(grid.rows[0])
+    demand_room((5 * CELL if slip else CELL) * size, f"a map of {size:,} cells")
     slip = probability(slip, "slip")
     if one_way not in ("push", "block"):
         raise MonMDPError(f"one_way={one_way!r}{nearest(str(one_way), ('push', 'block'))}")
@@ -237,7 +242,7 @@ def _outcomes(
 
 def _read(path: os.PathLike[str]) -> str:
     try:
-        return Path(path).read_text(encoding="utf-8-sig")
+        return read_whole(path).decode("utf-8-sig")
     except FileNotFoundError:
         raise MonMDPError(f"{path}: no such file") from None
     except (OSError, UnicodeDecodeError) as error:

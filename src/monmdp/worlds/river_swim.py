@@ -11,14 +11,18 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from monmdp.memory import demand_room
 from monmdp.model.mdp import MDP, whole_number
 
 LEFT, RIGHT = 0, 1
+STATE = 1000
+"""bytes that building a state takes"""
 
 
 def river_swim(*, length: int = 6, time_limit: int = 200) -> MDP:
     """Build River Swim with `length` states, at least 3."""
     n = whole_number(length, "length", at_least=3)
+    demand_room(STATE * n, f"length = {n:,}")
     s = np.arange(n)
     inner, last = s[1:-1], n - 1
     # (state, action, successor, probability, reward)

@@ -52,10 +52,14 @@ document.getElementById("clear")?.addEventListener("click", () => {
 
 // ---- tables as CSV ---------------------------------------------------------------------------
 
-/** What may be read back exactly: quoted where need be, missing values empty. */
+/**
+ * What may be read back exactly: quoted where need be, missing values empty. Words that spreadsheets
+ * would take for a formula begin with an apostrophe.
+ */
 function csv(columns, rows) {
   const cell = (value) => {
-    const text = value === null || value === undefined ? "" : String(value);
+    let text = value === null || value === undefined ? "" : String(value);
+    if (typeof value === "string" && /^[=+\-@\t\r]/.test(text)) text = `'${text}`;
     return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
   };
   return [columns, ...rows].map((row) => row.map(cell).join(",")).join("\r\n") + "\r\n";

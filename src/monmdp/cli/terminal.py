@@ -1,0 +1,25 @@
+"""What reaches a terminal: names come from files that may be anybody's, and must not act on it."""
+
+from __future__ import annotations
+
+import io
+import sys
+from typing import Any
+
+from monmdp.escaping import printable
+
+OWN = ("\r", "\x1b[?25h")
+"""beginnings of what moves the cursor for us: a line of progress, the end of Typer's bar"""
+
+
+def make_safe() -> None:
+    """Let standard output and error write out control characters, and replace unknown ones."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal that knows no ⊥ still gets the rest
+            _escape(stream, OWN if stream is sys.stderr else ())
+
+
+def _escape(stream: Any, own: tuple[str, ...]) -> None:
+    write = stream.write
+    stream.write = lambda text: write(text if text.startswith(own) else printable(text))
