@@ -166,7 +166,7 @@ def test_check(monmdp):
         (("solve", "bottleneck", "ask", "rho"), "parameters are written key=value"),
         (("solve", "bottleneck", "ask", "roh=1"), "did you mean 'rho'"),
         (("solve", "bottleneck", "level-up", "start=uniform"), "ambiguous"),
-        (("solve", "bottleneck", "ask", "--gamma", "1"), r"gamma must lie in \[0, 1\)"),
+        (("solve", "bottleneck", "ask", "--gamma", "2"), r"gamma must lie in \[0, 1\]"),
         (("solve", "bottleneck", "ask", "--gamma", "x"), "gamma"),
         (("solve", "bottleneck", "ask", "--pair", "0,1:RIGHT"), "goes with --what-if"),
         (

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from monmdp.errors import MonMDPError, nearest
-from monmdp.experiment.evaluation import SCORES, chances, checked_limit, evaluate, writable_tables
+from monmdp.experiment.evaluation import SCORES, chances, evaluate, steps_at_most, writable_tables
 from monmdp.experiment.loop import PULSE
 from monmdp.files import read_archive, write_archive
 from monmdp.model import MonMDP
@@ -81,7 +81,7 @@ class Policy(FrozenArrays):
         move = choice @ monmdp.transition_matrix(continuing=True)  # [s, s′] until it ends
         here = monmdp.start
         total = here.copy()
-        for _ in range(checked_limit(monmdp) - 1):
+        for _ in range(steps_at_most(monmdp) - 1):
             here = here @ move
             total += here
         visits: FloatArray = total[:, None] * self.probability
@@ -100,13 +100,13 @@ class Policy(FrozenArrays):
 
         Args:
             monmdp: the problem; episodes are cut at its time limit.
-            gamma: discount, in [0, 1).
+            gamma: discount, in [0, 1].
             evaluation: ``exact`` or ``monte-carlo``.
             episodes: how many episodes Monte Carlo draws.
             seed: of its random stream.
         """
         self.check_fits(checked_problem(monmdp))
-        gamma, limit = checked_gamma(gamma), checked_limit(monmdp)
+        gamma, limit = checked_gamma(gamma), steps_at_most(monmdp)
         drawn = checked_evaluation(evaluation, episodes)
         rng = np.random.default_rng(whole_number(seed, "seed", at_least=0, at_most=None))
         scores, policies = np.zeros((1, len(SCORES))), self.probability[None].copy()

@@ -26,7 +26,7 @@ from monmdp.errors import MonMDPError, nearest
 from monmdp.model import MonMDP
 from monmdp.model.mdp import number, whole_number
 from monmdp.planning.observability import observability
-from monmdp.planning.policy_iteration import checked_gamma
+from monmdp.planning.policy_iteration import learning_gamma
 
 Constants = Literal["sound", "paper"]
 
@@ -197,7 +197,7 @@ def sample_complexity(
     size = whole_number(n_states, "n_states", at_least=1)
     pairs = size * whole_number(n_actions, "n_actions", at_least=1)
     horizon = whole_number(horizon, "horizon", at_least=1)
-    gamma, delta = checked_gamma(gamma), number(delta, "delta", "(0, 1)")
+    gamma, delta = learning_gamma(gamma), number(delta, "delta", "(0, 1)")
     rho = None if rho is None else number(rho, "rho", "(0, 1]")
     if constants not in get_args(Constants):
         raise MonMDPError(f"constants={constants!r}{nearest(constants, get_args(Constants))}")
