@@ -25,7 +25,7 @@ from monmdp import agents
 from monmdp.agents import AgentConfig, AgentFactory, PythonAgent, Transition, is_python_agent
 from monmdp.api import train
 from monmdp.envs import MonMDPEnv
-from monmdp.errors import MonMDPError
+from monmdp.errors import MonMDPError, told
 from monmdp.experiment import streams
 from monmdp.model import MDP, Monitor, MonMDP, join
 from monmdp.model.arrays import ROW_SUM_TOLERANCE, BoolArray
@@ -270,10 +270,8 @@ def _recorded(agent: Any, actions: list[Any]) -> Any:
         return agent
 
     def factory(shape: Any, rng: Any) -> Any:
-        try:
+        with told("making it"):
             made = agent(shape, rng)
-        except Exception as error:
-            raise MonMDPError(f"making it raised {type(error).__name__}: {error}") from error
         # training says what an agent lacks
         return _Recorder(made, actions) if is_python_agent(made) else made
 

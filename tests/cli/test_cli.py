@@ -92,7 +92,7 @@ def test_solve_prints_what_there_is_to_know(monmdp):
     ):
         assert text in out
     code, out, _ = monmdp("solve", "treasure-hunter", "ask", "--what-if")
-    assert "START LEFT              0.9   (it pays 1)" in out
+    assert "0.9       0.9        1  START LEFT" in out
 
 
 def test_solve_json(monmdp):

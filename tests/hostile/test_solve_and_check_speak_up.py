@@ -9,8 +9,8 @@ from functools import cache
 
 import numpy as np
 import pytest
-from conftest import by_hand, worst_by_hand
 
+from conftest import by_hand, worst_by_hand
 from monmdp import MDP, Monitor, MonMDPError, evaluate, experiment, join, make, monitors, planning
 from monmdp import testing as checks
 

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import io
 import sys
+from contextlib import suppress
 
 # Importing the modules adds their commands, in the order in which --help lists them.
 from monmdp.cli import problems, running, results, policies, theory  # isort: skip
-from monmdp.cli.app import app, stoppable
+from monmdp.cli import plain
+from monmdp.cli.app import app, print_nothing_more, stoppable
 from monmdp.errors import MonMDPError
 
 __all__ = ["app", "main", "policies", "problems", "results", "running", "theory"]
@@ -20,10 +22,28 @@ def main() -> None:
     """Run the command line; errors that concern the user become one line and exit code 2."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a terminal that knows no ⊥ still gets the rest
+            stream.reconfigure(errors=plain.ERRORS)  # a terminal that knows no ρ is shown rho
     try:
-        with stoppable():
-            app(prog_name="monmdp")
-    except MonMDPError as error:
-        print(f"error: {error}", file=sys.stderr)
+        try:
+            with stoppable():
+                app(prog_name="monmdp")
+        finally:
+            sys.stdout.flush()  # what cannot be printed is known now, not when Python has ended
+    except BrokenPipeError:
+        print_nothing_more()
+    except (MonMDPError, OSError) as error:
+        said = str(error) if isinstance(error, MonMDPError) else _in_words(error)
+        with suppress(OSError):
+            print(f"error: {said}", file=sys.stderr, flush=True)
         sys.exit(2)
+
+
+def _in_words(error: OSError) -> str:
+    """What the system refused."""
+    try:
+        sys.stdout.flush()
+    except OSError as full:  # the device is full, or a command closed it
+        print_nothing_more()
+        return f"cannot write the output: {full.strerror}"
+    about = "" if error.filename is None else f"{error.filename}: "
+    return f"{about}{error.strerror or error}"

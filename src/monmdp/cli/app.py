@@ -62,8 +62,13 @@ class _Commands(TyperGroup):
             say_interrupted("interrupted")
             raise typer.Exit(130) from None
         except BrokenPipeError:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            print_nothing_more()
             raise typer.Exit(0) from None
+
+
+def print_nothing_more() -> None:
+    """Let Python forget what nobody takes; it would try again when it ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _wrong_words(error: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -343,10 +344,11 @@ def _shard(text: str | None) -> tuple[int, int] | None:
     """Read ``i/n``."""
     if text is None:
         return None
-    first, slash, second = text.partition("/")
-    if not (slash and first.isdigit() and second.isdigit() and 1 <= int(first) <= int(second)):
-        raise MonMDPError(f"--shard {text!r}: write i/n with 1 ≤ i ≤ n, such as 1/4")
-    return int(first), int(second)
+    if re.fullmatch("[0-9]{1,9}/[0-9]{1,9}", text):
+        i, n = map(int, text.split("/"))
+        if 1 <= i <= n:
+            return i, n
+    raise MonMDPError(f"--shard {text!r}: write i/n with 1 ≤ i ≤ n, such as 1/4")
 
 
 # ---- doing it -------------------------------------------------------------------------------

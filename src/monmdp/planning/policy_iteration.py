@@ -87,7 +87,7 @@ class Optimum:
 
     @property
     def policy(self) -> FloatArray:
-        """[s, a] the optimal policy, uniform over tied actions; with `stages`, of the first step."""
+        """[s, a] the optimal policy, uniform over ties; with `stages` that of the first step."""
         return np.asarray(self.greedy / self.greedy.sum(axis=1, keepdims=True))
 
     def policies(self, *, backwards: bool = False) -> Iterator[FloatArray]:

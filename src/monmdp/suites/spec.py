@@ -91,7 +91,12 @@ class Choice(BaseModel):
     @property
     def parameters(self) -> dict[str, Any]:
         """What was given besides the name."""
-        return dict(self.model_extra or {})
+        return {key: _fixed(value) for key, value in (self.model_extra or {}).items()}
+
+
+def _fixed(value: Any) -> Any:
+    """A parameter's value as one that cannot change: TOML writes a cell, (1, 2), as a list."""
+    return tuple(map(_fixed, value)) if isinstance(value, list) else value
 
 
 def in_words(parameters: Mapping[str, Any]) -> list[str]:
@@ -229,7 +234,7 @@ def _flat(value: Any) -> Any:
         if isinstance(inner, dict):
             result |= {f"{key}.{name}": of for name, of in inner.items()}
         else:
-            result[key] = inner
+            result[key] = _fixed(inner)
     return result
 
 
@@ -538,6 +543,8 @@ def load(path: str | os.PathLike[str]) -> Suite:
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or error
         raise MonMDPError(f"{path}: cannot be read, {reason}") from None
+    except RecursionError:
+        raise MonMDPError(f"{path}: no valid suite, it is nested too deeply") from None
     except tomllib.TOMLDecodeError as error:
         raise MonMDPError(f"{path}: no valid TOML, {error}") from None
     return parse(content, str(path), path.parent)
