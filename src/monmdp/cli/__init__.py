@@ -39,11 +39,9 @@ def main() -> None:
 
 
 def _in_words(error: OSError) -> str:
-    """What the system refused."""
-    try:
-        sys.stdout.flush()
-    except OSError as full:  # the device is full, or a command closed it
+    """What the system refused; where no file is named it was the output, to a full device say."""
+    if error.filename is not None:
+        return f"{error.filename}: {error.strerror}"
+    with suppress(OSError):
         print_nothing_more()
-        return f"cannot write the output: {full.strerror}"
-    about = "" if error.filename is None else f"{error.filename}: "
-    return f"{about}{error.strerror or error}"
+    return f"cannot write the output: {error.strerror or error}"

@@ -218,7 +218,7 @@ def _unprefixed(params: dict[str, str]) -> dict[str, str]:
 def _first_line(factory: Any) -> str:
     while hasattr(factory, "func"):
         factory = factory.func
-    return (factory.__doc__ or "").strip().splitlines()[0].replace("`", "")
+    return (factory.__doc__ or "").strip().partition("\n")[0].replace("`", "")
 
 
 def _print_solution(solution: Solution, params: dict[str, str]) -> None:

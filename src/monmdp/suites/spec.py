@@ -120,6 +120,9 @@ def _errors_of(parameters: Mapping[str, Any], scopes: Mapping[str, Scope]) -> li
     """Every parameter that none of the scopes has or that is of a wrong type, in words."""
     wrong = []
     for key, value in parameters.items():
+        if isinstance(value, dict):
+            wrong.append(f"{key}: a table is no value; a number, a word or a list expected")
+            continue
         try:
             assign({key: value}, scopes)
         except MonMDPError as error:

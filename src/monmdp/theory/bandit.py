@@ -169,7 +169,7 @@ def bandit_law(
     pulls_at_least = k / (float(chances.min()) * epsilon**2) if epsilon > 1e-100 else math.inf
     if pulls_at_least > MOST_PULLS:
         raise MonMDPError(
-            f"with rho = {chances.min():g} and epsilon = {epsilon:g} a run takes at least "
+            f"with rho = {chances.min()} and epsilon = {epsilon:g} a run takes at least "
             f"k/(ρε²) = {pulls_at_least:.2g} pulls; the limit is {MOST_PULLS:g}"
         )
     mean = np.full(k, 0.5)

@@ -280,7 +280,7 @@ def _check_range(**values: float) -> None:
     """Refuse numbers whose products would leave floating point."""
     for name, value in values.items():
         if value < TOO_SMALL:
-            raise MonMDPError(f"{name} = {value:g} is too small to compute with")
+            raise MonMDPError(f"{name} = {value} is too small to compute with")
 
 
 def check_unknown_constants(c1: float, c2: float, delta: float) -> None:
