@@ -343,7 +343,7 @@ def test_backward_induction_that_would_not_fit_is_refused_at_once():
 
 
 def test_very_long_episodes_without_a_discount_are_solved():
-    # A walk to and fro over 60 cells, with the end behind the last one.
+    # A walk back and forth over 60 cells, with the end behind the last one.
     outcomes = []
     for s in range(60):
         for a, p in enumerate((0.5, 0.45)):
