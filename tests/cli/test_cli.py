@@ -265,7 +265,7 @@ def test_train_prints_a_table_and_leaves_runs_and_a_picture(monmdp, tmp_path):
         "steps to 1 %             median",
         "observable rewards seen  ",
         "test return              ",
-        "fewer than 5 seeds: intervals say little\n",
+        "Fewer than 5 seeds: intervals say little.\n",
     ):
         assert text in out
     results = tmp_path / "results"
@@ -431,7 +431,7 @@ def test_train_on_a_problem_file_and_with_an_agent_of_ones_own(monmdp, tmp_path)
         (("bottleneck", "button", "--seeds", "-3"), "--seeds must be a whole number of at least 1"),
         (("bottleneck", "button", "--jobs", "0"), "--jobs must be a whole number of at least 1"),
         (("bottleneck", "semi-random", "--agent", "known-monitor"), "not offered for monitor"),
-        (("bottleneck", "button", "gamma=1"), "gamma must lie in [0, 1)"),
+        (("bottleneck", "button", "gamma=1"), "need a discount below 1"),
         (("bottleneck", "button", "--evaluation", "exat"), "'exact' or 'monte-carlo', got 'exat'"),
         (("bottleneck", "button", "--preset", "papr"), "did you mean 'paper'"),
         (("bottleneck",), "which monitor?"),
