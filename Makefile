@@ -73,7 +73,7 @@ test-browser: $(READY) browser
 DEEP := .venv-deep
 $(DEEP)/.ready: pyproject.toml
 	test -x $(DEEP)/bin/python || $(PYTHON) -m venv $(DEEP)
-	$(DEEP)/bin/python -m pip install --quiet --disable-pip-version-check --no-index --no-deps 'torch>=2.3' 2>/dev/null \
+	$(DEEP)/bin/python -m pip install --quiet --disable-pip-version-check --no-index --no-deps 'torch>=2.10' 2>/dev/null \
 		|| echo "no folder with torch: pip will fetch it"
 	$(DEEP)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[deep]' pytest hypothesis
 	touch $@

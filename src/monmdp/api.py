@@ -20,16 +20,18 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 from monmdp.agents import AgentConfig
 from monmdp.errors import MonMDPError
 from monmdp.experiment.assembly import default_steps
-from monmdp.experiment.policy import EvaluationKind
+from monmdp.experiment.policy import EvaluationKind, Policy, Returns
 from monmdp.experiment.provenance import commit, now, provenance
 from monmdp.experiment.training import EPISODES, EVERY, Run, snapshot_steps, weighed
 from monmdp.model import MonMDP
 from monmdp.model.mdp import whole_number
 from monmdp.planning.factors import checked_problem
 from monmdp.results.comparison import Comparison, compare_agents
-from monmdp.results.evidence import Evidence, LeftOutWarning, Reader, gather, reader
+from monmdp.results.evidence import Aggregate, Evidence, LeftOutWarning, Reader, gather, reader
 from monmdp.results.figures import Extent, checked_extent, draw
 from monmdp.results.publish import Publication, publish
+from monmdp.results.references import Reference, references
+from monmdp.results.references import keep as keep_references
 from monmdp.results.request import (
     Request,
     ask_paper,
@@ -40,7 +42,7 @@ from monmdp.results.request import (
 )
 from monmdp.results.runner import Outcome, Progress, Tell, cores, execute
 from monmdp.results.store import Key, frame_of, read_run, run_path
-from monmdp.suites import Configuration, Plan, Suite, find, parse, plan_of, resolve
+from monmdp.suites import Configuration, Panel, Plan, Suite, find, parse, plan_of, resolve
 from monmdp.suites.spec import demand_runs
 
 if TYPE_CHECKING:
@@ -67,6 +69,8 @@ class Results:
     """the figures, tables and claims that were written; None: nothing was"""
     notes: Sequence[str] = field(default=())
     """what one should know: damaged runs that were left out, a report that was replaced"""
+    policies: Mapping[str, Policy] = field(default_factory=dict)
+    """policies to compare the agents with, besides the uniform random one"""
 
     def __repr__(self) -> str:
         n = sum(len(of.seeds) for of in self.evidence.aggregates.values())
@@ -84,10 +88,31 @@ class Results:
 
     @cached_property
     def comparisons(self) -> list[Comparison]:
-        """The agents of every problem, compared with the first one."""
-        panels = (panel for plan in self.plans for panel in plan.figure.panels())
-        found = (compare_agents(panel, self.evidence) for panel in panels if panel.curves)
+        """The agents of every problem, compared with the first one, and references."""
+        found = (
+            compare_agents(panel, self.evidence, self._references(plan, panel), self._returns)
+            for plan in self.plans
+            for panel in plan.figure.panels()
+            if panel.curves
+        )
         return [comparison for comparison in found if comparison is not None]
+
+    def _references(self, plan: Plan, panel: Panel) -> tuple[Reference, ...]:
+        task = plan.resolved[panel.curves[0].configuration].task
+        return references(task.monmdp, task.gamma, self.policies)
+
+    def _returns(self, of: Aggregate) -> list[Returns]:
+        """What the last policies of some runs pay; nothing if they were not kept."""
+        (resolved,) = {
+            plan.resolved[of.configuration].id: plan.resolved[of.configuration]
+            for plan in self.plans
+            if of.configuration in plan.resolved
+        }.values()
+        if not resolved.keeps_inside:
+            return []
+        last = [self.runs[of.configuration, seed].policy for seed in of.seeds]
+        task = resolved.task
+        return [policy.returns(task.monmdp, task.gamma) for policy in last if policy is not None]
 
     def frame(self) -> pd.DataFrame:
         """Return the runs as one tidy table: a row for each run and checkpoint."""
@@ -181,6 +206,7 @@ def compare(
     every: int = EVERY,
     episodes: int = EPISODES,
     gamma: float | None = None,
+    policy: Policy | Mapping[str, Policy] | None = None,
     stale: bool = False,
     tell: Tell | None = None,
 ) -> Results:
@@ -203,6 +229,8 @@ def compare(
         every: training steps between checkpoints.
         episodes: how many episodes Monte Carlo draws at a checkpoint.
         gamma: discount of all returns; by default that of the first agent.
+        policy: a policy to compare the agents with, or several by name: the one that made a log,
+            say. It is evaluated exactly, as the uniform random policy always is.
         stale: do runs again that another version of the code has made.
         tell: called now and then with how far it is.
 
@@ -212,8 +240,13 @@ def compare(
     >>> (table,) = found.comparisons
     >>> table.reference, table["mbie-eb"].to_dict()["seeds_converged"]
     ('monitored-mbie-eb', 3)
+    >>> [(of.name, round(of.episode_return, 3)) for of in table.references]
+    [('uniform random', -3.732)]
     """
     chosen, which = _labelled(agents), _seeds(seeds)
+    given = {"given policy": policy} if isinstance(policy, Policy) else dict(policy or {})
+    for of in given.values():
+        of.check_fits(checked_problem(problem))
     settings: dict[str, Any] = {
         "world": checked_problem(problem),
         "monitor": None,
@@ -240,7 +273,16 @@ def compare(
         words = ["compare", problem.mdp.name, problem.monitor.name, *chosen]
         curves = [(curve.label, curve.configuration) for curve in plan.figure.curves()]
         report = publish(place / "reports" / command_name(words, curves), evidence)
-    return Results([plan], evidence, outcome, place, report, notes)
+    return _with_policies(Results([plan], evidence, outcome, place, report, notes, given))
+
+
+def _with_policies(results: Results) -> Results:
+    """Write down what a user's policies pay, beside the report, for the HTML page."""
+    if results.policies and results.report is not None:
+        for comparison in results.comparisons:
+            settings = comparison.rows[0].of.settings
+            keep_references(results.report.folder, settings, comparison.references)
+    return results
 
 
 def _labelled(agents: Iterable[Any] | Mapping[str, Any]) -> dict[str, Any]:
@@ -358,11 +400,13 @@ def run_request(
     scheduler: str | None = None,
     stale: bool = False,
     axes: Extent = "stated",
+    policies: Mapping[str, Policy] | None = None,
     tell: Tell | None = None,
 ) -> Results:
     """Do what is missing of a request, then sum it up and write its report.
 
-    A shard is only run: the report comes when all of it is run.
+    A shard is only run: the report comes when all of it is run. `policies` are compared with the
+    agents.
     """
     checked_extent(axes)
     folder, plans, runs = Path(out), request.plans, request.runs()
@@ -389,7 +433,10 @@ def run_request(
         return Results(plans, Evidence((), {}, made), outcome, folder, None, notes)
     evidence, left_out = _gathered(plans, reader(folder), made)
     report = publish(request.folder(folder), evidence, axes)
-    return Results(plans, evidence, outcome, folder, report, [*notes, *left_out])
+    told_of = [*notes, *left_out]
+    return _with_policies(
+        Results(plans, evidence, outcome, folder, report, told_of, policies or {})
+    )
 
 
 @contextmanager

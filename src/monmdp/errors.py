@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import difflib
 import importlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from types import ModuleType
 
 
@@ -33,6 +34,27 @@ def nearest(name: str, known: Iterable[str]) -> str:
     if close:
         return f"; did you mean {by_lower_case[close[0]]!r}?"
     return f"; known: {', '.join(names)}" if names else "; none is known"
+
+
+@contextmanager
+def told(what: str) -> Iterator[None]:
+    """Tell whatever somebody's own code raises, `sys.exit` included, as an error of ours.
+
+    >>> import sys
+    >>> from monmdp.errors import MonMDPError, told
+    >>> try:
+    ...     with told("my monitor"):
+    ...         sys.exit(3)
+    ... except MonMDPError as error:
+    ...     print(error)
+    my monitor raised SystemExit: 3
+    """
+    try:
+        yield
+    except (MonMDPError, KeyboardInterrupt):
+        raise
+    except BaseException as error:
+        raise MonMDPError(f"{what} raised {type(error).__name__}: {error}") from error
 
 
 def import_extra(module: str, extra: str, feature: str) -> ModuleType:

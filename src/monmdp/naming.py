@@ -179,7 +179,9 @@ def call(factory: Callable[..., T], what: str, params: Mapping[str, Any]) -> T:
         return factory(**arguments)
     except MonMDPError as error:
         raise MonMDPError(f"{what}: {error}") from None
-    except Exception as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # sys.exit, too
         raise MonMDPError(f"{what} raised {type(error).__name__}: {error}") from error
 
 
@@ -307,7 +309,9 @@ def import_object(name: str, kind: str, folders: Iterable[str | os.PathLike[str]
             module = _import_from(places, lambda: _import_module(module_name, kind, places))
     except MonMDPError as error:
         raise MonMDPError(f"{name}: {error}") from None
-    except Exception as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # sys.exit, too
         raise MonMDPError(
             f"{name}: importing it failed, {type(error).__name__}: {error}"
         ) from error

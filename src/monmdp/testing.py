@@ -25,11 +25,11 @@ from monmdp import agents
 from monmdp.agents import AgentConfig, AgentFactory, PythonAgent, Transition, is_python_agent
 from monmdp.api import train
 from monmdp.envs import MonMDPEnv
-from monmdp.errors import MonMDPError
+from monmdp.errors import MonMDPError, told
 from monmdp.experiment import streams
 from monmdp.model import MDP, Monitor, MonMDP, join
 from monmdp.model.arrays import ROW_SUM_TOLERANCE, BoolArray
-from monmdp.planning import biased_pairs, observability
+from monmdp.planning import observability, remarks
 
 __all__ = ["CheckError", "check_agent", "check_monitor", "check_monmdp", "check_world"]
 
@@ -161,13 +161,7 @@ def check_monmdp(monmdp: MonMDP, *, steps: int = 300, seed: int = 0) -> list[str
         notes.append("nothing is ever shown")
     elif not seen.solvable:
         notes.append(f"not solvable: {seen.never_observable.sum()} pairs can never be observed")
-    for bias in biased_pairs(monmdp):
-        pair = monmdp.mdp.pair_name(bias.state * monmdp.mdp.n_actions + bias.action)
-        notes.append(
-            f"biased observation: {pair} pays {bias.mean:.4g} on average, "
-            f"the rewards shown average {bias.shown_mean:.4g}"
-        )
-    return notes
+    return notes + remarks(monmdp)
 
 
 def _check_steps(monmdp: MonMDP, steps: int, seed: int) -> list[str]:
@@ -276,10 +270,8 @@ def _recorded(agent: Any, actions: list[Any]) -> Any:
         return agent
 
     def factory(shape: Any, rng: Any) -> Any:
-        try:
+        with told("making it"):
             made = agent(shape, rng)
-        except Exception as error:
-            raise MonMDPError(f"making it raised {type(error).__name__}: {error}") from error
         # training says what an agent lacks
         return _Recorder(made, actions) if is_python_agent(made) else made
 

@@ -313,7 +313,7 @@ def test_rollout_says_what_is_wrong(command, tmp_path):
         (("bottleneck", "ask", *mine), "the policy is for 9 x 1 states"),
         (("loop", "ask", "--policy", "nowhere.npz"), "no such file"),
         (("loop", "ask", "--seed", "-1"), "--seed"),
-        (("loop", "ask", "--gamma", "1"), "gamma"),
+        (("loop", "ask", "--gamma", "1.5"), "gamma"),
         (("loop",), "which monitor"),
     ):
         code, out, err = command("rollout", *arguments)

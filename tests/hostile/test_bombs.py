@@ -80,7 +80,6 @@ def problem():
         (lambda: theory.bandit_law(runs=10**9), "1,000,000,000"),
         (lambda: theory.bandit_law(k=10**12), "1,000,000,000,000"),
     ],
-    ids=str,
 )
 def test_worlds_monitors_copies_and_bandits(make, number):
     said = refused(make, number, "would take about", "there is room for")
@@ -407,7 +406,7 @@ def test_a_footer_that_is_nested_too_deeply(tmp_path):
     ("n", "said"),
     [(0, "0 bytes"), (999, "999 bytes"), (1000, "1 kB"), (999_700, "1 MB"), (8 * 10**9, "8 GB"),
      (10**30, "1e+30 bytes"), (10**5000, "1e+300 bytes")],
-    ids=lambda of: "",
+    ids=range(7),
 )  # fmt: skip
 def test_bytes_in_words(n, said):
     assert memory.in_bytes(n) == said

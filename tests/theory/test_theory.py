@@ -155,7 +155,7 @@ def test_no_problem_of_the_paper_has_episodes_as_long_as_the_proof_needs():
         ({"epsilon": 500}, "asks for nothing: no two values differ by more than 400"),
         ({"delta": 0}, r"delta must lie in \(0, 1\)"),
         ({"delta": 1}, r"delta must lie in \(0, 1\)"),
-        ({"gamma": 1}, r"\[0, 1\)"),
+        ({"gamma": 1}, "a discount below 1"),
         ({"rho": 0}, r"rho must lie in \(0, 1\]"),
         ({"horizon": 0}, "horizon"),
         ({"n_states": 0}, "n_states"),

@@ -41,7 +41,7 @@ from monmdp.model.arrays import FloatArray
 from monmdp.model.mdp import number
 from monmdp.model.monmdp import Shape
 from monmdp.naming import Parameter, scope_of
-from monmdp.planning.policy_iteration import checked_gamma
+from monmdp.planning.policy_iteration import learning_gamma
 
 BOUNDS = {"r_min": "the least", "r_max": "the largest"}
 """what a problem says of its environment rewards"""
@@ -201,7 +201,7 @@ class AgentConfig:
             if isinstance(value, float):
                 value = number(value, field.name)
             object.__setattr__(self, field.name, value)
-        object.__setattr__(self, "gamma", checked_gamma(self.gamma))
+        object.__setattr__(self, "gamma", learning_gamma(self.gamma))
         self.check()
 
     # What a kind of agent may say of itself.

@@ -6,10 +6,11 @@ Everything heavy is imported inside the commands, so that ``monmdp --help`` answ
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 
 # Importing the modules adds their commands, in the order in which --help lists them.
 from monmdp.cli import problems, running, results, policies, theory  # isort: skip
-from monmdp.cli.app import app, stoppable
+from monmdp.cli.app import app, print_nothing_more, stoppable
 from monmdp.cli.terminal import make_safe
 from monmdp.errors import MonMDPError
 
@@ -20,8 +21,24 @@ def main() -> None:
     """Run the command line; errors that concern the user become one line and exit code 2."""
     make_safe()
     try:
-        with stoppable():
-            app(prog_name="monmdp")
-    except MonMDPError as error:
-        print(f"error: {error}", file=sys.stderr)
+        try:
+            with stoppable():
+                app(prog_name="monmdp")
+        finally:
+            sys.stdout.flush()  # what cannot be printed is known now, not when Python has ended
+    except BrokenPipeError:
+        print_nothing_more()
+    except (MonMDPError, OSError) as error:
+        said = str(error) if isinstance(error, MonMDPError) else _in_words(error)
+        with suppress(OSError):
+            print(f"error: {said}", file=sys.stderr, flush=True)
         sys.exit(2)
+
+
+def _in_words(error: OSError) -> str:
+    """What the system refused; where no file is named it was the output, to a full device say."""
+    if error.filename is not None:
+        return f"{error.filename}: {error.strerror}"
+    with suppress(OSError):
+        print_nothing_more()
+    return f"cannot write the output: {error.strerror or error}"

@@ -6,7 +6,8 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 GRACE = 1.2
 """seconds that a command has to end by itself once it is told to"""
 
+
+PAUSE = 5.0
+"""seconds between two lines of progress where the output is no terminal"""
 
 _UsageError: type[Exception] = typer.BadParameter.__bases__[0]  # Typer does not export it
 
@@ -58,8 +62,13 @@ class _Commands(TyperGroup):
             say_interrupted("interrupted")
             raise typer.Exit(130) from None
         except BrokenPipeError:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            print_nothing_more()
             raise typer.Exit(0) from None
+
+
+def print_nothing_more() -> None:
+    """Let Python forget what nobody takes; it would try again when it ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _wrong_words(error: Any) -> str:
@@ -183,6 +192,25 @@ def print_table(
 def short(value: float) -> str:
     """Return a number with six digits."""
     return f"{value:.6g}"
+
+
+@contextmanager
+def counted(noun: str) -> Iterator[Callable[[int, int], None]]:
+    """Show how much is done: one line that changes on a terminal, else a line now and then."""
+    terminal = sys.stderr.isatty()
+    last = time.monotonic()
+
+    def tell(done: int, of: int) -> None:
+        nonlocal last
+        if time.monotonic() - last >= (0.2 if terminal else PAUSE):
+            last = time.monotonic()
+            text = f"{done:,} of {of:,} {noun}"
+            end = "" if terminal else "\n"
+            print(f"\r{text:<78}" if terminal else text, end=end, file=sys.stderr, flush=True)
+
+    yield tell
+    if terminal:
+        print(f"\r{'':<78}\r", end="", file=sys.stderr, flush=True)
 
 
 _said = threading.Event()

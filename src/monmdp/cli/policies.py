@@ -45,7 +45,7 @@ def rollout(
     seed: Annotated[int, typer.Option(help="Seed of the episode.")] = 0,
     gamma: Annotated[
         float | None,
-        typer.Option(help="Discount, in [0, 1).", show_default="that of its training, or 0.99"),
+        typer.Option(help="Discount, in [0, 1].", show_default="that of its training, or 0.99"),
     ] = None,
     gif: Annotated[Path | None, typer.Option(help="Write a film to this .gif file.")] = None,
     as_json: AsJson = False,
@@ -63,8 +63,8 @@ def rollout(
         raise MonMDPError("--observe needs --policy, the file of a run")
     rng = np.random.default_rng(whole_number(seed, "--seed", at_least=0, at_most=None))
     problem, params = make_problem(world, words)
-    followed, what = _policy(problem, policy, observe, gamma)
-    gamma = checked_gamma(followed.origin.get("gamma", 0.99) if gamma is None else gamma)
+    followed, what = _policies(problem, policy, observe, gamma)
+    gamma = checked_gamma(followed[0].origin.get("gamma", 0.99) if gamma is None else gamma)
     episode = experiment.rollout(problem, followed, rng)
     if gif is not None:
         drawing.save_film(problem, episode, gif)
@@ -105,7 +105,7 @@ def evaluate(
     words: Words = None,
     gamma: Annotated[
         float | None,
-        typer.Option(help="Discount, in [0, 1).", show_default="the one it was trained with"),
+        typer.Option(help="Discount, in [0, 1].", show_default="the one it was trained with"),
     ] = None,
     evaluation: Annotated[str, typer.Option(help="exact or monte-carlo.")] = "exact",
     episodes: Annotated[int, typer.Option(help="Episodes that monte-carlo draws.")] = 100,
@@ -143,20 +143,21 @@ def evaluate(
     print(f"{'minimax episode return':<24} {short(best)}")
 
 
-def _policy(
+def _policies(
     problem: MonMDP, path: Path | None, observe: bool, gamma: float | None
-) -> tuple[Policy, str]:
-    """The policy to follow, and its name."""
+) -> tuple[list[Policy], str]:
+    """The policy to follow, one for each step if it depends on that, and its name."""
     from monmdp import experiment, planning
     from monmdp.results import load_policy, load_run
 
     if path is None:
         best = planning.solve(problem, 0.99 if gamma is None else gamma).minimax
-        return experiment.Policy(problem.shape, best.policy), "the minimax-optimal policy"
+        steps = [experiment.Policy(problem.shape, of) for of in best.policies()]
+        return steps, "the minimax-optimal policy"
     if observe:
         followed = experiment.observing_policy(load_run(path), str(path))
-        return followed, f"{path}, to observe"
-    return load_policy(path), f"{path}"
+        return [followed], f"{path}, to observe"
+    return [load_policy(path)], f"{path}"
 
 
 def _steps(problem: MonMDP, episode: Rollout) -> list[dict[str, Any]]:

@@ -160,6 +160,9 @@ def print_training(results: Results) -> None:
     over = " (95 % interval over seeds)" if n > 1 else ""
     tests = min(END, len(runs[0].step))
     print(f"end return               {_plus_minus(row.end)}{over}, mean of the last {tests} tests")
+    if row.parts is not None:
+        env, monitor = (part.estimate for part in row.parts)
+        print(f"of the last policy       rᵉ {short(env)}, rᵐ {short(monitor)}")
     reached = [step for step in row.steps_to_1pct if step is not None]
     print(f"seeds converged          {len(reached)} of {n}  (minimax-optimal, and stay so)")
     if reached:
@@ -176,7 +179,13 @@ def print_training(results: Results) -> None:
     )
     mean = sum(run.curve["episode_return"] for run in runs) / n
     print(f"test return              {drawing.sparkline(mean)}")
-    _print_few_seeds(n)
+    for of in table.references:
+        print(
+            f"{of.name:<24} {short(of.episode_return)}  "
+            f"(rᵉ {short(of.env_return)}, rᵐ {short(of.monitor_return)})"
+        )
+    for remark in table.remarks:
+        print(remark)
 
 
 def print_comparison(table: Comparison) -> None:
@@ -191,17 +200,6 @@ def print_comparison(table: Comparison) -> None:
     )
     print()
     print(table.table().to_text())
-    _print_few_seeds(n)
-
-
-def _print_few_seeds(n: int) -> None:
-    """Warn of intervals from few seeds."""
-    from monmdp.results.measures import FEWEST
-
-    if n == 1:
-        print("1 seed: no intervals")
-    elif n < FEWEST:
-        print(f"fewer than {FEWEST} seeds: intervals say little")
 
 
 def _plus_minus(interval: Interval) -> str:

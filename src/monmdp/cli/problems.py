@@ -16,6 +16,7 @@ from monmdp.cli.app import (
     Words,
     World,
     app,
+    counted,
     is_problem,
     make_problem,
     names_of,
@@ -27,6 +28,10 @@ from monmdp.errors import MonMDPError
 
 if TYPE_CHECKING:
     from monmdp.planning import Solution, WhatIf
+
+
+MOST_GAINS = 20
+"""lines of --what-if"""
 
 
 @app.command("list")
@@ -119,7 +124,7 @@ def show(
 def solve(
     world: World,
     words: Words = None,
-    gamma: Annotated[float, typer.Option(help="Discount, in [0, 1).")] = 0.99,
+    gamma: Annotated[float, typer.Option(help="Discount, in [0, 1].")] = 0.99,
     what_if: Annotated[
         bool,
         typer.Option("--what-if", help="For each never-observable pair: the gain from seeing it."),
@@ -140,10 +145,10 @@ def solve(
     if pairs and not what_if:
         raise MonMDPError("--pair goes with --what-if")
     solution = planning.solve(problem, gamma)
-    answers = planning.what_if(solution, pairs or None) if what_if else []
     if as_json:
         result = solution.to_dict() | {"parameters": params}
         if what_if:
+            answers = planning.what_if(solution, pairs or None)
             result["gain_of_all"] = planning.gain_of_all(solution)
             result["what_if"] = [answer.to_dict(problem.mdp) for answer in answers]
         print(json.dumps(result, indent=2))
@@ -154,7 +159,7 @@ def solve(
     print()
     print(drawing.policy_text(problem, solution.minimax.policy))
     if what_if:
-        _print_what_if(solution, answers)
+        _print_what_if(solution, pairs or None)
 
 
 @app.command()
@@ -213,10 +218,12 @@ def _unprefixed(params: dict[str, str]) -> dict[str, str]:
 def _first_line(factory: Any) -> str:
     while hasattr(factory, "func"):
         factory = factory.func
-    return (factory.__doc__ or "").strip().splitlines()[0].replace("`", "")
+    return (factory.__doc__ or "").strip().partition("\n")[0].replace("`", "")
 
 
 def _print_solution(solution: Solution, params: dict[str, str]) -> None:
+    from monmdp.planning import remarks
+
     problem = solution.monmdp
     mdp, monitor, seen = problem.mdp, problem.monitor, solution.seen
     given = "".join(f"  {key}={value}" for key, value in params.items())
@@ -234,11 +241,19 @@ def _print_solution(solution: Solution, params: dict[str, str]) -> None:
         print(f"solvable                 no: {len(never)} of {reachable} pairs can never be seen")
     rho = "none: nothing is ever shown" if seen.rho is None else f"{seen.rho:g}"
     print(f"rho                      {rho}  (smallest non-zero chance to see a reward)")
-    print(f"minimax value            {short(solution.value)}  (from the start, for ever)")
+    for_ever = "for ever" if solution.horizon is None else f"for {solution.horizon} steps"
+    print(f"minimax value            {short(solution.value)}  (from the start, {for_ever})")
     limit = "no time limit" if mdp.time_limit is None else f"cut at {mdp.time_limit} steps"
     print(f"episode return           {short(solution.episode_return)}  ({limit})")
     print(f"optimal value            {short(solution.optimal_value)}  (if all were known)")
     print(f"price of unobservability {short(solution.price)}")
+    if solution.horizon is not None:
+        print(
+            "note: gamma is 1 and only the time limit ends every episode, so the policy depends on "
+            "the steps left; the one of the first step is shown"
+        )
+    for remark in remarks(problem, solution.bias):
+        print(f"note: {remark}")
     if not solution.minimax.converged:
         print(f"NOT CONVERGED: values may be off by {solution.minimax.error_bound:.2g}")
     if len(never):
@@ -254,18 +269,33 @@ def _print_solution(solution: Solution, params: dict[str, str]) -> None:
             print(f"  {mdp.state_labels[s]:<8} {' '.join(actions)}")
 
 
-def _print_what_if(solution: Solution, answers: list[WhatIf]) -> None:
-    from monmdp.planning import gain_of_all
+def _print_what_if(solution: Solution, pairs: list[tuple[int, int]] | None) -> None:
+    """Which pair is worth seeing; pairs that gain the same share a line."""
+    from monmdp.planning import gain_of_all, what_if
+    from monmdp.tables import Column, Table, plural
 
     mdp = solution.monmdp.mdp
-    print()
-    print("what if a pair could be seen: gain of the minimax value")
-    if not answers:
-        print("  every pair can be seen already")
+    print(flush=True)
+    if solution.solvable and pairs is None:
+        print("what if a pair could be seen: every pair can be seen already")
         return
-    for answer in answers[:20]:
-        label = f"{mdp.state_labels[answer.state]} {mdp.action_labels[answer.action]}"
-        print(f"  {label:<16} {short(answer.gain):>10}   (it pays {answer.mean_reward:g})")
-    if len(answers) > 20:
-        print(f"  … and {len(answers) - 20} more (all of them with --json)")
-    print(f"  {'all at once':<16} {short(gain_of_all(solution)):>10}")
+    with counted("pairs") as tell:
+        answers = what_if(solution, pairs, tell)
+    groups: dict[tuple[str, str], list[WhatIf]] = {}
+    for answer in answers:
+        groups.setdefault((short(answer.gain), short(answer.true_gain)), []).append(answer)
+    rows = []
+    for (gain, true), alike in list(groups.items())[:MOST_GAINS]:
+        names = [f"{mdp.state_labels[of.state]} {mdp.action_labels[of.action]}" for of in alike]
+        more = ", …" if len(alike) > 3 else ""
+        pays = sorted({of.mean_reward for of in alike})
+        paid = f"{pays[0]:g}" if len(pays) == 1 else f"{pays[0]:g} to {pays[-1]:g}"
+        count = f"{plural(len(alike), 'pair')}: " if len(alike) > 1 else ""
+        rows.append((gain, true, paid, f"{count}{', '.join(names[:3])}{more}"))
+    rows.append((short(gain_of_all(solution)), short(solution.price), "", "all at once"))
+    gains = (Column("guaranteed", form=""), Column("in truth", form=""), Column("it pays", form=""))
+    print("what if a pair could be seen: what the minimax policy gains")
+    print(Table.of((*gains, "pair"), rows))
+    if len(groups) > MOST_GAINS:
+        left = sum(len(alike) for alike in list(groups.values())[MOST_GAINS:])
+        print(f"… and {plural(left, 'pair')} that gain less (all of them with --json)")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -29,6 +30,7 @@ from monmdp.tables import plural
 
 if TYPE_CHECKING:
     from monmdp.api import Results
+    from monmdp.experiment import Policy
     from monmdp.results import Comparison, Progress
     from monmdp.results.figures import Extent
     from monmdp.results.request import Request
@@ -131,6 +133,10 @@ def compare(
     out: Out = Path("results"),
     jobs: Jobs = None,
     every: Every = 100,
+    policy: Annotated[
+        list[Path] | None,
+        typer.Option(help="Also compare with this policy, .npz, or a run, .parquet; repeatable."),
+    ] = None,
     stale: Stale = False,
     unchecked: Unchecked = False,
     as_json: AsJson = False,
@@ -138,11 +144,14 @@ def compare(
     """Train several agents with the same seeds and compare them in one table and one picture.
 
     The first agent is the reference: the last columns say how far the others stay behind it, and
-    how likely a run of it is to lie above theirs. What is done is kept, as with train.
+    how likely a run of it is to lie above theirs. Below stand policies that were not learnt, the
+    uniform random one and those of --policy. What is done is kept, as with train.
     """
     from monmdp.agents import registry
     from monmdp.experiment.assembly import parse_agents
+    from monmdp.results import load_policy
 
+    policies = {str(path): load_policy(path) for path in policy or []}
     settings: dict[str, Any] = {
         "steps": steps, "seeds": seeds, "evaluation": evaluation, "every": every,
     }  # fmt: skip
@@ -150,6 +159,8 @@ def compare(
     first = _request("compare", world, words, dict([next(iter(chosen.items()))]), settings, preset)
     (resolved,) = first.plans[0].resolved.values()
     settings["gamma"] = resolved.settings["gamma"]  # returns are compared: one discount for all
+    for of in policies.values():
+        of.check_fits(resolved.task.monmdp)
     left_out: dict[str, str] = {}
     try:
         request = _request("compare", world, words, chosen, settings, preset)
@@ -158,7 +169,9 @@ def compare(
             raise
         chosen, left_out = _fitting(world, words, chosen, settings, preset)
         request = _request("compare", world, words, chosen, settings, preset)
-    results = _carried_out(request, out, jobs, stale=stale, unchecked=unchecked, quiet=as_json)
+    results = _carried_out(
+        request, out, jobs, stale=stale, unchecked=unchecked, quiet=as_json, policies=policies
+    )
     table = _table(results)
     if as_json:
         shared = table.rows[0].of.settings
@@ -343,10 +356,11 @@ def _shard(text: str | None) -> tuple[int, int] | None:
     """Read ``i/n``."""
     if text is None:
         return None
-    first, slash, second = text.partition("/")
-    if not (slash and first.isdigit() and second.isdigit() and 1 <= int(first) <= int(second)):
-        raise MonMDPError(f"--shard {text!r}: write i/n with 1 ≤ i ≤ n, such as 1/4")
-    return int(first), int(second)
+    if re.fullmatch("[0-9]{1,9}/[0-9]{1,9}", text):
+        i, n = map(int, text.split("/"))
+        if 1 <= i <= n:
+            return i, n
+    raise MonMDPError(f"--shard {text!r}: write i/n with 1 ≤ i ≤ n, such as 1/4")
 
 
 # ---- doing it -------------------------------------------------------------------------------
@@ -363,6 +377,7 @@ def _carried_out(
     axes: Extent = "stated",
     unchecked: bool = False,
     quiet: bool = False,
+    policies: Mapping[str, Policy] | None = None,
 ) -> Results:
     """Run what is missing and report; say what went wrong, and how to go on if it was stopped."""
     from monmdp.api import run_request
@@ -382,7 +397,7 @@ def _carried_out(
         with _shown_progress(quiet) as tell:
             results = run_request(
                 request, out, jobs=jobs, shard=shard, scheduler=scheduler, stale=stale,
-                axes=axes, tell=told,
+                axes=axes, policies=policies, tell=told,
             )  # fmt: skip
     except KeyboardInterrupt:
         say_interrupted(f"\ninterrupted; what is finished is kept. To go on: {again()}")

@@ -6,6 +6,7 @@ import io
 import sys
 from typing import Any
 
+from monmdp.cli import plain
 from monmdp.escaping import printable
 
 OWN = ("\r", "\x1b[?25h")
@@ -16,7 +17,7 @@ def make_safe() -> None:
     """Let standard output and error write out control characters, and replace unknown ones."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a terminal that knows no ⊥ still gets the rest
+            stream.reconfigure(errors=plain.ERRORS)  # a terminal that knows no ρ is shown rho
             _escape(stream, OWN if stream is sys.stderr else ())
 
 

@@ -8,6 +8,7 @@ true rewards, hidden or not: evaluators see them, agents never do.
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +18,9 @@ from monmdp.errors import MonMDPError
 from monmdp.model.arrays import FloatArray, IntArray
 from monmdp.model.dynamics import Tables, reset, step
 from monmdp.model.monmdp import MonMDP
+from monmdp.planning.ending import all_end
 from monmdp.planning.observability import Observability, worst_case
+from monmdp.planning.policy_iteration import longest
 
 SCORES = (
     "episode_return", "worst_case_return", "goal_visits", "bottom_visits", "episode_length",
@@ -73,6 +76,17 @@ def checked_limit(monmdp: MonMDP) -> int:
             "make the world with time_limit=…"
         )
     return monmdp.mdp.time_limit
+
+
+def steps_at_most(monmdp: MonMDP) -> int:
+    """Return the time limit; without one, so many steps that every episode has ended by then.
+
+    After twice the most steps that an episode can last on average, half of all have ended, whatever
+    is done. So after a hundred times as many, 2⁻⁵⁰ is left.
+    """
+    if monmdp.mdp.time_limit is None and all_end(monmdp):
+        return math.ceil(100 * longest(monmdp))
+    return checked_limit(monmdp)
 
 
 def evaluate(

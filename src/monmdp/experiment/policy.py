@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from monmdp import planning
 from monmdp.errors import MonMDPError, nearest
-from monmdp.experiment.evaluation import SCORES, chances, checked_limit, evaluate, writable_tables
+from monmdp.experiment.evaluation import SCORES, chances, evaluate, steps_at_most, writable_tables
 from monmdp.experiment.loop import PULSE
 from monmdp.files import read_archive, write_archive
 from monmdp.model import MonMDP
@@ -21,6 +22,15 @@ from monmdp.planning.factors import checked_problem
 from monmdp.planning.policy_iteration import checked_gamma
 
 EvaluationKind = Literal["exact", "monte-carlo"]
+
+
+class Returns(NamedTuple):
+    """The return of an episode in two parts."""
+
+    env: float
+    """of the environment's rewards rᵉ, hidden ones included"""
+    monitor: float
+    """of the monitor's rewards rᵐ"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +91,7 @@ class Policy(FrozenArrays):
         move = choice @ monmdp.transition_matrix(continuing=True)  # [s, s′] until it ends
         here = monmdp.start
         total = here.copy()
-        for _ in range(checked_limit(monmdp) - 1):
+        for _ in range(steps_at_most(monmdp) - 1):
             here = here @ move
             total += here
         visits: FloatArray = total[:, None] * self.probability
@@ -100,13 +110,13 @@ class Policy(FrozenArrays):
 
         Args:
             monmdp: the problem; episodes are cut at its time limit.
-            gamma: discount, in [0, 1).
+            gamma: discount, in [0, 1].
             evaluation: ``exact`` or ``monte-carlo``.
             episodes: how many episodes Monte Carlo draws.
             seed: of its random stream.
         """
         self.check_fits(checked_problem(monmdp))
-        gamma, limit = checked_gamma(gamma), checked_limit(monmdp)
+        gamma, limit = checked_gamma(gamma), steps_at_most(monmdp)
         drawn = checked_evaluation(evaluation, episodes)
         rng = np.random.default_rng(whole_number(seed, "seed", at_least=0, at_most=None))
         scores, policies = np.zeros((1, len(SCORES))), self.probability[None].copy()
@@ -114,6 +124,30 @@ class Policy(FrozenArrays):
         never = np.zeros(PULSE, dtype=np.int64)
         evaluate(tables, chances(monmdp), policies, gamma, limit, drawn, rng, scores, never)
         return dict(zip(SCORES, map(float, scores[0]), strict=True))
+
+    def returns(self, monmdp: MonMDP, gamma: float = 0.99) -> Returns:
+        """Return what an episode pays, computed exactly: rᵉ and rᵐ apart.
+
+        >>> import monmdp
+        >>> problem = monmdp.make("loop", "ask")
+        >>> env, monitor = monmdp.Policy.uniform(problem).returns(problem)
+        >>> round(env, 4), round(monitor, 4)
+        (0.0717, -3.8042)
+        """
+        self.check_fits(checked_problem(monmdp))
+        steps, monitor = steps_at_most(monmdp), monmdp.monitor
+        free = replace(monmdp, monitor=replace(monitor, reward=np.zeros(monitor.reward.shape)))
+        whole, env = (
+            planning.evaluate(of, self.probability, gamma, horizon=steps).value
+            for of in (monmdp, free)
+        )
+        return Returns(env, whole - env)
+
+    @classmethod
+    def uniform(cls, monmdp: MonMDP) -> Policy:
+        """Return the policy that takes every joint action equally often."""
+        n_states, n_actions = checked_problem(monmdp).n_states, monmdp.n_actions
+        return cls(monmdp.shape, np.full((n_states, n_actions), 1 / n_actions))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write it to one ``.npz`` file, all of it or nothing."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from monmdp.agents.greedy import greedy_policy
 from monmdp.errors import MonMDPError
-from monmdp.experiment.evaluation import checked_limit, writable_tables
+from monmdp.experiment.evaluation import steps_at_most, writable_tables
 from monmdp.experiment.policy import Policy
 from monmdp.experiment.training import Run
 from monmdp.model import MonMDP
@@ -47,13 +48,17 @@ class Rollout:
 
 
 def rollout(
-    monmdp: MonMDP, policy: Policy, rng: np.random.Generator, *, limit: int | None = None
+    monmdp: MonMDP,
+    policy: Policy | Sequence[Policy],
+    rng: np.random.Generator,
+    *,
+    limit: int | None = None,
 ) -> Rollout:
     """Follow a policy for one episode.
 
     Args:
         monmdp: the problem.
-        policy: the policy.
+        policy: the policy, or one for each step; the last of them goes on.
         rng: draws the actions and, as in training, two numbers for the start and three per step.
         limit: most steps; by default the problem's time limit.
 
@@ -67,15 +72,17 @@ def rollout(
     >>> episode.state.tolist(), episode.shown.tolist()
     ([0, 3, 6, 7, 8, 8], [False, False, False, False, False])
     """
-    policy.check_fits(monmdp)
-    limit = checked_limit(monmdp) if limit is None else whole_number(limit, "limit", at_least=1)
+    policies = [policy] if isinstance(policy, Policy) else policy
+    for of in policies:
+        of.check_fits(monmdp)
+    limit = steps_at_most(monmdp) if limit is None else whole_number(limit, "limit", at_least=1)
     tables, n_am = writable_tables(monmdp), monmdp.monitor.n_actions
-    cumulated = np.cumsum(policy.probability, axis=1)
     se, sm = reset(tables, rng.random(), rng.random())
     states, ended = [(se, sm)], False
     steps: list[tuple[int, int, float, bool, float]] = []
     while not ended and len(steps) < limit:
-        row = cumulated[se * monmdp.monitor.n_states + sm]
+        now = policies[min(len(steps), len(policies) - 1)]
+        row = np.cumsum(now.probability[se * monmdp.monitor.n_states + sm])
         # Rounding may leave the last sum below 1 and the draw above it.
         a = min(int(np.searchsorted(row, rng.random() * row[-1], side="right")), len(row) - 1)
         ae, am = divmod(a, n_am)

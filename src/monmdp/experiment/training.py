@@ -38,7 +38,7 @@ from monmdp.model.mdp import whole_number
 from monmdp.naming import module_of
 from monmdp.planning.factors import checked_problem
 from monmdp.planning.observability import observability
-from monmdp.planning.policy_iteration import checked_gamma
+from monmdp.planning.policy_iteration import learning_gamma
 
 EVERY = 100
 """training steps between two checkpoints, as in the paper"""
@@ -168,7 +168,7 @@ def prepare(
         "their scores",
     )
     eval_episodes = checked_evaluation(evaluation, episodes)
-    gamma = checked_gamma(who.gamma if gamma is None else gamma)
+    gamma = learning_gamma(who.gamma if gamma is None else gamma)
     limit = checked_limit(monmdp)
     at = snapshot_steps(weighed(snapshots), steps)
     if at and not isinstance(agent, AgentConfig):

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from monmdp.errors import MonMDPError
+from monmdp.errors import MonMDPError, told
 from monmdp.files import read_archive, write_archive
 from monmdp.memory import demand_room
 from monmdp.model.arrays import (
@@ -385,12 +385,8 @@ def _outcome_class(monitor: Monitor, outcomes: Outcomes, what: str) -> IntArray:
 def _classes(given: Any, of: Any, n: int, n_classes: int, what: str) -> IntArray:
     """Return a classification of `n` things into the monitor's tables, checked and flat."""
     if callable(given):
-        try:
+        with told(what):
             given = given(of)
-        except MonMDPError:
-            raise
-        except Exception as error:
-            raise MonMDPError(f"{what} raised {type(error).__name__}: {error}") from error
     values = np.zeros(n, dtype=np.int64) if given is None else as_array(given, what).reshape(-1)
     classes: IntArray = frozen(values, np.int64, (n,), what)
     outside = (classes < 0) | (classes >= n_classes)

@@ -5,6 +5,7 @@ from monmdp.planning.observability import (
     Observability,
     biased_pairs,
     observability,
+    remarks,
     worst_case,
 )
 from monmdp.planning.policy_evaluation import Evaluation, evaluate
@@ -24,6 +25,7 @@ __all__ = [
     "minimax",
     "observability",
     "optimal",
+    "remarks",
     "solve",
     "what_if",
     "worst_case",

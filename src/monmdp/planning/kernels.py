@@ -399,6 +399,32 @@ def _reach(moves, pair_class, row, row_of, reached, stack, top):
 
 
 @Kernel
+def _take_away(first, pair, leaves, ways):
+    """Count down `ways`[sᵉ], the actions that end nothing and lead to no state that has none left.
+
+    The outcomes that arrive in s are those of the pairs `pair`[first[s] : first[s + 1]].
+    """
+    n_actions = len(leaves) // len(ways)
+    stack = np.empty(len(ways), dtype=np.int64)
+    top = 0
+    for s in range(len(ways)):
+        if ways[s] == 0:
+            stack[top] = s
+            top += 1
+    while top > 0:
+        top -= 1
+        s = stack[top]
+        for i in range(first[s], first[s + 1]):
+            if not leaves[pair[i]]:
+                leaves[pair[i]] = True
+                before = pair[i] // n_actions
+                ways[before] -= 1
+                if ways[before] == 0:
+                    stack[top] = before
+                    top += 1
+
+
+@Kernel
 def _breadth_first(first, predecessor, seed, order):
     """Fill `order` with states by their distance from the seeds; the unreached come last."""
     seen = seed.copy()

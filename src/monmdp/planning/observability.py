@@ -125,15 +125,55 @@ def biased_pairs(monmdp: MonMDP) -> list[Bias]:
     >>> bias.state, bias.action, round(bias.shown_mean, 4), round(bias.mean, 4)
     (5, 1, 0.4286, 0.6)
     """
-    monitor = monmdp.monitor
+    monitor = checked_problem(monmdp).monitor
     weight = _by_state(monmdp, monmdp.class_weights())
     paid = _by_state(monmdp, monmdp.class_weights(monmdp.mdp.reward))
     mean = monmdp.mdp.mean_reward
-    found: dict[tuple[int, int], Bias] = {}
+    found = mean.copy()  # [sᵉ, aᵉ] the first mean of shown rewards that is another one
     for show in np.unique(monitor.show.reshape(len(monitor.show), -1).T, axis=0):
         chance = weight @ show
         shown_mean = np.divide(paid @ show, chance, out=mean.copy(), where=chance > 0)
-        for s, a in np.argwhere(np.abs(shown_mean - mean) > 1e-9 * np.maximum(1, np.abs(mean))):
-            bias = Bias(int(s), int(a), float(shown_mean[s, a]), float(mean[s, a]))
-            found.setdefault((int(s), int(a)), bias)
-    return [found[pair] for pair in sorted(found)]
+        differs = np.abs(shown_mean - mean) > 1e-9 * np.maximum(1, np.abs(mean))
+        found = np.where((found == mean) & differs, shown_mean, found)
+    where = np.argwhere(found != mean)
+    return [Bias(int(s), int(a), float(found[s, a]), float(mean[s, a])) for s, a in where]
+
+
+EXAMPLES = 3
+"""biased pairs that are named; the others are counted"""
+
+
+def remarks(monmdp: MonMDP, biased: list[Bias] | None = None) -> list[str]:
+    """Return what is allowed, and yet seldom meant: one line each.
+
+    >>> from monmdp import make, planning
+    >>> planning.remarks(make("river-swim", "semi-random"))  # doctest: +NORMALIZE_WHITESPACE
+    ["biased observation of 1 of 12 pairs: state '5', action 'RIGHT' pays 0.6 on average, the
+     rewards shown average 0.4286"]
+    >>> planning.remarks(make("loop", "ask", cost=0.2))  # doctest: +NORMALIZE_WHITESPACE
+    ["the monitor pays up to 0.2 a step for showing rewards (monitor state 'ON', action 'ASK'); a
+     cost is a negative number"]
+    """
+    mdp, monitor = monmdp.mdp, monmdp.monitor
+    biased = biased_pairs(monmdp) if biased is None else biased
+    said = []
+    if biased:
+        # the furthest off come first
+        worst = sorted(biased, key=lambda of: -abs(of.shown_mean - of.mean))[:EXAMPLES]
+        examples = "; ".join(
+            f"{mdp.pair_name(of.state * mdp.n_actions + of.action)} pays {of.mean:.4g} on average, "
+            f"the rewards shown average {of.shown_mean:.4g}"
+            for of in worst
+        )
+        such = ", for example" if len(biased) > EXAMPLES else ""
+        said.append(
+            f"biased observation of {len(biased):,} of {mdp.n_pairs:,} pairs{such}: {examples}"
+        )
+    paid = np.where(monitor.show.max(axis=0) > 0, monitor.reward, -np.inf)
+    if paid.max() > 0:
+        sm, am = np.unravel_index(int(paid.argmax()), paid.shape)
+        said.append(
+            f"the monitor pays up to {paid.max():g} a step for showing rewards (monitor state "
+            f"{monitor.states[sm]!r}, action {monitor.actions[am]!r}); a cost is a negative number"
+        )
+    return said

@@ -13,6 +13,7 @@ from monmdp.model.arrays import FloatArray, as_array, no_distribution
 from monmdp.model.mdp import whole_number
 from monmdp.model.monmdp import MonMDP
 from monmdp.planning import backup, kernels
+from monmdp.planning.ending import for_ever
 from monmdp.planning.factors import checked_problem, factors
 from monmdp.planning.kernels import Factors
 from monmdp.planning.linear import LinearSystem
@@ -23,6 +24,7 @@ from monmdp.planning.policy_iteration import (
     checked_gamma,
     checked_tolerance,
     checked_values,
+    decay,
 )
 
 
@@ -39,7 +41,8 @@ class Evaluation:
     residual: float
     """largest |T_π V - V|; 0 for a finite horizon, which is exact"""
     converged: bool
-    """whether the error bound residual / (1 - γ) is within the tolerance"""
+    """whether the error bound residual / (1 - γ) is within the tolerance; without a discount the
+    most steps that an episode can last on average take the place of 1 / (1 - γ)"""
 
     @property
     def value(self) -> float:
@@ -61,7 +64,8 @@ def evaluate(
     Args:
         monmdp: the problem.
         policy: [s, a] probabilities of the joint actions.
-        gamma: discount, in [0, 1).
+        gamma: discount, in [0, 1]. With γ = 1 every policy must end the episode, or there must be
+            a horizon.
         horizon: cut the return after this many steps (for instance the time limit); None: never.
         tol: allowed error without a horizon, or what floating point can resolve if that is more.
         start_from: [s] values near the answer, to save time.
@@ -77,22 +81,23 @@ def evaluate(
     20.01
     """
     gamma, tol = checked_gamma(gamma), checked_tolerance(tol)
-    check_magnitude(checked_problem(monmdp), gamma)
-    pi = checked_policy(monmdp, policy)
-    m = factors(monmdp)
+    pi = checked_policy(checked_problem(monmdp), policy)
     if horizon is not None:
         steps = whole_number(horizon, "horizon", at_least=0)
-        V = _after_steps(m, gamma, pi, steps)
+        check_magnitude(monmdp, max(1 - gamma, 1 / max(steps, 1)))
+        V = _after_steps(factors(monmdp), gamma, pi, steps)
         return Evaluation(monmdp, gamma, V.reshape(-1), horizon, 0.0, True)
-
+    rate = decay(monmdp, gamma)
+    check_magnitude(monmdp, rate)
+    m = factors(for_ever(monmdp, gamma))
     Y = np.zeros((monmdp.mdp.n_states, len(m.row)))
     if start_from is not None:
         Y[:] = backup.project(m, checked_values(monmdp, start_from))
     system = _policy_system(m, gamma, pi, eliminate=True)
-    system.solve(Y.reshape(-1), 0.5 * tol * (1 - gamma), most_sweeps=1_000_000)
+    system.solve(Y.reshape(-1), 0.5 * tol * rate, most_sweeps=1_000_000)
     V = backup.policy_values(m, gamma, pi, Y)
     residual = float(np.abs(backup.policy_values(m, gamma, pi, backup.project(m, V)) - V).max())
-    converged = residual <= allowed_residual(tol, gamma, V)
+    converged = residual <= allowed_residual(tol, rate, V)
     return Evaluation(monmdp, gamma, V.reshape(-1), None, residual, converged)
 
 

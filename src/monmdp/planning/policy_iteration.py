@@ -10,6 +10,11 @@
 Steps 2 and 3 alternate until the Bellman residual is small. Should they fail to settle, plain
 Gauss-Seidel value iteration, a contraction, takes over. The result carries its residual and the
 bound residual / (1 - γ) on the distance from the optimal values that follows from it.
+
+Without a discount, γ = 1, `ending` says when there is an answer. If every policy ends the episode,
+the same search finds it, and the most steps that an episode can last on average take the place of
+1 / (1 - γ). Else the time limit must end it: the answer comes by backward induction over its steps,
+and the policy depends on how many are left.
 """
 
 from __future__ import annotations
@@ -26,7 +31,8 @@ from monmdp.model.arrays import BoolArray, FloatArray, IntArray, frozen
 from monmdp.model.mdp import number
 from monmdp.model.monmdp import MonMDP
 from monmdp.planning import backup, kernels
-from monmdp.planning.factors import Prepared, checked_problem, factors, moves, prepared
+from monmdp.planning.ending import all_end, demand_end, for_ever, step_counter
+from monmdp.planning.factors import Prepared, _once, checked_problem, factors, moves, prepared
 from monmdp.planning.kernels import ChosenActions
 from monmdp.planning.linear import LinearSystem
 
@@ -38,6 +44,8 @@ GUESS_CHANGE = 1e-3
 """how exactly the first guess is evaluated: changes below this share of the largest value"""
 INEXACT = 0.3
 """evaluation stops when its error bound is below this share of the residual"""
+MOST_STAGES = 10**8
+"""values that backward induction may keep, those of every state and number of steps left"""
 MOST_ROUNDS = 40
 """rounds of policy iteration before value iteration takes over"""
 
@@ -56,11 +64,16 @@ class Optimum:
     """largest |TV - V| over the states, T the Bellman optimality operator"""
     converged: bool
     """whether `error_bound` is within the tolerance"""
+    stages: FloatArray | None = field(default=None, repr=False)
+    """[k, s] the optimal values with k steps left, where γ = 1 and only the time limit ends
+    episodes; `values` are the last of them. None: the values do not depend on time"""
 
     @property
     def error_bound(self) -> float:
         """No value is further than this from the optimal one."""
-        return self.residual / (1 - self.gamma)
+        if self.stages is not None:
+            return 0.0
+        return self.residual / decay(self.monmdp, self.gamma)
 
     @property
     def value(self) -> float:
@@ -70,16 +83,29 @@ class Optimum:
     @cached_property
     def greedy(self) -> BoolArray:
         """[s, a] whether the value is within 1e-9 of the best, or cannot be told from it."""
-        tie = max(TIE, 2 * self.error_bound)
-        mask = np.empty(self._joint_shape, dtype=np.bool_)
-        for states, q in self._action_values():
-            mask[states] = q >= q.max(axis=(2, 3), keepdims=True) - tie
-        return mask.reshape(self.monmdp.n_states, self.monmdp.n_actions)
+        return self._greedy(0)
 
     @property
     def policy(self) -> FloatArray:
-        """[s, a] the optimal policy, uniform over tied actions."""
+        """[s, a] the optimal policy, uniform over ties; with `stages` that of the first step."""
         return np.asarray(self.greedy / self.greedy.sum(axis=1, keepdims=True))
+
+    def policies(self, *, backwards: bool = False) -> Iterator[FloatArray]:
+        """Yield the optimal policy [s, a] of each step, the first or the last one first.
+
+        Without `stages` there is but one.
+        """
+        steps = range(1 if self.stages is None else len(self.stages) - 1)
+        for step in reversed(steps) if backwards else steps:
+            best = self._greedy(step)
+            yield best / best.sum(axis=1, keepdims=True)
+
+    def _greedy(self, step: int) -> BoolArray:
+        tie = max(TIE, 2 * self.error_bound)
+        mask = np.empty(self._joint_shape, dtype=np.bool_)
+        for states, q in self._action_values(step):
+            mask[states] = q >= q.max(axis=(2, 3), keepdims=True) - tie
+        return mask.reshape(self.monmdp.n_states, self.monmdp.n_actions)
 
     def action_values(self) -> FloatArray:
         """[s, a] Q(s, a)."""
@@ -88,9 +114,10 @@ class Optimum:
             all_q[states] = q
         return all_q.reshape(self.monmdp.n_states, self.monmdp.n_actions)
 
-    def _action_values(self) -> Iterator[tuple[slice, FloatArray]]:
+    def _action_values(self, step: int = 0) -> Iterator[tuple[slice, FloatArray]]:
         m = factors(self.monmdp)
-        V = self.values.reshape(self.monmdp.mdp.n_states, -1)
+        following = self.values if self.stages is None else self.stages[-2 - step]
+        V = following.reshape(self.monmdp.mdp.n_states, -1)
         return backup.action_values(m, self.gamma, backup.project(m, V))
 
     @property
@@ -111,7 +138,8 @@ def optimal(
 
     Args:
         monmdp: the problem.
-        gamma: discount, in [0, 1).
+        gamma: discount, in [0, 1]. Without one, γ = 1, every policy must end the episode, or the
+            world have a time limit; see `Optimum.stages`.
         tol: allowed error of the values, or what floating point can resolve if that is more.
         start_from: [s] values to start from, for instance of a similar problem.
         max_sweeps: give up when a round ends after this many passes over the states.
@@ -125,10 +153,15 @@ def optimal(
     """
     gamma = checked_gamma(gamma)
     tol = checked_tolerance(tol)
-    check_magnitude(checked_problem(monmdp), gamma)
-    ready = prepared(monmdp)
+    checked_problem(monmdp)
+    limit = monmdp.mdp.time_limit
+    if gamma == 1 and limit is not None and not all_end(monmdp):
+        return _within(monmdp, limit)
+    rate = decay(monmdp, gamma)
+    check_magnitude(monmdp, rate)
+    ready = prepared(for_ever(monmdp, gamma))
     old_number = ready.old_number
-    search = _Search(ready, gamma, monmdp.mdp.n_states, monmdp.monitor.n_states)
+    search = _Search(ready, gamma, rate, monmdp.mdp.n_states, monmdp.monitor.n_states)
     if start_from is None:
         search.guess()
     else:
@@ -144,12 +177,59 @@ def optimal(
         values=values.reshape(-1),
         sweeps=search.sweeps,
         residual=residual,
-        converged=residual <= allowed_residual(tol, gamma, values),
+        converged=residual <= allowed_residual(tol, rate, values),
     )
 
 
+def _within(monmdp: MonMDP, limit: int) -> Optimum:
+    """Undiscounted optimal values of an episode that is cut, by backward induction."""
+    if (limit + 1) * monmdp.n_states > MOST_STAGES:
+        raise MonMDPError(
+            f"gamma = 1: {monmdp.n_states:,} joint states and a time limit of {limit:,} steps are "
+            f"more than {MOST_STAGES:,} values; take a shorter time_limit, or gamma < 1"
+        )
+    check_magnitude(monmdp, 1 / limit)
+    m = factors(monmdp)
+    stages = np.zeros((limit + 1, monmdp.mdp.n_states, monmdp.monitor.n_states))
+    for now, left in zip(stages[1:], stages[:-1], strict=True):
+        for states, q in backup.action_values(m, 1.0, backup.project(m, left)):
+            now[states] = q.max(axis=(2, 3))
+    flat = stages.reshape(limit + 1, -1)
+    return Optimum(monmdp, 1.0, flat[-1], limit, residual=0.0, converged=True, stages=flat)
+
+
+def decay(monmdp: MonMDP, gamma: float) -> float:
+    """Return what an error of one step is divided by to bound that of all: 1 - γ.
+
+    For γ = 1 it is one over the most steps that an episode can last on average.
+    """
+    return 1 - gamma if gamma < 1 else 1 / _once(longest, monmdp)
+
+
+def longest(monmdp: MonMDP) -> float:
+    """Return the most steps that an episode lasts on average, whatever is done.
+
+    The steps are counted by a search for the policy that makes most of them. Its residual ε bounds
+    its error: what is found is more than 1 - ε of the truth.
+    """
+    counter = step_counter(demand_end(monmdp))
+    search = _Search(prepared(counter), 1.0, 1.0, counter.mdp.n_states, 1)
+    residual = search.run(1e-3, 1_000_000)
+    return float(search.V.max()) / (1 - min(residual, 0.5))
+
+
 def checked_gamma(gamma: float) -> float:
-    """Return γ as a float in [0, 1), or say what is wrong."""
+    """Return γ as a float in [0, 1], or say what is wrong."""
+    return number(gamma, "gamma", "[0, 1]")
+
+
+def learning_gamma(gamma: float) -> float:
+    """Return γ as a float in [0, 1), or say what is wrong: γ = 1 is for exact planning alone."""
+    if number(gamma, "gamma", "[0, 1]") == 1:
+        raise MonMDPError(
+            "gamma = 1: learning and its theory need a discount below 1, such as 0.999; solve, "
+            "evaluate and rollout take 1"
+        )
     return number(gamma, "gamma", "[0, 1)")
 
 
@@ -167,32 +247,32 @@ def checked_values(monmdp: MonMDP, values: ArrayLike) -> FloatArray:
     return checked.reshape(monmdp.mdp.n_states, monmdp.monitor.n_states)
 
 
-def check_magnitude(monmdp: MonMDP, gamma: float) -> None:
-    """Refuse rewards whose discounted sums floating point cannot hold."""
+def check_magnitude(monmdp: MonMDP, rate: float) -> None:
+    """Refuse rewards whose sums, up to 1 / `rate` of them, floating point cannot hold."""
     rewards = np.concatenate([monmdp.mdp.reward, monmdp.monitor.reward.reshape(-1)])
     largest = float(np.abs(rewards).max())
-    if largest > 1e200 * (1 - gamma):
+    if largest > 1e200 * rate:
         raise MonMDPError(f"rewards of {largest:g} are too large to be summed up")
 
 
-def allowed_residual(tol: float, gamma: float, values: FloatArray) -> float:
+def allowed_residual(tol: float, rate: float, values: FloatArray) -> float:
     """Residual that keeps the error within `tol`, or the least that floating point resolves."""
     resolution = 32 * np.finfo(float).eps * float(np.abs(values).max())
-    return max(tol * (1 - gamma), resolution)
+    return max(tol * rate, resolution)
 
 
 class _Search:
     """The planner's working memory and its three moves."""
 
-    def __init__(self, ready: Prepared, gamma: float, n_se: int, n_sm: int) -> None:
+    def __init__(self, ready: Prepared, gamma: float, rate: float, n_se: int, n_sm: int) -> None:
         m = ready.model
-        self.ready, self.m, self.gamma = ready, m, gamma
+        self.ready, self.m, self.gamma, self.rate = ready, m, gamma, rate
         self.moves = moves(m)
         # From below: in the worst state the best action pays this much, for ever.
         least = (
             m.env_reward.reshape(n_se, -1).max(axis=1).min() + m.monitor_reward.max(axis=1).min()
         )
-        lowest = float(least) / (1 - gamma)
+        lowest = float(least) / rate
         self.V = np.full((n_se, n_sm), lowest)
         self.Y = np.full((n_se, len(m.row)), lowest)
         shape = (n_se, n_sm)
@@ -208,7 +288,7 @@ class _Search:
         exact = False
         there = back = np.empty(0, dtype=np.int64)
         while True:
-            target = allowed_residual(tol, self.gamma, self.V)
+            target = allowed_residual(tol, self.rate, self.V)
             if rounds % 4 == 0:
                 there = np.argsort(-self.V.max(axis=1))
                 back = there[::-1].copy()
@@ -231,7 +311,7 @@ class _Search:
                 return self._improve(there, in_place=False)
             exact = False
             if rounds < MOST_ROUNDS:
-                change = max(INEXACT * residual * (1 - self.gamma), 0.5 * target)
+                change = max(INEXACT * residual * self.rate, 0.5 * target)
                 exact = self._evaluate(change, sort=rounds % 4 == 0) <= 0.5 * target
             rounds += 1
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,26 +13,39 @@ from monmdp.errors import MonMDPError
 from monmdp.model.arrays import BoolArray
 from monmdp.model.mdp import MDP
 from monmdp.model.monmdp import MonMDP
-from monmdp.planning.observability import Observability, observability, worst_case
+from monmdp.planning import backup
+from monmdp.planning.factors import factors
+from monmdp.planning.observability import (
+    Bias,
+    Observability,
+    biased_pairs,
+    observability,
+    worst_case,
+)
 from monmdp.planning.policy_evaluation import evaluate
 from monmdp.planning.policy_iteration import TOLERANCE, Optimum, optimal
 
 
 @dataclass(frozen=True)
 class WhatIf:
-    """What the minimax value would gain if a never-observable pair could be seen."""
+    """What would be gained if a never-observable pair could be seen."""
 
     state: int
     action: int
     mean_reward: float
     """what would be seen"""
     gain: float
-    """rise of the minimax value from the start distribution; never negative"""
+    """rise of the minimax value, which is guaranteed, from the start distribution; never
+    negative"""
+    true_gain: float
+    """rise of the true value, hidden rewards included, of the minimax policy; may be negative:
+    what is guaranteed is all that a minimax policy looks at"""
 
     def to_dict(self, mdp: MDP) -> dict[str, Any]:
         """Return it with the names of state and action, for JSON."""
         pair = _named_pair(mdp, self.state, self.action)
-        return pair | {"mean_reward": self.mean_reward, "gain": self.gain}
+        gains = {"gain": self.gain, "true_gain": self.true_gain}
+        return pair | {"mean_reward": self.mean_reward, **gains}
 
 
 def _named_pair(mdp: MDP, state: int, action: int) -> dict[str, Any]:
@@ -66,8 +81,19 @@ class Solution:
 
     @property
     def value(self) -> float:
-        """Minimax value: in M_↓, from the start distribution, for ever."""
+        """Minimax value: in M_↓, from the start distribution, for ever or for `horizon` steps."""
         return self.minimax.value
+
+    @property
+    def horizon(self) -> int | None:
+        """Steps that it is solved for: γ = 1, and only the time limit ends episodes."""
+        stages = self.minimax.stages
+        return None if stages is None else len(stages) - 1
+
+    @cached_property
+    def bias(self) -> list[Bias]:
+        """Pairs whose shown rewards are a biased sample of their rewards."""
+        return biased_pairs(self.monmdp)
 
     @property
     def solvable(self) -> bool:
@@ -86,6 +112,7 @@ class Solution:
             "world": mdp.name,
             "monitor": monitor.name,
             "gamma": self.gamma,
+            "horizon": self.horizon,
             "states": self.monmdp.n_states,
             "actions": self.monmdp.n_actions,
             "solvable": self.solvable,
@@ -96,6 +123,11 @@ class Solution:
             "price": self.price,
             "never_observable": [
                 _named_pair(mdp, s, a) for s, a in self.seen.never_observable_pairs
+            ],
+            "biased": [
+                _named_pair(mdp, of.state, of.action)
+                | {"mean_reward": of.mean, "shown_mean": of.shown_mean}
+                for of in self.bias
             ],
             # the tied best joint actions (aᵉ·|Aᵐ| + aᵐ) of every joint state sᵉ·|Sᵐ| + sᵐ
             "policy": [np.flatnonzero(row).tolist() for row in self.minimax.greedy],
@@ -125,31 +157,53 @@ def solve(monmdp: MonMDP, gamma: float = 0.99, *, tol: float = TOLERANCE) -> Sol
     seen = observability(monmdp)
     worst = worst_case(monmdp, seen)
     plan = optimal(worst, gamma, tol=tol)
-    policy = plan.policy
     limit = monmdp.mdp.time_limit
-    cut = plan.value if limit is None else evaluate(worst, policy, gamma, horizon=limit).value
+    cut = plan.value
+    if limit is not None and plan.stages is None:
+        cut = evaluate(worst, plan.policy, gamma, horizon=limit).value
     best, price = plan.value, 0.0
     if not seen.solvable:
         best = optimal(monmdp, gamma, tol=tol, start_from=plan.values).value
-        truth = evaluate(monmdp, policy, gamma, tol=tol, start_from=plan.values).value
         # A price within the solver's error of nothing is nothing.
-        price = best - truth
+        price = best - _true_value(monmdp, plan, tol)
         if abs(price) <= 2 * (tol + plan.error_bound):
             price = 0.0
     return Solution(monmdp, plan.gamma, seen, plan, cut, best, price)
 
 
-def what_if(solution: Solution, pairs: list[tuple[int, int]] | None = None) -> list[WhatIf]:
+def _true_value(monmdp: MonMDP, plan: Optimum, tol: float = TOLERANCE) -> float:
+    """Value of a plan's policy with the rewards of `monmdp`, from the start distribution."""
+    if plan.stages is None:
+        return evaluate(monmdp, plan.policy, plan.gamma, tol=tol, start_from=plan.values).value
+    m = factors(monmdp)
+    n_se, n_sm, n_ae, n_am = monmdp.shape
+    V = np.zeros((n_se, n_sm))
+    for policy in plan.policies(backwards=True):
+        joint = policy.reshape(n_se, n_sm, n_ae, n_am)
+        V = backup.policy_values(m, 1.0, joint, backup.project(m, V))
+    return float(monmdp.start @ V.reshape(-1))
+
+
+def what_if(
+    solution: Solution,
+    pairs: list[tuple[int, int]] | None = None,
+    tell: Callable[[int, int], None] | None = None,
+) -> list[WhatIf]:
     """Ask which reward is worth instrumenting.
 
-    For each given never-observable pair (all of them by default): the gain of the minimax value if
-    this pair alone became observable. Most valuable first.
+    For each given never-observable pair (all of them by default): the gain if this pair alone
+    became observable, in what is guaranteed (the minimax value) and in truth. Most valuable first.
+
+    Args:
+        solution: what `solve` returned.
+        pairs: (state, action), by number; by default all that can never be observed.
+        tell: called with how many pairs are done, and how many there are.
 
     >>> import monmdp
     >>> solution = monmdp.solve(monmdp.make("treasure-hunter", "ask"))
     >>> (best,) = monmdp.planning.what_if(solution)
-    >>> best.state, best.action, best.mean_reward, round(best.gain, 4)
-    (2, 0, 1.0, 0.9)
+    >>> best.state, best.action, best.mean_reward, round(best.gain, 4), round(best.true_gain, 4)
+    (2, 0, 1.0, 0.9, 0.9)
     """
     monmdp, plan = solution.monmdp, solution.minimax
     mdp = monmdp.mdp
@@ -158,40 +212,51 @@ def what_if(solution: Solution, pairs: list[tuple[int, int]] | None = None) -> l
     q = plan.action_values()
     n_sm, n_am = monmdp.monitor.n_states, monmdp.monitor.n_actions
     answers = []
-    for s, a in pairs:
+    for done, (s, a) in enumerate(pairs):
+        if tell is not None:
+            tell(done, len(pairs))
         s, a = mdp.find_state(s), mdp.find_action(a)
         if not solution.seen.never_observable[s, a]:
             raise MonMDPError(f"{mdp.pair_name(s * mdp.n_actions + a)} is not never-observable")
         true = float(mdp.mean_reward[s, a])
         # Known to pay more, would the pair be worth choosing anywhere? If not, nothing changes.
+        # (With few steps left it may be, so there is no such test where they are counted.)
         block = slice(s * n_sm, (s + 1) * n_sm)
         mine = q[block, a * n_am : (a + 1) * n_am] + (true - mdp.r_min)
-        gain = 0.0
-        if (mine > plan.values[block, None]).any():
+        gain = true_gain = 0.0
+        if plan.stages is not None or (mine > plan.values[block, None]).any():
             alone = np.zeros((mdp.n_states, mdp.n_actions), dtype=np.bool_)
             alone[s, a] = True
-            gain = _gain(solution, alone)
-        answers.append(WhatIf(s, a, true, gain))
-    return sorted(answers, key=lambda answer: -answer.gain)
+            better = _with_shown(solution, alone)
+            gain = max(0.0, better.value - plan.value)
+            truth = solution.optimal_value - solution.price
+            true_gain = _true_value(monmdp, better) - truth
+            if abs(true_gain) <= 2 * (TOLERANCE + better.error_bound + plan.error_bound):
+                true_gain = 0.0
+        answers.append(WhatIf(s, a, true, gain, true_gain))
+    return sorted(answers, key=lambda answer: (-answer.gain, -answer.true_gain))
 
 
 def gain_of_all(solution: Solution) -> float:
     """Return the gain of the minimax value if every pair became observable.
+
+    That in truth would be `Solution.price`.
 
     >>> import monmdp
     >>> solution = monmdp.solve(monmdp.make("treasure-hunter", "ask"))
     >>> round(monmdp.planning.gain_of_all(solution), 4)
     0.9
     """
-    return 0.0 if solution.solvable else _gain(solution, solution.seen.never_observable)
+    if solution.solvable:
+        return 0.0
+    better = _with_shown(solution, solution.seen.never_observable)
+    return max(0.0, better.value - solution.value)
 
 
-def _gain(solution: Solution, shown: BoolArray) -> float:
-    """Rise of the optimal value of M_↓ when the pairs `shown` [s, a] pay what they truly pay."""
+def _with_shown(solution: Solution, shown: BoolArray) -> Optimum:
+    """Solve M_↓ with the pairs `shown` [s, a] paying what they truly pay."""
     plan, mdp = solution.minimax, solution.monmdp.mdp
     worst = plan.monmdp
     reward = np.where(shown.reshape(-1)[mdp.pair_of_outcome], mdp.reward, worst.mdp.reward)
-    better = optimal(
-        worst.with_mdp(worst.mdp.with_outcome_rewards(reward)), plan.gamma, start_from=plan.values
-    )
-    return max(0.0, better.value - plan.value)
+    better = worst.with_mdp(worst.mdp.with_outcome_rewards(reward))
+    return optimal(better, plan.gamma, start_from=plan.values)

@@ -26,6 +26,7 @@ from monmdp.report.thumbnails import Thumbnail, thumbnail
 from monmdp.results.evidence import Evidence
 from monmdp.results.figures import AXES, draw, label, panel_data, panel_title
 from monmdp.results.publish import about
+from monmdp.results.references import stored_table
 from monmdp.results.scores import (
     PROBLEMS,
     THRESHOLDS,
@@ -336,6 +337,10 @@ class ChapterView:
         rows = [self._row(one.panel, one.curve) for one in shown.values()]
         table = Table.of(PROBLEMS, rows).without("setting")
         figures = dict.fromkeys(name for one in shown.values() for name in one.figures)
+        place = section.removeprefix(f"{self.id}-")
+        against = stored_table(
+            self.folder, {name: self.evidence.aggregates[key] for key, name in names.items()}
+        )
         return said | {
             "id": section,
             "figures": [name for name in figures if name != UNASKED],
@@ -343,7 +348,8 @@ class ChapterView:
             "agents": list(dict.fromkeys(label(one.curve) for one in shown.values())),
             "common": settings,
             "configurations": {names[key]: self.evidence.aggregates[key].settings for key in shown},
-            "table": self._keep(f"{section.removeprefix(f'{self.id}-')}-table", table, title),
+            "table": self._keep(f"{place}-table", table, title),
+            "references": self._keep(f"{place}-references", against, title),
         }
 
     def _agents(self, of: SuiteTable) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from math import isnan
 from typing import Any
@@ -9,14 +10,19 @@ from typing import Any
 import numpy as np
 
 from monmdp.errors import MonMDPError, nearest
+from monmdp.experiment.policy import Returns
+from monmdp.results import references
 from monmdp.results.evidence import Aggregate, Evidence
+from monmdp.results.references import Reference
 from monmdp.stats import Interval, mean_interval, median_time, probability_of_improvement
 from monmdp.suites import Panel
-from monmdp.tables import Column, Table, bounds, share
+from monmdp.tables import Cell, Column, Table, bounds, share, written
 
 COLUMNS = (
     Column("agent"),
     Column("end return", bounds("end_return"), form=""),
+    Column("rᵉ", ("env_return",), form="", missing=""),
+    Column("rᵐ", ("monitor_return",), form="", missing=""),
     Column("area", bounds("area"), form=""),
     Column("optimal", ("seeds_converged", "seeds"), form=""),
     Column("steps to 1 %", ("median_steps_to_1pct",), form=",.0f", missing="never"),
@@ -24,11 +30,12 @@ COLUMNS = (
     Column("P(improvement)", bounds("probability_of_improvement"), form=".2f", missing=""),
 )
 LEGEND = (
-    "End return: mean of the last ten tests. Area: mean of all tests. Brackets: 95 % interval over "
-    "seeds. Optimal: seeds whose test policy becomes minimax-optimal, within 1 %, and stays so. "
-    "Steps to 1 %: their median, never if fewer than half do. Behind: area of the reference minus "
-    "the agent's, seed by seed (negative: ahead). P(improvement): chance that a run of the "
-    "reference has a larger area than one of the agent."
+    "End return: mean of the last ten tests. rᵉ and rᵐ: what the environment and the monitor pay "
+    "of the return of the last policy, computed exactly. Area: mean of all tests. Brackets: 95 % "
+    "interval over seeds. Optimal: seeds whose test policy becomes minimax-optimal, within 1 %, "
+    "and stays so. Steps to 1 %: their median, never if fewer than half do. Behind: area of the "
+    "reference minus the agent's, seed by seed (negative: ahead). P(improvement): chance that a "
+    "run of the reference has a larger area than one of the agent."
 )
 
 
@@ -46,6 +53,9 @@ class Compared:
     improvement: Interval | None
     """chance that a run of the reference has a larger area than a run of this agent, ties half"""
     of: Aggregate = field(repr=False)
+    parts: tuple[Interval, Interval] | None = None
+    """what the environment and the monitor pay of the last policy's return: means over seeds; None
+    where runs do not keep their policy"""
 
     @property
     def steps_to_1pct(self) -> tuple[int | None, ...]:
@@ -58,6 +68,7 @@ class Compared:
         return (
             self.agent,
             self.end,
+            *(part and part.estimate for part in self.parts or (None, None)),
             self.area,
             share(int(self.of.optimal.sum()), len(self.of.seeds)),
             median_time(self.of.steps_to_optimal.astype(float), self.of.optimal),
@@ -83,6 +94,8 @@ class Comparison:
     """the agent that all others are compared with"""
     seeds: tuple[int, ...]
     rows: tuple[Compared, ...]
+    references: tuple[Reference, ...] = ()
+    """policies that were not learnt: uniform random, and those that a user gave"""
 
     def __getitem__(self, agent: str) -> Compared:
         """Return the row of an agent."""
@@ -94,7 +107,19 @@ class Comparison:
 
     def table(self) -> Table:
         """Return it as a table for people."""
-        return Table.of(COLUMNS, [row.cells() for row in self.rows], notes=[LEGEND])
+        rows: list[tuple[Any, ...]] = [row.cells() for row in self.rows]
+        nothing = [Cell("", (None,) * len(column.names)) for column in COLUMNS[4:]]
+        for of in self.references:
+            numbers = (of.episode_return, of.env_return, of.monitor_return)
+            end = Cell(written(numbers[0]), (numbers[0], None, None))
+            rows.append((of.name, end, *numbers[1:], *nothing))
+        return Table.of(COLUMNS, rows, notes=[LEGEND, *self.remarks])
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What to know before trusting it: agents that are no better than chance, few seeds."""
+        ends = {row.agent: row.end for row in self.rows}
+        return references.remarks(ends, len(self.seeds), self.references)
 
     def __str__(self) -> str:
         return self.table().to_text()
@@ -109,11 +134,20 @@ class Comparison:
             "reference": self.reference,
             "seeds": list(self.seeds),
             "agents": [row.to_dict() for row in self.rows],
+            "references": [of.to_dict() for of in self.references],
+            "remarks": list(self.remarks),
         }
 
 
-def compare_agents(panel: Panel, evidence: Evidence) -> Comparison | None:
+def compare_agents(
+    panel: Panel,
+    evidence: Evidence,
+    found_references: Sequence[Reference] = (),
+    returns: Callable[[Aggregate], Sequence[Returns]] = lambda _: (),
+) -> Comparison | None:
     """Compare the agents of a panel with the first one; None if it is not there.
+
+    `returns` gives what the last policies of runs pay, in two parts, where they were kept.
 
     Seeds are paired: a seed gives every agent the same environment stream. An agent that lacks a
     seed of the reference is left out.
@@ -137,6 +171,7 @@ def compare_agents(panel: Panel, evidence: Evidence) -> Comparison | None:
                 behind=mean_interval(first.area - of.area) if others else None,
                 improvement=chance if others else None,
                 of=of,
+                parts=references.parts(returns(of)),
             )
         )
-    return Comparison(reference, first.seeds, tuple(rows))
+    return Comparison(reference, first.seeds, tuple(rows), tuple(found_references))

@@ -10,6 +10,7 @@ import hashlib
 import os
 import threading
 import time
+import traceback
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import (
     FIRST_COMPLETED,
@@ -345,6 +346,15 @@ def _resolved_there(configuration: Configuration) -> Resolved:
         return resolve(configuration)
 
 
+def _exited(resolved: Resolved, raised: BaseException) -> MonMDPError:
+    """What to say of an agent that called sys.exit."""
+    last = traceback.extract_tb(raised.__traceback__)[-1]
+    return MonMDPError(
+        f"{resolved.settings['agent']} raised {type(raised).__name__}: {raised} "
+        f"({last.filename}, line {last.lineno})"
+    )
+
+
 def work(resolved: Resolved, seed: int, pulse: IntArray | None = None) -> Run | Failure:
     """Do one run in this process."""
     try:
@@ -354,7 +364,10 @@ def work(resolved: Resolved, seed: int, pulse: IntArray | None = None) -> Run | 
         wall, cpu = time.perf_counter() - wall, time.thread_time() - cpu
     except StoppedError:
         return Failure("stopped")
-    except Exception as error:  # a bug, ours or of a user's agent; the other runs go on
+    except KeyboardInterrupt:
+        raise
+    except BaseException as raised:  # a bug, ours or of a user's agent; the other runs go on
+        error = raised if isinstance(raised, Exception) else _exited(resolved, raised)
         if type(error).__module__.startswith("numba."):
             error = _not_compiled(resolved, error)
         said = str(error) if isinstance(error, MonMDPError) else f"{type(error).__name__}: {error}"

@@ -100,7 +100,12 @@ class Choice(BaseModel):
     @property
     def parameters(self) -> dict[str, Any]:
         """What was given besides the name."""
-        return dict(self.model_extra or {})
+        return {key: _fixed(value) for key, value in (self.model_extra or {}).items()}
+
+
+def _fixed(value: Any) -> Any:
+    """A parameter's value as one that cannot change: TOML writes a cell, (1, 2), as a list."""
+    return tuple(map(_fixed, value)) if isinstance(value, list) else value
 
 
 def in_words(parameters: Mapping[str, Any]) -> list[str]:
@@ -124,6 +129,9 @@ def _errors_of(parameters: Mapping[str, Any], scopes: Mapping[str, Scope]) -> li
     """Every parameter that none of the scopes has or that is of a wrong type, in words."""
     wrong = []
     for key, value in parameters.items():
+        if isinstance(value, dict):
+            wrong.append(f"{key}: a table is no value; a number, a word or a list expected")
+            continue
         try:
             assign({key: value}, scopes)
         except MonMDPError as error:
@@ -239,7 +247,7 @@ def _flat(value: Any) -> Any:
         if isinstance(inner, dict):
             result |= {f"{key}.{name}": of for name, of in inner.items()}
         else:
-            result[key] = inner
+            result[key] = _fixed(inner)
     return result
 
 
@@ -565,7 +573,9 @@ def load(path: str | os.PathLike[str]) -> Suite:
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or error
         raise MonMDPError(f"{path}: cannot be read, {reason}") from None
-    except (ValueError, RecursionError) as error:
+    except RecursionError:
+        raise MonMDPError(f"{path}: no valid suite, it is nested too deeply") from None
+    except ValueError as error:
         raise MonMDPError(f"{path}: no valid TOML, {error}") from None
     return parse(content, str(path), path.parent)
 

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 RHOS = (1.0, 0.5, 0.2, 0.1, 0.05)
+MOST_PULLS = 1e12
+"""a run of so many pulls takes hours"""
 RESAMPLES = 2000
 """bootstrap resamples behind the interval of the exponent"""
 
@@ -169,6 +171,12 @@ def bandit_law(
     )
     seed = whole_number(seed, "seed", at_least=0, at_most=None)
     delta, epsilon = number(delta, "delta", "(0, 1)"), number(epsilon, "epsilon", BANDIT_EPSILON)
+    pulls_at_least = k / (float(chances.min()) * epsilon**2) if epsilon > 1e-100 else math.inf
+    if pulls_at_least > MOST_PULLS:
+        raise MonMDPError(
+            f"with rho = {chances.min()} and epsilon = {epsilon:g} a run takes at least "
+            f"k/(ρε²) = {pulls_at_least:.2g} pulls; the limit is {MOST_PULLS:g}"
+        )
     mean = np.full(k, 0.5)
     mean[0] += epsilon
     play = compiled(eliminate)

@@ -26,14 +26,16 @@ from monmdp.errors import MonMDPError, nearest
 from monmdp.model import MonMDP
 from monmdp.model.mdp import number, whole_number
 from monmdp.planning.observability import observability
-from monmdp.planning.policy_iteration import checked_gamma
+from monmdp.planning.policy_iteration import learning_gamma
 
 Constants = Literal["sound", "paper"]
 
 BANDIT_EPSILON = "(0, 0.125)"
 """where the lower bound on bandits holds"""
 TOO_SMALL = 1e-30
-"""of ε and δ: with γ up to 1 - 10⁻¹⁵ everything stays within floating point numbers"""
+"""of ε, δ and ρ: with γ up to 1 - 10⁻¹⁵ everything stays within floating point numbers"""
+TOO_LARGE = 1e30
+"""of rewards, likewise"""
 
 
 @dataclass(frozen=True)
@@ -197,12 +199,15 @@ def sample_complexity(
     size = whole_number(n_states, "n_states", at_least=1)
     pairs = size * whole_number(n_actions, "n_actions", at_least=1)
     horizon = whole_number(horizon, "horizon", at_least=1)
-    gamma, delta = checked_gamma(gamma), number(delta, "delta", "(0, 1)")
+    gamma, delta = learning_gamma(gamma), number(delta, "delta", "(0, 1)")
     rho = None if rho is None else number(rho, "rho", "(0, 1]")
     if constants not in get_args(Constants):
         raise MonMDPError(f"constants={constants!r}{nearest(constants, get_args(Constants))}")
     paid = Rewards() if rewards is None else rewards
     epsilon = _checked_epsilon(epsilon, paid, gamma)
+    _check_range(epsilon=epsilon, delta=delta, rho=1.0 if rho is None else rho)
+    if paid.largest > TOO_LARGE:
+        raise MonMDPError(f"rewards of {paid.largest:g} are too large to compute with")
 
     eps1 = eps2 = epsilon / 2
     tau1 = eps1 * (1 - gamma) ** 2 / 2
@@ -210,8 +215,6 @@ def sample_complexity(
     delta1 = delta2 = delta / 4 if constants == "sound" else 6 * delta / 5
     log_sets = _log_of_sets(size)
 
-    if min(epsilon, delta) < TOO_SMALL:
-        raise MonMDPError(f"epsilon and delta below {TOO_SMALL:g} are too small to compute with")
     m1 = _larger_root(8 / tau1**2, log_sets + math.log(2 * pairs / delta1))
     log_rewards = math.log(6 * pairs / delta2)
     needed = [
@@ -269,7 +272,15 @@ def lower_bound(
     if not 0 < number(delta, "delta") < math.exp(-4) / 4:
         raise MonMDPError(f"delta must lie in (0, e⁻⁴/4 = {math.exp(-4) / 4:.4g}), got {delta:g}")
     check_unknown_constants(c1, c2, delta)
+    _check_range(epsilon=epsilon, delta=delta, rho=rho)
     return c1 * k / (rho * epsilon**2) * math.log(c2 / delta)
+
+
+def _check_range(**values: float) -> None:
+    """Refuse numbers whose products would leave floating point."""
+    for name, value in values.items():
+        if value < TOO_SMALL:
+            raise MonMDPError(f"{name} = {value} is too small to compute with")
 
 
 def check_unknown_constants(c1: float, c2: float, delta: float) -> None:
