@@ -23,8 +23,8 @@ from monmdp.files import write_whole
 from monmdp.model import MonMDP
 from monmdp.results.evidence import Aggregate
 from monmdp.results.measures import FEWEST
-from monmdp.results.sealed import DamagedError
 from monmdp.results.store import inside_path, read_problem, read_run, run_path
+from monmdp.schema import DamagedError
 from monmdp.stats import Interval, mean_interval
 from monmdp.tables import Column, Table, bounds, written
 
