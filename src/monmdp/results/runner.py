@@ -37,11 +37,11 @@ from monmdp.experiment.training import Run, StoppedError, carry_out, prepare
 from monmdp.model.arrays import IntArray
 from monmdp.model.mdp import whole_number
 from monmdp.naming import looking_in
+from monmdp.results.locks import locked
 from monmdp.results.store import (
     Inventory,
     Key,
     inside_path,
-    locked,
     refuse_old,
     remove_parts,
     run_path,
