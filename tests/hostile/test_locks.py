@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import threading
-import time
 from pathlib import Path
 
 import psutil
@@ -145,10 +143,14 @@ def test_a_file_system_without_locks_is_used_without_cleaning_up(monkeypatch):
 WITHOUT_UNIX = """
 import os, signal, sys, warnings
 warnings.simplefilter("ignore")
+# Other packages look at the platform, which stays what it is.
+import gymnasium, jinja2, joblib, matplotlib.pyplot, numba, pandas, pyarrow.parquet, pydantic
+import PIL.Image, scipy.sparse.linalg, typer
+from joblib.externals import loky
 for name in ("fcntl", "pwd", "grp", "termios", "resource"):
     sys.modules[name] = None
 for module, names in (
-    (os, ("uname", "fork", "getppid", "killpg", "getuid", "sysconf", "mkfifo", "sched_getaffinity")),
+    (os, ("uname", "fork", "getppid", "killpg", "getuid", "sysconf", "mkfifo", "O_NOFOLLOW")),
     (signal, ("SIGHUP", "SIGALRM", "SIGQUIT", "SIGKILL", "SIGUSR1", "setitimer")),
 ):
     for name in names:
@@ -170,7 +172,7 @@ with locks.locked(Path("here")) as alone:
         locks.locked(Path("here")).__enter__()
     except MonMDPError as error:
         print(error)
-sys.argv = ["monmdp", "train", "loop", "ask", "--agent", "greedy", "--seeds", "2",
+sys.argv = ["monmdp", "train", "loop", "ask", "--agent", "mbie-eb", "--seeds", "2",
             "--steps", "200", "--jobs", "1", "--out", "here"]
 cli.main()
 """
@@ -190,43 +192,33 @@ def test_a_small_suite_runs_where_nothing_of_unix_is_there():
 
 # ---- workers --------------------------------------------------------------------------------
 
-SLEEPER = """
-import numpy as np, time
-from monmdp.agents import Agent
+SLEEPY = """
+import sys, time
+from multiprocessing import Pipe
+from joblib.externals.loky import ProcessPoolExecutor
+from monmdp.results.runner import _die_with_parent
 
-class Sleeper(Agent):
-    def act(self, state, rng):
-        time.sleep(3600)
-        return 0
-    def update(self, step):
-        pass
-    def test_policy(self):
-        return np.full((1, 1), 1.0)
+if __name__ == "__main__":
+    theirs, ours = Pipe(duplex=False)
+    pool = ProcessPoolExecutor(2, initializer=_die_with_parent, initargs=(theirs,))
+    futures = [pool.submit(time.sleep, 600) for _ in range(4)]
+    while sum(future.running() for future in futures) < 2:
+        time.sleep(0.05)
+    print("asleep", flush=True)
+    time.sleep(600)
 """
 
 
 @pytest.mark.slow
 def test_worker_processes_end_with_a_killed_parent():
-    Path("watched.py").write_text(
-        "import sys, time\n"
-        "from monmdp.results import runner\n"
-        "from joblib.externals.loky import ProcessPoolExecutor\n"
-        "if __name__ == '__main__':\n"
-        "    import os\n"
-        "    pool = ProcessPoolExecutor(2)\n"
-        "    for _ in range(2):\n"
-        "        pool.submit(runner._die_with, os.getpid()).result()\n"
-        "        pool.submit(time.sleep, 600)\n"
-        "    print('asleep', flush=True)\n"
-        "    time.sleep(600)\n"
-    )
-    process = subprocess.Popen([sys.executable, "watched.py"], stdout=subprocess.PIPE, text=True)
+    Path("sleepy.py").write_text(SLEEPY)
+    process = subprocess.Popen([sys.executable, "sleepy.py"], stdout=subprocess.PIPE, text=True)
     assert process.stdout.readline() == "asleep\n"
     workers = psutil.Process(process.pid).children(recursive=True)
     assert len(workers) >= 2
     process.kill()
-    process.communicate()
-    _, alive = psutil.wait_procs(workers, timeout=10)
+    process.communicate(timeout=60)
+    _, alive = psutil.wait_procs(workers, timeout=5)
     for worker in alive:
         worker.kill()
     assert not alive
