@@ -41,7 +41,7 @@ def _tell(folder: str, why: object) -> None:
         print(said, file=sys.stderr, flush=True)
 
 
-class SafeCache(FunctionCache):  # type: ignore[misc]
+class SafeCache(FunctionCache):
     """The cache of one function; whatever goes wrong with it, the function is compiled."""
 
     def __init__(self, function: Any) -> None:
@@ -66,7 +66,7 @@ class SafeCache(FunctionCache):  # type: ignore[misc]
             _tell(self._cache_path, error)
 
 
-class _SealedFiles(IndexDataCacheFile):  # type: ignore[misc]
+class _SealedFiles(IndexDataCacheFile):
     """numba's index and data files, each behind its checksum."""
 
     def _save_index(self, overloads: Any) -> None:

@@ -14,12 +14,14 @@ from uuid import uuid4
 import numpy as np
 
 from monmdp.errors import MonMDPError
+from monmdp.stopping import unfinished
 
 
 def write_whole(path: str | os.PathLike[str], write: Callable[[BinaryIO], object]) -> None:
     """Let `write` fill a file beside `path`, then move it there; on failure leave nothing."""
     path = Path(path)
     part = path.parent / f".{path.name}.{uuid4().hex}.part"
+    unfinished.add(str(part))
     try:
         with open(part, "xb") as file:
             write(file)
@@ -30,6 +32,8 @@ def write_whole(path: str | os.PathLike[str], write: Callable[[BinaryIO], object
         if isinstance(error, OSError):
             raise MonMDPError(f"cannot write {path}: {error.strerror or error}") from None
         raise
+    finally:
+        unfinished.discard(str(part))
 
 
 def file_name(text: str) -> str:

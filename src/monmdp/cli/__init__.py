@@ -10,8 +10,9 @@ import sys
 
 # Importing the modules adds their commands, in the order in which --help lists them.
 from monmdp.cli import problems, running, results, policies, theory  # isort: skip
-from monmdp.cli.app import app, stoppable
+from monmdp.cli.app import app
 from monmdp.errors import MonMDPError
+from monmdp.stopping import stoppable
 
 __all__ = ["app", "main", "policies", "problems", "results", "running", "theory"]
 

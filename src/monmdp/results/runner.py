@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import sys
 import threading
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
@@ -31,6 +32,7 @@ from typing import Any
 
 import numpy as np
 
+from monmdp import stopping
 from monmdp.agents import KINDS, AgentConfig, is_python_agent
 from monmdp.errors import MonMDPError, import_extra
 from monmdp.experiment.loop import PULSE
@@ -62,6 +64,8 @@ THREADS = 16
 """up to this many jobs run in threads: compiled code does not hold the interpreter's lock"""
 CONNECTING = 6.0
 """seconds to wait for a scheduler and its first worker"""
+QUIETLY = "ignore:resource_tracker"
+"""which warnings processes that are started do not show"""
 LOOK = 0.2
 """seconds between two looks at how far the running ones are"""
 ENOUGH = 5.0
@@ -296,18 +300,24 @@ class _Batch:
         pulses: dict[Future[Any], IntArray] = {}
         waiting: dict[Future[Any], Key] = {}
         left = iter(runs.items())
-        with _workers(runs, self.jobs, self.scheduler) as (pool, width):
+        with (
+            stopping.orderly(),
+            _workers(runs, self.jobs, self.scheduler) as (pool, width),
+        ):
             self.begin()
             self.tell(progress)
             in_threads = isinstance(pool, ThreadPoolExecutor)
             try:
                 while True:
+                    if stopping.asked():
+                        raise KeyboardInterrupt
                     for key, resolved in islice(left, 2 * width - len(waiting)):
                         pulse = np.zeros(PULSE, dtype=np.int64)
                         if in_threads:
                             future = pool.submit(work, resolved, key[1], pulse)
                         else:
-                            future = pool.submit(work_there, resolved.configuration, key[1])
+                            with stopping.kept_from_children():
+                                future = pool.submit(work_there, resolved.configuration, key[1])
                         waiting[future], pulses[future] = key, pulse
                     if not waiting:
                         return
@@ -467,6 +477,9 @@ def _workers(
         return
     from joblib.externals.loky import ProcessPoolExecutor
 
+    # A helper process of theirs cleans up after a command that was stopped, and need not say so.
+    if QUIETLY not in sys.warnoptions:
+        sys.warnoptions.append(QUIETLY)
     theirs, ours = Pipe(duplex=False)
     with theirs, ours:
         processes = ProcessPoolExecutor(width, initializer=_die_with_parent, initargs=(theirs,))
