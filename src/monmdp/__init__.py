@@ -12,7 +12,11 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from monmdp.registration import register
+from monmdp import stopping
+
+stopping.begin_if_command()
+
+from monmdp.registration import register  # noqa: E402
 
 if TYPE_CHECKING:
     from monmdp import (

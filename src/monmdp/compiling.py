@@ -107,12 +107,12 @@ def _compiled(function: Callable[..., Any], kind: type | None) -> Callable[..., 
     named.__qualname__ = f"{function.__qualname__}_{_digest(function, kind)}"
     # Divisions follow IEEE: the code never divides by zero where the quotient matters.
     options: dict[str, Any] = {"error_model": "numpy", "no_cfunc_wrapper": True}
-    dispatcher: Callable[..., Any]
-    try:
-        dispatcher = njit(cache=_can_be_found(kind), nogil=True, **options)(named)
-    except RuntimeError:  # there is no place that the cache could be written to
-        dispatcher = njit(nogil=True, **options)(named)
-    return dispatcher
+    dispatcher: Any = njit(nogil=True, **options)(named)
+    if _can_be_found(kind):
+        from monmdp.caching import keep_on_disk
+
+        keep_on_disk(dispatcher)
+    return dispatcher  # type: ignore[no-any-return]
 
 
 def _can_be_found(kind: type | None) -> bool:

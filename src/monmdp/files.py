@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from monmdp.errors import MonMDPError
 from monmdp.memory import demand_room
+from monmdp.stopping import unfinished
 
 LONGEST_NAME = 150
 """bytes; file systems allow 255, of which a hash, an ending and those of a part take some"""
@@ -32,6 +33,7 @@ def write_whole(path: str | os.PathLike[str], write: Callable[[BinaryIO], object
     """Let `write` fill a file beside `path`, then move it there; on failure leave nothing."""
     path = Path(path)
     part = path.parent / f".{path.name}.{uuid4().hex}.part"
+    unfinished.add(str(part))
     try:
         with open(part, "xb") as file:
             write(file)
@@ -42,6 +44,8 @@ def write_whole(path: str | os.PathLike[str], write: Callable[[BinaryIO], object
         if isinstance(error, OSError):
             raise MonMDPError(f"cannot write {path}: {error.strerror or error}") from None
         raise
+    finally:
+        unfinished.discard(str(part))
 
 
 def file_name(text: str) -> str:

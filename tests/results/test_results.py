@@ -28,7 +28,7 @@ from monmdp import MonMDPError, agents, files, run_suite
 from monmdp.experiment import provenance, training
 from monmdp.experiment.provenance import kernel_hash
 from monmdp.experiment.streams import streams
-from monmdp.results import evidence, execute, gather, load_results, publish, runner, store
+from monmdp.results import evidence, execute, gather, load_results, locks, publish, runner, store
 from monmdp.results.request import ask_paper, ask_suite, keep, understood
 from monmdp.results.store import read_footer, read_run, write_run
 from monmdp.schema import DamagedError
@@ -405,12 +405,12 @@ def test_a_killed_runner_leaves_no_worker_and_no_lock():
     # Two workers, and a process that looks after what they share.
     wait_for(lambda: len(family.children(recursive=True)) >= 3)
     time.sleep(0.5)
-    with pytest.raises(MonMDPError, match=f"process {process.pid} on "), store.locked(Path("here")):
+    with pytest.raises(MonMDPError, match=f"process {process.pid} on "), locks.locked(Path("here")):
         pass
     workers = family.children(recursive=True)
     process.kill()
     process.wait()
-    with store.locked(Path("here")) as alone:
+    with locks.locked(Path("here")) as alone:
         assert alone
     _, alive = psutil.wait_procs(workers, timeout=10)
     for worker in alive:
@@ -529,17 +529,17 @@ def test_a_folder_that_cannot_be_written_to_is_one_error(small, command, place):
     assert err.startswith(f"error: cannot use {place} for results: ")
     with (
         pytest.raises(MonMDPError, match=r"cannot use .* for results"),
-        store.locked(Path(place)),
+        locks.locked(Path(place)),
     ):
         pass
 
 
 @pytest.mark.slow
 def test_two_runners_do_not_share_a_folder(small, command, monkeypatch):
-    monkeypatch.setattr(store, "PATIENCE", 0.1)
+    monkeypatch.setattr(locks, "PATIENCE", 0.1)
     who = f"process {os.getpid()} on {os.uname().nodename}"
     folder = Path("here")
-    with store.locked(folder) as alone:
+    with locks.locked(folder) as alone:
         assert alone
         for more in ((), ("--shard", "1/2")):
             code, _, err = command("run", small / "small.toml", "--out", folder, *more)
@@ -550,7 +550,7 @@ def test_two_runners_do_not_share_a_folder(small, command, monkeypatch):
         code, _, err = command("train", "loop", "ask", "--steps", 300, "--out", folder)
         assert code == 2
         assert not (folder / "reports").exists()
-    with store.locked(folder, (1, 3)) as alone:
+    with locks.locked(folder, (1, 3)) as alone:
         assert not alone
         code, out, _ = command("run", small / "small.toml", "--out", folder, "--shard", "2/3")
         assert code == 0
@@ -571,7 +571,7 @@ def test_shards_that_start_together_all_get_in():
 
         def enter(i, barrier=barrier, inside=inside):
             barrier.wait()
-            with store.locked(Path("here"), (i + 1, n)):
+            with locks.locked(Path("here"), (i + 1, n)):
                 inside.wait()  # all are in at once
             return True
 

@@ -10,9 +10,10 @@ from contextlib import suppress
 
 # Importing the modules adds their commands, in the order in which --help lists them.
 from monmdp.cli import problems, running, results, policies, theory  # isort: skip
-from monmdp.cli.app import app, print_nothing_more, stoppable
+from monmdp.cli.app import app, print_nothing_more
 from monmdp.cli.terminal import make_safe
 from monmdp.errors import MonMDPError
+from monmdp.stopping import stoppable
 
 __all__ = ["app", "main", "policies", "problems", "results", "running", "theory"]
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
 import os
-import signal
 import sys
 import threading
 import time
@@ -15,16 +15,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from monmdp import stopping
 from monmdp.errors import MonMDPError, nearest
 
 if TYPE_CHECKING:
     from monmdp.model import MonMDP
 
-GRACE = 1.2
-"""seconds that a command has to end by itself once it is told to"""
-
-
-PAUSE = 5.0
+INTERVAL = 10.0
 """seconds between two lines of progress where the output is no terminal"""
 
 _UsageError: type[Exception] = typer.BadParameter.__bases__[0]  # Typer does not export it
@@ -55,12 +52,13 @@ class _Commands(TyperGroup):
         """Run a command."""
         try:
             try:
-                return super().invoke(ctx)
+                with _sign_of_life(ctx):
+                    return super().invoke(ctx)
             finally:
                 sys.stdout.flush()
         except KeyboardInterrupt:
-            say_interrupted("interrupted")
-            raise typer.Exit(130) from None
+            stopping.say()
+            raise typer.Exit(stopping.CODE) from None
         except BrokenPipeError:
             print_nothing_more()
             raise typer.Exit(0) from None
@@ -69,6 +67,43 @@ class _Commands(TyperGroup):
 def print_nothing_more() -> None:
     """Let Python forget what nobody takes; it would try again when it ends."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+_told = threading.Event()
+"""whether a command has said how far it is, lately"""
+
+
+def note_told() -> None:
+    """Note that a command has just shown how far it is."""
+    _told.set()
+
+
+def tell(text: str, end: str = "\n") -> None:
+    """Say how far a command is."""
+    print(text, end=end, file=sys.stderr, flush=True)
+    note_told()
+
+
+@contextmanager
+def _sign_of_life(context: Any) -> Iterator[None]:
+    """Say now and then that a command is at work, if it has nothing to say itself."""
+    over = threading.Event()
+
+    def live() -> None:
+        for n in itertools.count(1):
+            if over.wait(INTERVAL):
+                return
+            if not (_told.is_set() or stopping.asked()):
+                tell(f"{context.invoked_subcommand}: at work for {n * INTERVAL:.0f} s")
+            _told.clear()
+
+    thread = threading.Thread(target=live, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
 
 
 def _wrong_words(error: Any) -> str:
@@ -200,70 +235,14 @@ def counted(noun: str) -> Iterator[Callable[[int, int], None]]:
     terminal = sys.stderr.isatty()
     last = time.monotonic()
 
-    def tell(done: int, of: int) -> None:
+    def count(done: int, of: int) -> None:
         nonlocal last
-        if time.monotonic() - last >= (0.2 if terminal else PAUSE):
+        if time.monotonic() - last >= (0.2 if terminal else INTERVAL):
             last = time.monotonic()
             text = f"{done:,} of {of:,} {noun}"
             end = "" if terminal else "\n"
-            print(f"\r{text:<78}" if terminal else text, end=end, file=sys.stderr, flush=True)
+            tell(f"\r{text:<78}" if terminal else text, end)
 
-    yield tell
+    yield count
     if terminal:
         print(f"\r{'':<78}\r", end="", file=sys.stderr, flush=True)
-
-
-_said = threading.Event()
-"""whether a command has said that it was interrupted"""
-
-
-def say_interrupted(words: str) -> None:
-    """Say that a command was interrupted; if it has no time to, `stoppable` does."""
-    print(words, file=sys.stderr, flush=True)
-    _said.set()
-
-
-@contextmanager
-def stoppable() -> Iterator[None]:
-    """Take SIGTERM like Ctrl-C, and end within two seconds of either, whatever is being done.
-
-    Python handles a signal only between two of its own instructions, and compiled code has none. So
-    the system also writes every signal into a pipe. A thread reads it, and ends the process if it
-    is still there after a moment. Files are whole at any time, so nothing is lost.
-    """
-    told: list[int] = []
-
-    def stop(number: int, *_: object) -> None:
-        told.append(number)
-        raise KeyboardInterrupt
-
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    taken = [s for s in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(s) != signal.SIG_IGN]
-    before = {number: signal.signal(number, stop) for number in taken}
-    reading, writing = os.pipe()
-    os.set_blocking(writing, False)
-    woken = signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
-    over = threading.Event()
-
-    def watch() -> None:
-        while number := os.read(reading, 1):
-            if number[0] in taken and not over.wait(GRACE):
-                if not _said.is_set():
-                    os.write(2, b"\ninterrupted; what is finished is kept\n")
-                os._exit(130)
-
-    watcher = threading.Thread(target=watch, daemon=True)
-    watcher.start()
-    try:
-        yield
-    finally:
-        signal.set_wakeup_fd(woken)
-        for number, handler in before.items():
-            signal.signal(number, handler)
-        if not told:  # else the watcher sees to it that the process ends in time
-            over.set()
-            os.close(writing)
-            watcher.join()
-            os.close(reading)

@@ -116,7 +116,8 @@ def verify(
     for result in verify_runs(folder, runs, sample, seed, _modules(trust_modules)):
         checked += 1
         differing += not result.same
-        print(f"{'same     ' if result.same else 'DIFFERENT'}  {result.path}  {result.remark}")
+        verdict = "same     " if result.same else "DIFFERENT"
+        print(f"{verdict}  {result.path}  {result.remark}", flush=True)
     if not checked:
         raise MonMDPError(f"{folder}: there are no runs that a report here has asked for")
     print(f"{checked - differing} of {checked} runs are the same to the byte")

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from monmdp.cli.app import AsJson, Axes, Words, World, app, names_of, say_interrupted
+from monmdp import stopping
+from monmdp.cli.app import INTERVAL, AsJson, Axes, Words, World, app, names_of, tell
 from monmdp.cli.own import Unchecked, check_configurations
 from monmdp.cli.printing import (
     again,
@@ -34,9 +35,6 @@ if TYPE_CHECKING:
     from monmdp.results import Comparison, Progress
     from monmdp.results.figures import Extent
     from monmdp.results.request import Request
-
-INTERVAL = 10.0
-"""seconds between two lines of progress where the output is no terminal"""
 
 Steps = Annotated[
     int | None,
@@ -391,21 +389,19 @@ def _carried_out(
     def told(progress: Progress) -> None:
         nonlocal begun
         begun = True
-        tell(progress)
+        show(progress)
 
+    kept = "what is finished is kept. To go on: " + again()
     try:
-        with _shown_progress(quiet) as tell:
+        with stopping.saying(f"interrupted; {kept}"), _shown_progress(quiet) as show:
             results = run_request(
                 request, out, jobs=jobs, shard=shard, scheduler=scheduler, stale=stale,
                 axes=axes, policies=policies, tell=told,
             )  # fmt: skip
-    except KeyboardInterrupt:
-        say_interrupted(f"\ninterrupted; what is finished is kept. To go on: {again()}")
-        raise typer.Exit(130) from None
     except MonMDPError as error:
         if not begun:  # refused: the same command would be refused again
             raise
-        raise MonMDPError(f"{error}\nwhat is finished is kept. To go on: {again()}") from None
+        raise MonMDPError(f"{error}\n{kept}") from None
     for note in results.notes:
         print(note, file=sys.stderr)
     failures = results.outcome.failures
@@ -466,7 +462,7 @@ def _shown_progress(quiet: bool) -> Iterator[Callable[[Progress], None]]:
     last = time.monotonic() - INTERVAL + 2.0  # the first line comes after two seconds
     told = False
 
-    def tell(progress: Progress) -> None:
+    def show(progress: Progress) -> None:
         nonlocal last, told
         to_do = progress.total - progress.there
         if quiet or not to_do:
@@ -474,16 +470,14 @@ def _shown_progress(quiet: bool) -> Iterator[Callable[[Progress], None]]:
         if not told:
             told = True
             hint = "the first time, compiling takes half a minute"
-            runs = plural(progress.total, "run")
-            print(f"{to_do:,} of {runs} to do; {hint}", file=sys.stderr)
+            tell(f"{to_do:,} of {plural(progress.total, 'run')} to do; {hint}")
         elif time.monotonic() - last >= (0.2 if terminal else INTERVAL):
             last = time.monotonic()
             text = _in_words(progress)
-            end = "" if terminal else "\n"
-            print(f"\r{text:<78}" if terminal else text, end=end, file=sys.stderr, flush=True)
+            tell(f"\r{text:<78}" if terminal else text, end="" if terminal else "\n")
 
     try:
-        yield tell
+        yield show
     finally:
         if terminal and not quiet:
             print(f"\r{'':<78}\r", end="", file=sys.stderr, flush=True)

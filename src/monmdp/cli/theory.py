@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,7 +13,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from monmdp.cli.app import AsJson, Words, World, app, make_problem, writable
+from monmdp.cli.app import (
+    INTERVAL,
+    AsJson,
+    Words,
+    World,
+    app,
+    make_problem,
+    note_told,
+    tell,
+    writable,
+)
 from monmdp.errors import MonMDPError
 
 if TYPE_CHECKING:
@@ -164,9 +175,9 @@ def bandit(
 
     if png is not None:
         writable(png, "--png", ".png", ".svg", ".pdf")
-    with _bar(shown=not as_json) as tell:
+    with _bar(shown=not as_json) as told:
         law = bandit_law(
-            _numbers(rhos), k=arms, epsilon=eps, delta=delta, runs=runs, seed=seed, progress=tell
+            _numbers(rhos), k=arms, epsilon=eps, delta=delta, runs=runs, seed=seed, progress=told
         )
     if as_json:
         print(json.dumps(law.to_dict(), indent=2))
@@ -195,17 +206,28 @@ def bandit(
 
 @contextmanager
 def _bar(*, shown: bool) -> Iterator[Callable[[int, int], None] | None]:
-    """A progress bar on the terminal; yields what to tell it."""
-    if not (shown and sys.stderr.isatty()):
+    """A progress bar on the terminal, else a line now and then; yields what to tell it."""
+    if not shown:
         yield None
-        return
-    with typer.progressbar(length=1, file=sys.stderr, label="runs") as bar:
+    elif sys.stderr.isatty():
+        with typer.progressbar(length=1, file=sys.stderr, label="runs") as bar:
 
-        def tell(done: int, runs: int) -> None:
-            bar.length = runs
-            bar.update(done - bar.pos)
+            def move(done: int, runs: int) -> None:
+                bar.length = runs
+                bar.update(done - bar.pos)
+                note_told()
 
-        yield tell
+            yield move
+    else:
+        last = time.monotonic()
+
+        def say(done: int, runs: int) -> None:
+            nonlocal last
+            if time.monotonic() - last >= INTERVAL:
+                last = time.monotonic()
+                tell(f"{done:,} of {runs:,} runs")
+
+        yield say
 
 
 def _numbers(text: str) -> list[float]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import sys
 import threading
 import time
 import traceback
@@ -21,15 +22,18 @@ from concurrent.futures import (
     ThreadPoolExecutor,
     wait,
 )
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import islice
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from monmdp import stopping
 from monmdp.agents import KINDS, AgentConfig, is_python_agent
 from monmdp.errors import MonMDPError, import_extra
 from monmdp.experiment.loop import PULSE
@@ -39,12 +43,12 @@ from monmdp.memory import SHARE, machine_memory
 from monmdp.model.arrays import IntArray
 from monmdp.model.mdp import whole_number
 from monmdp.naming import looking_in
+from monmdp.results.locks import locked
 from monmdp.results.store import (
     Inventory,
     Key,
     claim_folder,
     inside_path,
-    locked,
     refuse_old,
     remove_parts,
     run_path,
@@ -60,8 +64,10 @@ Tell = Callable[["Progress"], None]
 
 THREADS = 16
 """up to this many jobs run in threads: compiled code does not hold the interpreter's lock"""
-CONNECTING = 10.0
-"""seconds to wait for a scheduler"""
+CONNECTING = 6.0
+"""seconds to wait for a scheduler and its first worker"""
+QUIETLY = "ignore:resource_tracker"
+"""which warnings processes that are started do not show"""
 LOOK = 0.2
 """seconds between two looks at how far the running ones are"""
 ENOUGH = 5.0
@@ -261,7 +267,6 @@ class _Batch:
         there = len(runs) - len(costs)
         progress = Progress(len(runs), there, cost_left=sum(costs.values()))
         failures: dict[Key, Failure] = {}
-        self.tell(progress)
         ordered = {key: runs[key] for key in sorted(costs, key=lambda key: -costs[key])}
         with closing(self._finished(ordered, costs, progress)) as finished:
             for key, result in finished:
@@ -288,21 +293,29 @@ class _Batch:
         """Yield runs as they are done."""
         if not runs:
             self.begin()
+            self.tell(progress)
             return
         pulses: dict[Future[Any], IntArray] = {}
         waiting: dict[Future[Any], Key] = {}
         left = iter(runs.items())
-        with _workers(runs, self.jobs, self.scheduler) as (pool, width, parent):
+        with (
+            stopping.orderly(),
+            _workers(runs, self.jobs, self.scheduler) as (pool, width),
+        ):
             self.begin()
+            self.tell(progress)
             in_threads = isinstance(pool, ThreadPoolExecutor)
             try:
                 while True:
+                    if stopping.asked():
+                        raise KeyboardInterrupt
                     for key, resolved in islice(left, 2 * width - len(waiting)):
                         pulse = np.zeros(PULSE, dtype=np.int64)
                         if in_threads:
                             future = pool.submit(work, resolved, key[1], pulse)
                         else:
-                            future = pool.submit(work_there, resolved.configuration, key[1], parent)
+                            with stopping.kept_from_children():
+                                future = pool.submit(work_there, resolved.configuration, key[1])
                         waiting[future], pulses[future] = key, pulse
                     if not waiting:
                         return
@@ -329,10 +342,8 @@ class _Batch:
 # ---- workers --------------------------------------------------------------------------------
 
 
-def work_there(configuration: Configuration, seed: int, parent: int | None) -> Run | Failure:
+def work_there(configuration: Configuration, seed: int) -> Run | Failure:
     """Do one run in another process, or on another machine, which may lack something."""
-    if parent is not None:
-        _die_with(parent)
     try:
         return work(_resolved_there(configuration), seed)
     except MonMDPError as error:
@@ -411,18 +422,12 @@ def _warm_up(resolved: Resolved) -> None:
             _warm.add(resolved.kernel)
 
 
-_watched: set[int] = set()
-
-
-def _die_with(parent: int) -> None:
-    """End this process soon after its parent, even if that is killed."""
-    if parent in _watched or os.getpid() == parent:
-        return
-    _watched.add(parent)
+def _die_with_parent(alive: Connection) -> None:
+    """End this process when its parent does, even if that is killed: then a pipe of it closes."""
 
     def watch() -> None:
-        while os.getppid() == parent:  # orphans have another one
-            time.sleep(0.5)
+        with suppress(EOFError, OSError):
+            alive.recv_bytes()
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
@@ -462,31 +467,36 @@ def _result(future: Future[Any], scheduler: str | None) -> Run | Failure:
 @contextmanager
 def _workers(
     runs: Mapping[Key, Resolved], jobs: int | None, scheduler: str | None
-) -> Iterator[tuple[Executor, int, int | None]]:
-    """Yield who does the runs, how many at a time, and whom worker processes are not to outlive.
+) -> Iterator[tuple[Executor, int]]:
+    """Yield who does the runs, and how many at a time.
 
     Compiled agents run in threads, those in plain Python in processes.
     """
     if scheduler is not None:
         with _cluster(scheduler) as client:
-            yield client.get_executor(pure=False), max(1, sum(client.ncores().values())), None
+            yield client.get_executor(pure=False), max(1, sum(client.ncores().values()))
         return
     width = min(len(runs), jobs_that_fit(max(of.memory for of in runs.values()), jobs or cores()))
     compiled = all(of.is_compiled for of in runs.values())
     if width == 1 or (compiled and width <= THREADS):
         pool = ThreadPoolExecutor(width)
         try:
-            yield pool, width, None
+            yield pool, width
         finally:
             pool.shutdown(cancel_futures=True)
         return
     from joblib.externals.loky import ProcessPoolExecutor
 
-    processes = ProcessPoolExecutor(width)
-    try:
-        yield processes, width, os.getpid()
-    finally:
-        processes.shutdown(kill_workers=True)
+    # A helper process of theirs cleans up after a command that was stopped, and need not say so.
+    if QUIETLY not in sys.warnoptions:
+        sys.warnoptions.append(QUIETLY)
+    theirs, ours = Pipe(duplex=False)
+    with theirs, ours:
+        processes = ProcessPoolExecutor(width, initializer=_die_with_parent, initargs=(theirs,))
+        try:
+            yield processes, width
+        finally:
+            processes.shutdown(kill_workers=True)
 
 
 def cores() -> int:
@@ -504,10 +514,34 @@ def jobs_that_fit(needed: int, jobs: int) -> int:
     return max(1, min(jobs, int(SHARE * there) // needed))
 
 
-def _cluster(address: str) -> Any:
-    """Connect to a scheduler."""
+@contextmanager
+def _cluster(address: str) -> Iterator[Any]:
+    """Yield a client of a scheduler that has workers.
+
+    Whatever listens at the address may say nothing, or anything: only a thread of its own can be
+    left waiting for it.
+    """
     distributed = import_extra("distributed", "cluster", "--scheduler")
+    deadline, answer = time.monotonic() + CONNECTING, Future[Any]()
+
+    def connect() -> None:
+        try:
+            answer.set_result(distributed.Client(address, timeout=CONNECTING, set_as_default=True))
+        except Exception as error:  # each transport and each listener has errors of its own
+            answer.set_exception(error)
+
+    threading.Thread(target=connect, daemon=True).start()
     try:
-        return distributed.Client(address, timeout=CONNECTING, set_as_default=True)
-    except (OSError, ValueError, TypeError) as error:
-        raise MonMDPError(f"no scheduler at {address}: {error}") from None
+        client = answer.result(CONNECTING)
+    except Exception as error:
+        said = (str(error).splitlines() or [f"no answer within {CONNECTING:g} s"])[0]
+        right = "write the address that `dask scheduler` prints, such as tcp://host:8786"
+        raise MonMDPError(f"no scheduler at {address}: {said}; {right}") from None
+    with client:
+        try:
+            client.wait_for_workers(1, timeout=max(1.0, deadline - time.monotonic()))
+        except TimeoutError:
+            raise MonMDPError(
+                f"the scheduler at {address} has no workers; start one with: dask worker {address}"
+            ) from None
+        yield client

@@ -19,9 +19,8 @@ from __future__ import annotations
 import json
 import os
 import re
-import time
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -52,8 +51,6 @@ MARK = "monmdp.json"
 """the file that says that a folder is one of results"""
 PARTS = ("runs", "reports", "problems", "set-aside")
 """folders in a folder of results"""
-PATIENCE = 1.0
-"""seconds to wait for a lock: shards that start together hold it alone for a moment"""
 
 Key = tuple[str, int]
 """a configuration's id, and a seed"""
@@ -417,69 +414,6 @@ def remove_parts(folder: Path) -> None:
     for path in parts(folder):
         with suppress(OSError):
             path.unlink()
-
-
-# ---- one runner at a time -------------------------------------------------------------------
-
-
-@contextmanager
-def locked(folder: Path, shard: tuple[int, int] | None = None) -> Iterator[bool]:
-    """Hold a folder while working in it; yields whether nobody else can be at work there.
-
-    A whole run holds it alone. The shards of one split, 1/4 to 4/4, share it, each held once. The
-    system lets go when the process ends, however it ends.
-    """
-    make_folder(folder)
-    try:
-        handle = open(folder / "lock", "a+")  # noqa: SIM115
-    except OSError as error:
-        raise MonMDPError(f"cannot use {folder} for results: {error.strerror or error}") from None
-    with handle:
-        held = _hold(handle, folder, shard)
-        if shard is None:
-            yield held
-            return
-        name = f"lock-{shard[0]}-of-{shard[1]}"
-        with open(folder / name, "a+") as own:
-            _hold(own, folder, None, f"shard {shard[0]}/{shard[1]}")
-            yield False
-
-
-def _hold(handle: Any, folder: Path, shard: tuple[int, int] | None, what: str = "") -> bool:
-    """Take a lock, alone or shared between the shards of one split; False if there are none."""
-    try:
-        import fcntl
-    except ImportError:  # not on every platform
-        return False
-    mine = "" if shard is None else f", a split into {shard[1]}"
-    deadline = time.monotonic() + PATIENCE
-    while True:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            handle.seek(0)
-            handle.truncate()
-            handle.write(f"process {os.getpid()} on {os.uname().nodename}{mine}\n")
-            handle.flush()
-            if shard is not None:
-                fcntl.flock(handle, fcntl.LOCK_SH)
-            return True
-        except BlockingIOError:
-            pass
-        except OSError:  # a file system that knows no locks
-            return False
-        handle.seek(0)
-        holder = handle.read().strip()
-        if shard is not None and holder.endswith(mine):
-            with suppress(BlockingIOError):
-                fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
-                return True
-        if time.monotonic() > deadline:
-            break
-        time.sleep(0.02)
-    raise MonMDPError(
-        f"{what + ': ' if what else ''}another run is at work in {folder} ({holder}); wait for it, "
-        "or choose another folder"
-    )
 
 
 # ---- for people and their programs ----------------------------------------------------------
