@@ -16,7 +16,7 @@ import pytest
 
 import monmdp
 from monmdp import MonMDPError, agents, experiment
-from monmdp.experiment import Policy, Run, prepare, training
+from monmdp.experiment import Policy, Run, prepare
 from monmdp.experiment.loop import LEDGER
 from monmdp.model.monmdp import Shape
 from monmdp.results import Evidence, execute, load_policy, runner
@@ -24,8 +24,8 @@ from monmdp.results.comparison import compare_agents
 from monmdp.results.evidence import SCORES, aggregate
 from monmdp.results.figures import draw
 from monmdp.results.request import read_sessions
-from monmdp.results.sealed import DamagedError
-from monmdp.results.store import inside_path, read_run, run_path
+from monmdp.results.store import claim_folder, inside_path, read_run, run_path
+from monmdp.schema import DamagedError
 from monmdp.suites import Configuration, Curve, Figure, Grid, Panel, resolve
 from monmdp.suites.configuration import id_of
 
@@ -131,6 +131,7 @@ def test_what_is_in_a_folder_is_not_done_again(problem, fresh, counted):
     assert again.provenance == first.provenance
     name = id_of(first.settings)
     assert files("results") == [
+        "monmdp.json",
         f"problems/{first.settings['problem']}.npz",
         f"runs/{name}/seed-0002.inside.parquet",
         f"runs/{name}/seed-0002.parquet",
@@ -139,7 +140,7 @@ def test_what_is_in_a_folder_is_not_done_again(problem, fresh, counted):
     monmdp.train(problem, "monitored-mbie-eb", 400, 2, out="results")
     assert counted == [2, 3, 2]
     # Runs of different kinds live side by side.
-    assert len(files("results")) == 1 + 2 * 3
+    assert len(files("results")) == 2 + 2 * 3
 
 
 def test_snapshots_that_are_lacking_are_a_reason_to_do_a_run_again(problem, counted):
@@ -305,8 +306,9 @@ def test_a_run_from_elsewhere_is_not_taken_for_ours(problem, counted):
 
 def test_what_a_killed_process_leaves_does_not_block_the_folder(problem, resolved, fresh):
     half = run_path(Path("results"), resolved.id, 0)
+    claim_folder(Path("results"))
     half.parent.mkdir(parents=True)
-    (half.parent / f".{half.name}.123.part").write_text("half a run")
+    (half.parent / f".{half.name}.{'1' * 32}.part").write_text("half a run")
     assert same(monmdp.train(problem, "monitored-mbie-eb", 300, out="results"), fresh[0])
     assert not list(Path("results").rglob("*.part"))
 
@@ -350,11 +352,12 @@ def test_folders_of_an_earlier_version_are_refused_in_one_line(problem, command)
 
 def test_an_edited_agent_does_not_get_its_old_runs(problem, monkeypatch):
     module = types.ModuleType("edited_agent")
+    module.__file__ = "edited_agent.py"
     monkeypatch.setitem(sys.modules, "edited_agent", module)
     monkeypatch.setattr(Wanderer, "__module__", "edited_agent")
     names = []
     for text in ("one", "two", "two"):
-        monkeypatch.setattr(training.inspect, "getsource", lambda _, text=text: text)
+        Path("edited_agent.py").write_text(text)
         names.append(resolve(Configuration(problem, None, Wanderer, steps=10)).id)
     assert names[0] != names[1] == names[2]
 
@@ -381,7 +384,7 @@ def test_the_number_of_jobs_makes_no_difference(problem, resolved, fresh, tmp_pa
     assert all(of == sorted(of) for of in told.values())
     names = files(tmp_path / "1")
     assert names == files(tmp_path / "3")
-    assert [Path(name).name for name in names[1:]] == [
+    assert [Path(name).name for name in names[2:]] == [
         f"seed-000{seed}{kind}" for seed in range(4) for kind in (".inside.parquet", ".parquet")
     ]
     for seed in range(4):

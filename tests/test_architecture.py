@@ -14,9 +14,9 @@ from conftest import ROOT
 
 # Each part may import only what stands before it.
 ORDER = [
-    "errors", "memory", "escaping", "files", "compiling", "model", "naming", "worlds", "monitors",
-    "catalogue", "planning", "stats", "tables", "drawing", "registration", "envs", "agents",
-    "experiment", "suites", "results", "report", "api", "theory", "testing", "cli",
+    "errors", "memory", "escaping", "files", "schema", "compiling", "model", "naming", "worlds",
+    "monitors", "catalogue", "planning", "stats", "tables", "drawing", "registration", "envs",
+    "agents", "experiment", "suites", "results", "report", "api", "theory", "testing", "cli",
 ]  # fmt: skip
 PACKAGE = Path(monmdp.__file__).parent
 FILES = sorted(

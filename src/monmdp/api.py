@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import os
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -436,14 +436,19 @@ def _gathered(
     return evidence, [f"left out: {warning.message}" for warning in caught]
 
 
-def write_report(folders: Folder | Iterable[Folder], path: Folder | None = None) -> Content:
+def write_report(
+    folders: Folder | Iterable[Folder], path: Folder | None = None, *, trust: Collection[str] = ()
+) -> Content:
     """Write one HTML file about all results in some folders, finished or not.
+
+    The folders may be anybody's: nothing that stands in them is run.
 
     Args:
         folders: one folder of results or several.
         path: the file; by default ``report.html`` in the first folder.
+        trust: modules with agents that may be imported, to see whether their code has changed.
     """
     from monmdp.report import write_page
 
     many = [folders] if isinstance(folders, str | os.PathLike) else list(folders)
-    return write_page(many, Path(many[0]) / "report.html" if path is None else path)
+    return write_page(many, Path(many[0]) / "report.html" if path is None else path, trust)

@@ -15,7 +15,7 @@ import os
 import sys
 import types
 import typing
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, is_dataclass
 from functools import lru_cache, partial
@@ -254,6 +254,33 @@ def looking_in(*folders: str | os.PathLike[str] | None) -> Iterator[None]:
         _folders = before
 
 
+def import_trusted(name: str, kind: str, trusted: Collection[str]) -> Any:
+    """Import ``module:object`` that stands in somebody's data, if the user trusts the module.
+
+    The object must be one that the module itself defines: what it imports, such as ``os.system``,
+    was not meant.
+    """
+    module, _, attribute = name.rpartition(":")
+    if module not in trusted:
+        raise UntrustedError(f"{name} is not imported: the module {module!r} is not trusted")
+    found = import_object(name, kind)
+    if module_of(found) != module or getattr(found, "__qualname__", None) != attribute:
+        raise UntrustedError(f"{name} is not used: {module} does not define {attribute!r}")
+    return found
+
+
+class UntrustedError(MonMDPError):
+    """Data name code that the user has not said may be run."""
+
+
+def module_of(thing: Any) -> str:
+    """Return the name of the module that defines a thing; that of a file without its folder."""
+    name = str(getattr(thing, "__module__", ""))
+    return _file_modules.get(name, name)
+
+
+_file_modules: dict[str, str] = {}
+"""modules that were imported from a file: name in this process -> name of the file"""
 _folders: tuple[Path, ...] = ()
 """where `looking_in` says to look"""
 _folder_of: dict[str, Path] = {}
@@ -342,6 +369,7 @@ def _find_file(path: str, places: list[Path]) -> Path:
 def _import_file(file: Path) -> types.ModuleType:
     """Import a file under a name of its own, so that two files may share one."""
     name = f"{file.stem}_{hashlib.sha256(str(file).encode()).hexdigest()[:12]}"
+    _file_modules[name] = file.stem
     if name not in sys.modules:
         spec = importlib.util.spec_from_file_location(name, file)
         assert spec is not None

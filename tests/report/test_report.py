@@ -627,7 +627,7 @@ def test_missing_damaged_half_written_and_foreign_runs_are_named(either):
     runs = run_files(either)
     runs[0].unlink()
     runs[1].write_bytes(runs[1].read_bytes()[:-40])
-    (runs[2].parent / ".seed-0009.parquet.abc.part").write_bytes(b"half")
+    (runs[2].parent / f".seed-0009.parquet.{'a' * 32}.part").write_bytes(b"half")
     (either / "runs" / "notes.txt").write_text("mine")
     shutil.rmtree(runs[-1].parent)
     page = read(either)
@@ -680,10 +680,7 @@ def said_by(page):
 
 
 def test_a_report_on_finished_runs_makes_no_problem(finished, published, made):
-    expected = said_by(read(finished))
-    assert made != []
-    made.clear()
-    assert said_by(read(published)) == expected
+    assert said_by(read(published)) == said_by(read(finished))
     assert made == []
 
 

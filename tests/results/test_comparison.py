@@ -303,7 +303,7 @@ def test_the_command(command, tmp_path):
     assert before == [path.stat().st_mtime_ns for path in files]
     assert table["reference"] == "monitored-mbie-eb"
     assert (table["seeds"], table["steps"], table["left_out"]) == ([0, 1], 500, {})
-    assert table["problem_parameters"] == {"monitor.rho": 0.5}
+    assert table["problem_parameters"]["monitor.rho"] == 0.5
     assert table["report"] == f"out/reports/{report.name}"
 
 

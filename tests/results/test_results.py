@@ -30,8 +30,8 @@ from monmdp.experiment.provenance import kernel_hash
 from monmdp.experiment.streams import streams
 from monmdp.results import evidence, execute, gather, load_results, publish, runner, store
 from monmdp.results.request import ask_paper, ask_suite, keep, understood
-from monmdp.results.sealed import DamagedError
 from monmdp.results.store import read_footer, read_run, write_run
+from monmdp.schema import DamagedError
 from monmdp.suites import load
 
 SUITE = """
@@ -643,7 +643,7 @@ def spoil(folder):
     shutil.copyfile(several[10], foreign[2])
     foreign[3].write_bytes(b"\xff\xfe")
     foreign[4].write_text("")
-    part = several[11].parent / f".{several[11].name}.0123.part"
+    part = several[11].parent / f".{several[11].name}.{'0' * 32}.part"
     part.write_bytes(content[:100])
     return damaged, foreign, part
 
@@ -718,7 +718,7 @@ def test_load_results_warns_of_damaged_files_and_skips_them(copy):
         frame = load_results(copy)
     assert frame.groupby(["configuration", "seed"], observed=True).ngroups == 24 - len(damaged)
     named = [str(w.message) for w in caught]
-    expected = [*damaged, *(p for p in foreign if p.suffix == ".parquet")]
+    expected = [*damaged, *(p for p in foreign if p.name.startswith("seed-"))]
     assert len(named) == len(expected)
     for path in expected:
         assert any(str(path) in line for line in named)
@@ -770,7 +770,7 @@ def test_stale_runs_are_named_used_and_done_again_only_on_demand(small, copy, co
 
 
 def test_other_code_makes_all_runs_stale(copy, command, monkeypatch):
-    monkeypatch.setattr("monmdp.suites.configuration.kernel_hash", lambda _: "f" * 16)
+    monkeypatch.setattr("monmdp.experiment.provenance.kernel_hash", lambda _: "f" * 16)
     _, out, _ = command("status", copy, "--json")
     assert json.loads(out)["reports"][0]["stale"] == 24
 
@@ -931,7 +931,7 @@ def test_a_damaged_summary_is_one_error(small, command):
         assert err.count("\n") == 1
     code, _, err = command("redraw", files_of(small)[0])
     assert code == 2
-    assert "'monmdp-run-4' instead of 'monmdp-summary-5'" in err
+    assert "'monmdp-run-5' instead of 'monmdp-summary-6'" in err
     code, _, err = command("redraw", "nowhere.parquet")
     assert (code, err) == (2, "error: nowhere.parquet: no such file\n")
 

@@ -334,8 +334,9 @@ def test_a_quick_request_is_understood_although_settings_that_claims_name_are_le
     asked = ask_suite(suite(ENDS, of_empty, blocks=blocks, steps=400), quick=True)
     keep(asked, tmp_path)
     (again,) = kept(tmp_path)
-    assert again.parsed().suites == asked.suites
-    assert [of.of for of in again.parsed().suites[0].claim[0].sentence] == [4, 2]
+    (figure,) = again.parsed().figures
+    assert figure == asked.plans[0].figure
+    assert [of.of for of in figure.claims[0].sentence] == [4, 2]
 
 
 def test_settings_along_a_key_must_be_alike_but_for_it():

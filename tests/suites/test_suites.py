@@ -325,8 +325,9 @@ def test_an_option_counts_where_it_changes_something():
     )
     assert plain.id != blocked.id
     assert "one_way=block" in blocked.id
-    assert blocked.settings["problem_parameters"] == {"world.one_way": "block"}
-    assert resolved(problem=(("monitor.rho", 1.0),)).settings["problem_parameters"] == {}
+    assert blocked.settings["unusual"] == ["world.one_way"]
+    assert blocked.settings["problem_parameters"]["world.one_way"] == "block"
+    assert resolved(problem=(("monitor.rho", 1.0),)).settings["unusual"] == []
 
 
 # ---- made once ------------------------------------------------------------------------------
@@ -603,7 +604,7 @@ def test_presets_share_what_no_option_changes(plans):
     assert {s["agent"] for s in other} == {"monitored-mbie-eb", "directed-e2"}
     for s in other:
         if s["agent"] == "directed-e2":
-            assert s["monitor"] == "level-up" or "world.one_way" in s["problem_parameters"]
+            assert s["monitor"] == "level-up" or "world.one_way" in s["unusual"]
         else:
             assert (s["parameters"]["growth"], s["parameters"]["schedule"]) == ("log", "released")
 

@@ -42,7 +42,7 @@ def print_plan(
 
     lines = []
     all_runs = {key: of for key, of in request.runs().items() if belongs(key, shard)}
-    found = take_inventory(out, all_runs)
+    found = take_inventory(out, {key: of.wanted for key, of in all_runs.items()})
     there, all_to_do = set(found.there), {*found.missing, *(found.stale if stale else ())}
     costs = {key: estimate(all_runs[key]) for key in all_to_do}
     for plan in request.plans:
@@ -131,8 +131,10 @@ def print_files(results: Results) -> None:
 
 
 def _problem_of(settings: Mapping[str, Any]) -> str:
-    """World and monitor with the parameters that they were given."""
-    given = settings["problem_parameters"]
+    """World and monitor with the parameters that make a difference."""
+    from monmdp.suites.configuration import unusual_parameters
+
+    given = unusual_parameters(settings)
     parameters = "".join(f"  {key.partition('.')[2]}={value}" for key, value in given.items())
     return f"{settings['world']} / {settings['monitor']}{parameters}"
 

@@ -17,18 +17,35 @@ from monmdp.errors import MonMDPError
 Results = Annotated[Path, typer.Argument(help="A folder of results.", show_default=False)]
 
 
+TrustModules = Annotated[
+    str,
+    typer.Option(
+        help="Modules, with commas between them, that names in the folder may be imported from.",
+        show_default="(none: no code is run)",
+    ),
+]
+
+
+def _modules(text: str) -> list[str]:
+    return [word.strip() for word in text.split(",") if word.strip()]
+
+
 @app.command()
-def status(folder: Results, as_json: AsJson = False) -> None:
-    """Show which runs are done, missing, stale or damaged."""
+def status(folder: Results, trust_modules: TrustModules = "", as_json: AsJson = False) -> None:
+    """Show which runs are done, missing, stale or damaged.
+
+    Whether runs of agents of your own are stale is only checked if you trust their modules.
+    """
     from monmdp.results.request import understood
     from monmdp.results.store import parts, strangers, take_inventory
+    from monmdp.tables import plural
 
     _demand_results(folder)
     requests, unreadable = understood(folder)
     reports: list[dict[str, Any]] = []
     damaged: list[str] = []
     for request in requests:
-        found = take_inventory(folder, request.runs())
+        found = take_inventory(folder, request.runs(_modules(trust_modules)))
         damaged += found.damaged.values()
         reports.append(
             {
@@ -37,6 +54,7 @@ def status(folder: Results, as_json: AsJson = False) -> None:
                 "there": len(found.there),
                 "missing": len(found.missing) - len(found.damaged),
                 "stale": len(found.stale),
+                "not_checked": len(found.unchecked),
                 "damaged": list(found.damaged.values()),
                 "cpu_seconds": sum(found.cpu_seconds.values()),
             }
@@ -69,13 +87,20 @@ def status(folder: Results, as_json: AsJson = False) -> None:
         print(f"not asked for by any report here: {len(idle)} runs")
     for line in unreadable:
         print(f"unreadable request: {line}")
-    if foreign or damaged:
-        print(f"the next run in {folder} sets damaged and foreign files aside")
+    if damaged:
+        print(f"the next run in {folder} sets damaged files aside and does these runs again")
+    unchecked = sum(one["not_checked"] for one in reports)
+    if unchecked:
+        print(
+            f"not checked for being stale: {plural(unchecked, 'run')} of agents that are not of "
+            "this package (--trust-modules)"
+        )
 
 
 @app.command()
 def verify(
     folder: Results,
+    trust_modules: TrustModules = "",
     sample: Annotated[int, typer.Option(help="How many runs to do again.")] = 10,
     seed: Annotated[int, typer.Option(help="Of the choice of runs.")] = 0,
 ) -> None:
@@ -88,7 +113,7 @@ def verify(
     whole_number(sample, "--sample", at_least=1)
     runs = {key: of for request in understood(folder)[0] for key, of in request.runs().items()}
     checked, differing = 0, 0
-    for result in verify_runs(folder, runs, sample, seed):
+    for result in verify_runs(folder, runs, sample, seed, _modules(trust_modules)):
         checked += 1
         differing += not result.same
         print(f"{'same     ' if result.same else 'DIFFERENT'}  {result.path}  {result.remark}")
@@ -112,14 +137,15 @@ def redraw(
         ),
     ] = None,
     axes: Axes = "stated",
+    trust_modules: TrustModules = "",
 ) -> None:
     """Draw figures and check claims again, from runs or from their summary; trains nothing."""
     from monmdp.experiment.provenance import provenance
     from monmdp.results import publish
-    from monmdp.results.evidence import gather, load, reader
+    from monmdp.results.evidence import LeftOutWarning, gather_kept, load
     from monmdp.results.figures import checked_extent
     from monmdp.results.request import kept
-    from monmdp.results.store import run_path
+    from monmdp.results.store import make_folder, run_path
 
     extent = checked_extent(axes)
     if not path.is_dir():
@@ -132,7 +158,6 @@ def redraw(
             asked = request.parsed()
         except MonMDPError as error:
             print(f"unreadable request: {error}", file=sys.stderr)
-            print("(a suite with a module of yours is read in the folder where that is)")
             continue
         drawn += 1
         runs = asked.runs()
@@ -141,10 +166,12 @@ def redraw(
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             made = provenance() | {"request": request.hash}
-            evidence = gather(asked.plans, reader(path), made)
+            evidence = gather_kept(asked, path, made, trusted=_modules(trust_modules))
         for warning in caught:
-            print(f"left out: {warning.message}", file=sys.stderr)
+            word = "left out" if issubclass(warning.category, LeftOutWarning) else "note"
+            print(f"{word}: {warning.message}", file=sys.stderr)
         place = request.folder if out is None else out / asked.name
+        make_folder(place, within=path if out is None else out)
         print_report(publish(place, evidence, extent))
     if not drawn:
         raise MonMDPError(f"{path}: nothing to draw, no report was asked for here")
@@ -162,6 +189,7 @@ def report(
             "--out", "-o", help="The HTML file.", show_default="report.html in the folder"
         ),
     ] = None,
+    trust_modules: TrustModules = "",
 ) -> None:
     """Write one HTML file to look at: claims, curves, tables, and the inside of runs.
 
@@ -172,7 +200,7 @@ def report(
     from monmdp.tables import plural
 
     path = folders[0] / "report.html" if out is None else writable(out, "--out", ".html", ".htm")
-    made = write_report(folders, path)
+    made = write_report(folders, path, trust=_modules(trust_modules))
     for remark in (*made.remarks, *(r for chapter in made.chapters for r in chapter.remarks)):
         print(f"note: {remark}", file=sys.stderr)
     settings = sum(len(chapter.settings) for chapter in made.chapters)

@@ -21,8 +21,10 @@ class Assembled:
 
     monmdp: MonMDP
     agent: AgentConfig | AgentFactory | PythonAgent
-    parameters: Mapping[str, Any]
+    given: Mapping[str, Any]
     """parameters of the world and the monitor that were given, by hand or by the preset"""
+    parameters: Mapping[str, Any]
+    """all parameters of the world and the monitor, those included that were not given"""
     of_agent: Mapping[str, Any]
     """parameters of the agent that were given by hand"""
 
@@ -56,13 +58,18 @@ def assemble(
     changes = agents.preset(preset)
     chosen = assigned(world, monitor, agent, params or {})
     given: dict[str, Any] = {}
+    usual: dict[str, Any] = {}
     if isinstance(world, MonMDP):
         monmdp = world
     elif monitor is None:
         raise MonMDPError("which monitor?")
     else:
-        known = catalogue.scopes(world, monitor)["world"].parameters
+        scopes = catalogue.scopes(world, monitor)
+        known = scopes["world"].parameters
         by_world = {key: value for key, value in changes["world"].items() if key in known}
+        usual = {
+            f"{k}.{n}": p.default for k, of in scopes.items() for n, p in of.parameters.items()
+        }
         parts = {
             "world": by_world | chosen["world"],
             "monitor": changes["monitor"].get(monitor, {}) | chosen["monitor"],
@@ -74,7 +81,7 @@ def assemble(
         takes = agents.parameters_of(agent).parameters
         by_agent = {key: value for key, value in changes["agent"].items() if key in takes}
     found = agents.find(agent, monmdp, by_agent | chosen["agent"])
-    return Assembled(monmdp, found, given, chosen["agent"])
+    return Assembled(monmdp, found, given, usual | given, chosen["agent"])
 
 
 def assigned(

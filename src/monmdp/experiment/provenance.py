@@ -11,7 +11,7 @@ import subprocess
 import textwrap
 import time
 import tokenize
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import fields
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -25,7 +25,9 @@ from monmdp.compiling import constants_of, reached
 from monmdp.errors import MonMDPError
 from monmdp.experiment import training
 from monmdp.experiment.loop import run
+from monmdp.experiment.own_code import code_hash
 from monmdp.model import MonMDP
+from monmdp.naming import UntrustedError, call, import_trusted
 
 PACKAGES = ("numpy", "numba", "llvmlite", "scipy")
 """whose versions are recorded, because numbers may depend on them"""
@@ -51,13 +53,29 @@ def kernel_hash(agent: Any) -> str:
     return _hash_of(*kinds)
 
 
-def todays_kernel(settings: Mapping[str, Any]) -> str | None:
-    """Return the hash of the code that would do a run today; None if its agent is not ours."""
-    kind = agents.KINDS.get(settings["agent"])
+def todays_kernel(settings: Mapping[str, Any], trusted: Collection[str] = ()) -> str | None:
+    """Return the hash of the code that would do a run today.
+
+    None: it is not known, because the agent is somebody's own and its module is not `trusted`.
+    """
     try:
-        return None if kind is None else kernel_hash(kind(**settings["parameters"]))
-    except (TypeError, MonMDPError):  # parameters of another version
+        agent = stored_agent(settings, trusted)
+        return kernel_hash(agent)
+    except UntrustedError:
+        return None
+    except MonMDPError:  # parameters of another version
         return ""
+
+
+def stored_agent(settings: Mapping[str, Any], trusted: Collection[str] = ()) -> Any:
+    """Return the agent of a run that is kept; one that is not of this package must be trusted."""
+    name, parameters = settings["agent"], settings["parameters"]
+    if name in agents.KINDS:
+        return call(agents.KINDS[name], f"agent {name!r}", parameters)
+    found = import_trusted(name, "agent", trusted)
+    if code_hash(found) != settings["code"]:
+        raise MonMDPError(f"{name}: its code is not that of the runs")
+    return agents.find(found, params=parameters)
 
 
 @cache

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import inspect
-import sys
 import traceback
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -30,6 +27,7 @@ from monmdp.experiment.evaluation import (
     writable_tables,
 )
 from monmdp.experiment.loop import CLOCK, COUNTERS, LEDGER, PULSE, open_ledger, run
+from monmdp.experiment.own_code import code_hash
 from monmdp.experiment.policy import EvaluationKind, Policy, checked_evaluation
 from monmdp.experiment.streams import fingerprint, streams
 from monmdp.memory import demand_room
@@ -37,6 +35,7 @@ from monmdp.model import MonMDP
 from monmdp.model.arrays import FloatArray, IntArray
 from monmdp.model.dynamics import Tables
 from monmdp.model.mdp import whole_number
+from monmdp.naming import module_of
 from monmdp.planning.factors import checked_problem
 from monmdp.planning.observability import observability
 from monmdp.planning.policy_iteration import checked_gamma
@@ -184,6 +183,7 @@ def prepare(
         "monitor": monitor.name,
         "problem": known.fingerprint,
         "problem_parameters": {k: _plain(v) for k, v in (made_with or {}).items()},
+        "unusual": [],
         "time_limit": limit,
         "agent": who.name,
         "parameters": {key: _plain(value) for key, value in who.parameters.items()},
@@ -235,7 +235,7 @@ class _Identity(NamedTuple):
     name: str
     parameters: Mapping[str, Any]
     code: str | None
-    """a hash of its module, for agents that are not of this package"""
+    """a hash of its code, for agents that are not of this package"""
     gamma: Any = 0.99
 
 
@@ -245,15 +245,17 @@ def _identity(agent: Any) -> _Identity:
         parameters = agent.hyper_parameters()
         if agents.KINDS.get(agent.name) is type(agent):
             return _Identity(agent.name, parameters, None, agent.gamma)
-        return _Identity(_name_of(type(agent)), parameters, _code_of(type(agent)), agent.gamma)
+        return _Identity(_name_of(type(agent)), parameters, code_hash(type(agent)), agent.gamma)
     if is_python_agent(agent):
         kind = type(agent)
-        return _Identity(_name_of(kind), {}, _code_of(kind), getattr(agent, "gamma", 0.99))
+        return _Identity(_name_of(kind), {}, code_hash(kind), getattr(agent, "gamma", 0.99))
     if callable(agent):
         factory = agent.func if isinstance(agent, partial) else agent
-        parameters = dict(agent.keywords) if isinstance(agent, partial) else {}
+        usual = agents.parameters_of(factory).parameters.values()
+        parameters = {of.name: of.default for of in usual}
+        parameters |= agent.keywords if isinstance(agent, partial) else {}
         gamma = parameters.get("gamma", 0.99)
-        return _Identity(_name_of(factory), parameters, _code_of(factory), gamma)
+        return _Identity(_name_of(factory), parameters, code_hash(factory), gamma)
     raise TypeError(f"{agent!r} is no agent")
 
 
@@ -396,14 +398,5 @@ def _plain(value: Any) -> Any:
     return value if isinstance(value, bool | int | float | str | None) else repr(value)
 
 
-def _code_of(thing: Any) -> str | None:
-    """A hash of the module that defines an agent: runs of an edited agent are other runs."""
-    try:
-        source = inspect.getsource(sys.modules[thing.__module__])
-    except (OSError, TypeError, AttributeError, KeyError):  # typed in at a prompt, say
-        return None
-    return hashlib.sha256(source.encode()).hexdigest()[:16]
-
-
 def _name_of(thing: Any) -> str:
-    return f"{getattr(thing, '__module__', '')}:{getattr(thing, '__qualname__', repr(thing))}"
+    return f"{module_of(thing)}:{getattr(thing, '__qualname__', repr(thing))}"

@@ -25,6 +25,7 @@ from monmdp.model.arrays import FloatArray, IntArray
 from monmdp.planning import Solution, solve
 from monmdp.report.layers import by_parts, explanations, layers, pools_visits, worth_of_unseen
 from monmdp.report.packing import finite, pack
+from monmdp.suites.configuration import unusual_parameters
 
 LIMIT = 3_600_000
 """characters that the packed layers of a run may take"""
@@ -117,7 +118,7 @@ def _about(
     settings, mdp, monitor = run.settings, monmdp.mdp, monmdp.monitor
     given = "".join(
         f" {key.partition('.')[2] or key}={value}"
-        for key, value in settings["problem_parameters"].items()
+        for key, value in unusual_parameters(settings).items()
     )
     points = _evenly(len(run.step), POINTS)
     return {

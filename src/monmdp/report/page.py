@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -18,10 +18,14 @@ STYLES = ("page.css", "explorer.css")
 SCRIPTS = ("data.js", "chart.js", "explorer.js", "page.js")
 
 
-def write_page(folders: Sequence[str | os.PathLike[str]], path: str | os.PathLike[str]) -> Content:
+def write_page(
+    folders: Sequence[str | os.PathLike[str]],
+    path: str | os.PathLike[str],
+    trusted: Collection[str] = (),
+) -> Content:
     """Report on the results in some folders; the file is there whole or not at all."""
     places = [Path(folder) for folder in folders]
-    made = content(collect(places), places)
+    made = content(collect(places, trusted), places)
     text = page(made)
     write_whole(path, lambda file: file.write(text.encode(errors="backslashreplace")))
     return made

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -19,7 +19,7 @@ from typing import Any
 from monmdp import agents
 from monmdp.errors import MonMDPError
 from monmdp.experiment import Run
-from monmdp.experiment.provenance import provenance, todays_kernel
+from monmdp.experiment.provenance import provenance
 from monmdp.model import MonMDP
 from monmdp.planning import Solution, solve
 from monmdp.report.packing import PackedCurves, packed_curves
@@ -29,8 +29,10 @@ from monmdp.results.evidence import (
     Evidence,
     Known,
     LeftOutWarning,
-    gather,
+    UnknownReturnWarning,
     gather_again,
+    gather_kept,
+    known_of,
     load,
     reader,
     sum_up,
@@ -39,9 +41,9 @@ from monmdp.results.measures import FEWEST
 from monmdp.results.publish import SUMMARY
 from monmdp.results.request import Kept, kept, read_sessions
 from monmdp.results.scores import SuiteTable, suite_table
-from monmdp.results.sealed import DamagedError
 from monmdp.results.steps import StepsTable, steps_tables
 from monmdp.results.store import (
+    PARTS,
     Key,
     inside_path,
     parts,
@@ -52,6 +54,7 @@ from monmdp.results.store import (
     run_path,
     strangers,
 )
+from monmdp.schema import DamagedError
 from monmdp.suites import Curve, Figure, Grid, Panel
 from monmdp.suites.plan import panel_of
 
@@ -59,8 +62,6 @@ UNASKED = "unasked"
 """name of the figure that shows runs which no suite asked for"""
 DECIDING = ("problem", "steps", "every", "evaluation", "episodes", "gamma")
 """settings that make two runs those of the same setting"""
-PARTS = ("runs", "reports", "problems", "set-aside")
-"""folders in a folder of results"""
 
 
 @dataclass(frozen=True)
@@ -114,8 +115,11 @@ class Sources:
     """what is wrong and belongs to no chapter"""
 
 
-def collect(folders: Iterable[Path]) -> Sources:
-    """Look through folders of results, and folders of such folders."""
+def collect(folders: Iterable[Path], trusted: Collection[str] = ()) -> Sources:
+    """Look through folders of results, and folders of such folders.
+
+    `trusted` are modules whose agents may be looked at, to see whether runs are stale.
+    """
     found = Sources()
     for folder in folders:
         if not folder.is_dir():
@@ -124,7 +128,7 @@ def collect(folders: Iterable[Path]) -> Sources:
         refuse_old(folder)
         before = len(found.chapters), len(found.remarks)
         for place in _places(folder, found):
-            _collect(place, found)
+            _collect(place, found, trusted)
         if (len(found.chapters), len(found.remarks)) == before:
             raise MonMDPError(
                 f"{folder}: there are no results here; monmdp reproduce, run and train write some"
@@ -144,11 +148,11 @@ def _places(folder: Path, found: Sources) -> Iterator[Path]:
         names[:] = sorted(name for name in names if name not in PARTS)
 
 
-def _collect(folder: Path, found: Sources) -> None:
+def _collect(folder: Path, found: Sources, trusted: Collection[str]) -> None:
     asked: set[Key] = set()
     for request in kept(folder):
         try:
-            chapter = _chapter(request, folder)
+            chapter = _chapter(request, folder, trusted)
         except MonMDPError as error:
             found.remarks.append(f"a request cannot be read: {error}")
             continue
@@ -161,7 +165,7 @@ def _collect(folder: Path, found: Sources) -> None:
         for path in parts(folder)
     ]
     if idle:
-        found.chapters.append(_unasked(folder, idle))
+        found.chapters.append(_unasked(folder, idle, trusted))
     for path in [*(run_path(folder, *key) for key in sorted(asked)), *idle]:
         if inside_path(path).exists():
             _look_inside(path, folder, found)
@@ -196,15 +200,14 @@ def _solution(problem: MonMDP, gamma: float) -> Solution:
 # ---- what was asked for ---------------------------------------------------------------------
 
 
-def _chapter(request: Kept, folder: Path) -> Chapter:
+def _chapter(request: Kept, folder: Path, trusted: Collection[str]) -> Chapter:
     title = request.folder.name
     with _watching() as watched:
         before = _summary(request, folder)
         if before is not None:
-            evidence = gather_again(before, reader(folder), provenance(), watched)
+            evidence = gather_again(before, reader(folder), provenance(), watched, trusted)
         else:
-            plans = request.parsed().plans
-            evidence = gather(plans, reader(folder), provenance(), watched)
+            evidence = gather_kept(request.parsed(), folder, provenance(), watched, trusted)
     n, remarks = len(_keys(evidence.figures)), watched.remarks
     missing = n - sum(len(of.seeds) for of in evidence.aggregates.values()) - len(remarks)
     if missing:
@@ -225,7 +228,7 @@ def _chapter(request: Kept, folder: Path) -> Chapter:
         asked=n,
         curves=watched.curves,
         sessions=read_sessions(request.folder),
-        remarks=[*remarks, *_warnings(evidence)],
+        remarks=[*remarks, *watched.notes, *_warnings(evidence, trusted)],
     )
 
 
@@ -247,6 +250,7 @@ class _Watched:
 
     curves: dict[str, PackedCurves] = field(default_factory=dict)
     remarks: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
     def __call__(self, of: Aggregate, runs: Sequence[Run]) -> None:
         self.curves[of.configuration] = packed_curves(runs, of.smoothed)
@@ -258,21 +262,34 @@ def _watching() -> Iterator[_Watched]:
     watched = _Watched()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", LeftOutWarning)
+        warnings.simplefilter("always", UnknownReturnWarning)
         yield watched
     watched.remarks += [
         f"damaged, and left out: {warning.message}"
         for warning in caught
         if issubclass(warning.category, LeftOutWarning)
     ]
+    watched.notes += [
+        str(warning.message)
+        for warning in caught
+        if issubclass(warning.category, UnknownReturnWarning)
+    ]
 
 
-def _warnings(evidence: Evidence) -> list[str]:
+def _warnings(evidence: Evidence, trusted: Collection[str]) -> list[str]:
     """What a reader should know before trusting the numbers."""
     remarks = []
     stale = sum(of.stale for of in evidence.aggregates.values())
     if stale:
         runs = "1 run was" if stale == 1 else f"{stale:,} runs were"
         remarks.append(f"{runs} made by another version of the code")
+    names = {of.settings["agent"] for of in evidence.aggregates.values()} - {*agents.KINDS}
+    for name in sorted(names):
+        if name.rpartition(":")[0] not in trusted:
+            remarks.append(
+                f"{name} is no agent of this package: whether its code is still that of the runs "
+                "was not checked (--trust-modules)"
+            )
     fewest = min((len(of.seeds) for of in evidence.aggregates.values()), default=FEWEST)
     if fewest < FEWEST:
         noun = "seed" if fewest == 1 else "seeds"
@@ -283,7 +300,7 @@ def _warnings(evidence: Evidence) -> list[str]:
 # ---- runs that nobody asked for -------------------------------------------------------------
 
 
-def _unasked(folder: Path, paths: Sequence[Path]) -> Chapter:
+def _unasked(folder: Path, paths: Sequence[Path], trusted: Collection[str]) -> Chapter:
     """Runs copied from elsewhere, or made in Python: a panel for each problem."""
     remarks: list[str] = []
     settings: dict[str, Mapping[str, Any]] = {}
@@ -301,12 +318,7 @@ def _unasked(folder: Path, paths: Sequence[Path]) -> Chapter:
         seeds.setdefault(path.parent.name, []).append(footer["seed"])
 
     def known(name: str) -> Known:
-        of, minimax = settings[name], float("nan")
-        try:
-            minimax = _solution(read_problem(folder, of), of["gamma"]).episode_return
-        except MonMDPError as error:
-            remarks.append(f"{name}: the minimax return is unknown: {error}")
-        return Known(of, minimax, todays_kernel(of))
+        return known_of(settings[name], folder, trusted)
 
     figure = Figure(UNASKED, "", "", (Grid(None, (_panels(settings, seeds),)),))
     with _watching() as watched:
@@ -322,7 +334,7 @@ def _unasked(folder: Path, paths: Sequence[Path]) -> Chapter:
         asked=len(paths),
         curves=watched.curves,
         sessions=[],
-        remarks=[*remarks, *watched.remarks, *_warnings(evidence)],
+        remarks=[*remarks, *watched.remarks, *watched.notes, *_warnings(evidence, trusted)],
     )
 
 

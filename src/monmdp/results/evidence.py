@@ -11,8 +11,8 @@ from __future__ import annotations
 import json
 import os
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,12 +26,16 @@ from monmdp.experiment.training import Run
 from monmdp.model import MonMDP
 from monmdp.model.arrays import FloatArray, IntArray
 from monmdp.planning import solve
-from monmdp.results.sealed import DamagedError, read_sealed, write_sealed
-from monmdp.results.store import read_run, run_path
+from monmdp.results.request import Asked
+from monmdp.results.sealed import read_sealed, write_sealed
+from monmdp.results.store import read_problem, read_run, run_path
+from monmdp.schema import DamagedError, FileName, Settings, checked
 from monmdp.stats import area, end, half_width, smooth, steps_to, steps_to_v_bootstrap
-from monmdp.suites import Claim, Curve, Figure, Grid, Panel, Plan
+from monmdp.suites import Curve, Figure, Panel, Plan
+from monmdp.suites.configuration import id_of
+from monmdp.suites.plan import as_json
 
-FORMAT = "monmdp-summary-5"
+FORMAT = "monmdp-summary-6"
 SCORES = ("episode_return", "goal_visits", "bottom_visits")
 """what a panel may show"""
 RESAMPLES = 1000
@@ -78,6 +82,10 @@ def axis_of(panel: Panel) -> Axis:
 
 class LeftOutWarning(UserWarning):
     """A run that is there and cannot be read."""
+
+
+class UnknownReturnWarning(UserWarning):
+    """A configuration whose problem is not there, or is another one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,14 +205,44 @@ def gather(
     return sum_up([plan.figure for plan in plans], known, read, made, watch)
 
 
+def gather_kept(
+    asked: Asked,
+    folder: Path,
+    made: Mapping[str, Any],
+    watch: Watch | None = None,
+    trusted: Collection[str] = (),
+) -> Evidence:
+    """Sum up the runs in a folder that a request there asks for, from what is kept alone."""
+
+    def known(configuration: str) -> Known:
+        return known_of(asked.configurations[configuration].settings, folder, trusted)
+
+    return sum_up(asked.figures, known, reader(folder), made, watch)
+
+
+def known_of(settings: Mapping[str, Any], folder: Path, trusted: Collection[str] = ()) -> Known:
+    """Find out about the runs of a configuration from the problem that is kept with them."""
+    minimax = float("nan")
+    try:
+        minimax = _minimax(read_problem(folder, settings), settings["gamma"])
+    except MonMDPError as error:
+        words = f"the minimax return of {id_of(settings)} is unknown: {error}"
+        warnings.warn(words, UnknownReturnWarning, stacklevel=2)
+    return Known(settings, minimax, todays_kernel(settings, trusted))
+
+
 def gather_again(
-    before: Evidence, read: Reader, made: Mapping[str, Any], watch: Watch | None = None
+    before: Evidence,
+    read: Reader,
+    made: Mapping[str, Any],
+    watch: Watch | None = None,
+    trusted: Collection[str] = (),
 ) -> Evidence:
     """Sum up runs again that were summed up before: their problems need not be made."""
 
     def known(configuration: str) -> Known:
         of = before.aggregates[configuration]
-        return Known(of.settings, of.minimax, todays_kernel(of.settings))
+        return Known(of.settings, of.minimax, todays_kernel(of.settings, trusted))
 
     return sum_up(before.figures, known, read, made, watch)
 
@@ -363,6 +401,27 @@ def save(evidence: Evidence, path: str | os.PathLike[str]) -> None:
     """Write evidence into one Parquet file: a row for each configuration."""
     import pyarrow as pa
 
+    schema, rows = _schema(), []
+    for of in evidence.aggregates.values():
+        row: dict[str, Any] = {name: getattr(of, name) for name in _KINDS}
+        row["settings"] = json.dumps(of.settings)
+        row["seen"] = json.dumps({axis: values.tolist() for axis, values in of.seen.items()})
+        for name in [name for name, (_, kind) in _KINDS.items() if kind is dict]:
+            row |= {f"{name}_{score}": row[name].get(score) for score in SCORES}
+        rows.append({name: row[name] for name in schema.names})
+    footer = {
+        "format": FORMAT,
+        "figures": [as_json(figure) for figure in evidence.figures],
+        "made": evidence.made,
+    }
+    table = pa.Table.from_pylist(rows, schema=schema)
+    write_sealed(path, table, footer, compression_level=19)
+
+
+def _schema() -> Any:
+    """The columns of a summary and their types."""
+    import pyarrow as pa
+
     columns: dict[str, Any] = {}
     for name, (entries, kind) in _KINDS.items():
         one = pa.type_for_alias(entries)
@@ -371,35 +430,25 @@ def save(evidence: Evidence, path: str | os.PathLike[str]) -> None:
             columns |= {f"{name}_{score}": many for score in SCORES}
         else:
             columns[name] = many if kind in (tuple, np.ndarray) else one
-    rows = []
-    for of in evidence.aggregates.values():
-        row: dict[str, Any] = {name: getattr(of, name) for name in _KINDS}
-        row["settings"] = json.dumps(of.settings)
-        row["seen"] = json.dumps({axis: values.tolist() for axis, values in of.seen.items()})
-        for name in [name for name, (_, kind) in _KINDS.items() if kind is dict]:
-            row |= {f"{name}_{score}": row[name].get(score) for score in SCORES}
-        rows.append({name: row[name] for name in columns})
-    footer = {
-        "format": FORMAT,
-        "figures": [_plain(figure) for figure in evidence.figures],
-        "made": evidence.made,
-    }
-    table = pa.Table.from_pylist(rows, schema=pa.schema(list(columns.items())))
-    write_sealed(path, table, footer, compression_level=19)
+    return pa.schema(list(columns.items()))
 
 
 def load(path: str | os.PathLike[str]) -> Evidence:
     """Read what `save` wrote."""
     try:
-        footer, table = read_sealed(path, FORMAT)
+        footer, table = read_sealed(path, FORMAT, schema=_schema())
     except FileNotFoundError:
         raise MonMDPError(f"{path}: no such file") from None
-    rows = table.to_pylist()
-    figures = tuple(_figure(figure) for figure in footer["figures"])
-    return Evidence(figures, {row["configuration"]: _read(row) for row in rows}, footer["made"])
+    figures = checked(tuple[Figure, ...], footer.get("figures"), path)
+    made = checked(dict[str, Any], footer.get("made"), path)
+    try:
+        aggregates = [_read(row, path) for row in table.to_pylist()]
+    except (ValueError, TypeError, KeyError, OverflowError) as error:
+        raise DamagedError(f"{path}: damaged, {error}") from None
+    return Evidence(figures, {of.configuration: of for of in aggregates}, made)
 
 
-def _read(row: Mapping[str, Any]) -> Aggregate:
+def _read(row: Mapping[str, Any], path: str | os.PathLike[str]) -> Aggregate:
     values: dict[str, Any] = {}
     for name, (entries, kind) in _KINDS.items():
         dtype = _WIDE.get(entries, entries)
@@ -410,29 +459,20 @@ def _read(row: Mapping[str, Any]) -> Aggregate:
             values[name] = np.array(row[name], dtype)
         else:
             values[name] = kind(row[name])
-    return Aggregate(**values)
+    of = Aggregate(**values)
+    checked(Settings, of.settings, path)
+    checked(FileName, of.configuration, path)
+    _check_lengths(of)
+    return of
 
 
-def _plain(figure: Figure) -> dict[str, Any]:
-    """A figure as JSON can keep it."""
-    claims = [claim.model_dump(mode="json") for claim in figure.claims]
-    return asdict(replace(figure, claims=())) | {"claims": claims}
-
-
-def _figure(data: Mapping[str, Any]) -> Figure:
-    """A figure from what JSON kept of it."""
-    grids = tuple(
-        Grid(grid["title"], tuple(tuple(map(_panel, row)) for row in grid["rows"]))
-        for grid in data["grids"]
-    )
-    pictures = {key: tuple(map(tuple, data[key])) for key in ("maps", "graphs")}
-    claims = tuple(Claim.model_validate(claim) for claim in data["claims"])
-    return Figure(**{**data, **pictures, "grids": grids, "claims": claims})
-
-
-def _panel(data: Mapping[str, Any]) -> Panel:
-    curves = tuple(Curve(**{**of, "seeds": tuple(of["seeds"])}) for of in data["curves"])
-    ranges = {
-        key: None if data[key] is None else tuple(data[key]) for key in ("x_range", "y_range")
-    }
-    return Panel(**{**data, **ranges, "curves": curves})
+def _check_lengths(of: Aggregate) -> None:
+    """Demand a number for every seed, and one for every checkpoint of a curve."""
+    by_seed = [of.area, of.exact_end, of.steps_to_optimal, of.optimal, of.regret, of.worst_steps]
+    by_seed += [of.cpu_of_seed, *of.seen.values(), *of.end.values(), *of.first.values()]
+    tests = -(-of.settings["steps"] // of.settings["every"])
+    curves = [*of.mean.values(), *of.half.values()]
+    if not of.seeds or any(array.shape != (len(of.seeds),) for array in by_seed):
+        raise ValueError(f"{of.configuration}: not one number a seed")
+    if any(curve.shape != (tests,) for curve in curves) or {*of.mean} != {*of.half}:
+        raise ValueError(f"{of.configuration}: not one number a test")

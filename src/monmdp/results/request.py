@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from monmdp.errors import MonMDPError
+from monmdp.experiment.provenance import todays_kernel
 from monmdp.files import file_name, write_whole
-from monmdp.results.store import Key, make_folder
+from monmdp.results.store import Key, claim_folder, make_folder
+from monmdp.schema import DamagedError, FileName, checked, from_json
 from monmdp.suites import (
+    Figure,
     Plan,
     Resolved,
     Suite,
@@ -22,10 +25,11 @@ from monmdp.suites import (
     expand,
     paper_suite,
     paper_suites,
-    parse,
 )
+from monmdp.suites.configuration import Wanted, digest
+from monmdp.suites.plan import as_json
 
-FORMAT = "monmdp-request-2"
+FORMAT = "monmdp-request-3"
 FILE = "request.json"
 SESSIONS = "sessions.json"
 """when somebody worked on a request, how long, with what and where"""
@@ -92,20 +96,29 @@ def _name(title: str, seeds: int | None, quick: bool, preset: str) -> str:
 def command_name(words: Sequence[str], content: Any) -> str:
     """Name the report of a command: words that people can read, and a hash of what it is about."""
     text = json.dumps(content, sort_keys=True, default=str)
-    return f"{file_name('-'.join(words[:4]))[:80]}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+    return f"{file_name('-'.join(words[:4]), 80)}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
 
 def keep(request: Request, results: Path) -> tuple[Kept, bool]:
-    """Write down what was asked for; also return whether it replaces another request."""
+    """Write down what was asked for; also return whether it replaces another request.
+
+    What is written is what it came to, figures and configurations, not the names that were given:
+    whoever reads it needs no code and no files of the one who asked.
+    """
     folder = request.folder(results)
-    make_folder(folder)
+    claim_folder(results)
+    make_folder(folder, within=results)
+    configurations = {key: of.wanted for plan in request.plans for key, of in plan.resolved.items()}
     content = {
         "format": FORMAT,
         "name": request.name,
-        "preset": request.preset,
-        "suites": [suite.model_dump(mode="json", exclude_none=True) for suite in request.suites],
+        "figures": [as_json(plan.figure) for plan in request.plans],
+        "configurations": {
+            key: {name: value for name, value in asdict(of).items() if name != "kernel"}
+            for key, of in configurations.items()
+        },
     }
-    text = json.dumps(content, indent=2, ensure_ascii=False)
+    text = json.dumps(content, indent=1, ensure_ascii=False)
     text = text.encode(errors="backslashreplace").decode()  # paths may be no UTF-8; JSON has \udcff
     try:
         before = (folder / FILE).read_text(encoding="utf-8")
@@ -113,6 +126,40 @@ def keep(request: Request, results: Path) -> tuple[Kept, bool]:
         before = text
     write_whole(folder / FILE, lambda file: file.write(text.encode()))
     return Kept(folder, text), before != text
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a request on disk asks for: data, whoever wrote it."""
+
+    name: FileName
+    figures: tuple[Figure, ...]
+    configurations: dict[FileName, Wanted]
+
+    def __post_init__(self) -> None:
+        """Check that the parts belong together."""
+        for key, of in self.configurations.items():
+            if not key.endswith(f"-{digest(of.settings)}"):
+                raise ValueError(f"{key}: has other settings than its name says")
+        for curve in (curve for figure in self.figures for curve in figure.curves()):
+            if curve.configuration not in self.configurations:
+                raise ValueError(f"{curve.configuration}: nothing is known of it")
+
+    def runs(self, trusted: Collection[str] = ()) -> dict[Key, Wanted]:
+        """Return (configuration's id, seed) -> what is to be there of it.
+
+        Code of agents that are somebody's own is looked at if their modules are `trusted`.
+        """
+        wanted = {
+            key: replace(of, kernel=todays_kernel(of.settings, trusted))
+            for key, of in self.configurations.items()
+        }
+        return {
+            (curve.configuration, seed): wanted[curve.configuration]
+            for figure in self.figures
+            for curve in figure.curves()
+            for seed in curve.seeds
+        }
 
 
 class Kept(NamedTuple):
@@ -128,22 +175,19 @@ class Kept(NamedTuple):
         """Return what changes with every word of the request."""
         return hashlib.sha256(self.text.encode()).hexdigest()[:16]
 
-    def parsed(self) -> Request:
-        """Understand it: its suites are checked, and problems and agents found by their names."""
+    def parsed(self) -> Asked:
+        """Understand it; nothing that it names is looked up."""
         path = self.folder / FILE
-        try:
-            content = json.loads(self.text)
-            if not isinstance(content, dict) or "format" not in content:
-                raise MonMDPError("damaged, or no request")
-            if content["format"] != FORMAT:
-                raise MonMDPError(f"written by another version ({content['format']!r})")
-            suites = tuple(parse(suite, str(path), kept=True) for suite in content["suites"])
-            request = Request(content["name"], suites, content["preset"])
-            request.runs()
-            return request
-        except (ValueError, KeyError, TypeError) as error:
-            words = str(error) if str(path) in str(error) else f"{path}: {error}"
-            raise MonMDPError(words) from None
+        content = from_json(self.text, path)
+        if not isinstance(content, dict) or "format" not in content:
+            raise DamagedError(f"{path}: damaged, or no request")
+        if content["format"] != FORMAT:
+            raise DamagedError(f"{path}: written by another version ({content['format']!r})")
+        del content["format"]
+        asked: Asked = checked(Asked, content, path)
+        if asked.name != self.folder.name:
+            raise DamagedError(f"{path}: is the request of another report, {asked.name!r}")
+        return asked
 
 
 def kept(results: Path) -> list[Kept]:
@@ -158,7 +202,7 @@ def kept(results: Path) -> list[Kept]:
     return found
 
 
-def understood(results: Path) -> tuple[list[Request], list[str]]:
+def understood(results: Path) -> tuple[list[Asked], list[str]]:
     """Return all requests in a folder that can be understood, and what is wrong with the others."""
     requests, wrong = [], []
     for one in kept(results):
@@ -179,5 +223,5 @@ def read_sessions(folder: Path) -> list[dict[str, Any]]:
     """Return the sessions on record; none if the list cannot be read."""
     try:
         return [dict(one) for one in json.loads((folder / SESSIONS).read_text(encoding="utf-8"))]
-    except (OSError, ValueError, TypeError):
+    except (OSError, ValueError, TypeError, RecursionError):
         return []

@@ -41,13 +41,13 @@ from monmdp.naming import looking_in
 from monmdp.results.store import (
     Inventory,
     Key,
+    claim_folder,
     inside_path,
     locked,
     refuse_old,
     remove_parts,
     run_path,
     set_aside,
-    strangers,
     take_inventory,
     with_kept,
     write_problem,
@@ -130,7 +130,7 @@ class Outcome:
     """what was there before"""
     failures: Mapping[Key, str]
     aside: Sequence[Path]
-    """where damaged and foreign files are now"""
+    """where damaged runs are now"""
     runs: Mapping[Key, Run]
     """the runs themselves, where nothing is kept on disk"""
     errors: Mapping[Key, Exception]
@@ -208,21 +208,19 @@ def execute(
     begin, tell = begin or (lambda: None), tell or (lambda _: None)
     if folder is None:
         kept: dict[Key, Run] = {}
-        nothing = Inventory((), (), tuple(mine), {}, {})
+        nothing = Inventory((), (), (), tuple(mine), {}, {})
         batch = _Batch(mine, tuple(mine), jobs, scheduler, tell, begin, kept.__setitem__)
         return batch.done(nothing, (), kept)
     place = Path(folder)
     refuse_old(place)
+    claim_folder(place)
     with locked(place, shard) as alone:
-        aside = []
         if alone:  # else a part may be another runner's, who is about to finish it
             remove_parts(place)
-            _, foreign = strangers(place, runs)
-            aside += [set_aside(place, path) for path in foreign]
-        inventory = take_inventory(place, mine)
+        inventory = take_inventory(place, {key: of.wanted for key, of in mine.items()})
         damaged = [run_path(place, *key) for key in inventory.damaged]
         both = [of for path in damaged for of in (path, inside_path(path))]
-        aside += [set_aside(place, path) for path in both if path.exists()]
+        aside = [set_aside(place, path) for path in both if path.exists()]
         to_do = [*inventory.missing, *(inventory.stale if stale else ())]
         mine |= {key: with_kept(place, key, mine[key]) for key in to_do}
 

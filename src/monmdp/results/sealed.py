@@ -16,16 +16,13 @@ from typing import Any
 from monmdp.errors import MonMDPError
 from monmdp.files import COPIES, read_whole, write_whole
 from monmdp.memory import demand_room
+from monmdp.schema import DamagedError, from_json
 
 KEY = b"monmdp"
 SEAL = b'"seal": "'
 BLANK = b"0" * 64
 ROWS = 100
 """rows of texts that are unpacked at a time"""
-
-
-class DamagedError(MonMDPError):
-    """A file that is not what its name says, or is so no longer."""
 
 
 def write_sealed(
@@ -46,9 +43,15 @@ def write_sealed(
 
 
 def read_sealed(
-    path: str | os.PathLike[str], form: str, columns: Sequence[str] | None = None
+    path: str | os.PathLike[str],
+    form: str,
+    columns: Sequence[str] | None = None,
+    schema: Any = None,
 ) -> tuple[dict[str, Any], Any]:
-    """Read the footer, and the columns as a table; `DamagedError` if a single bit has changed."""
+    """Read the footer, and the columns as a table; `DamagedError` if a single bit has changed.
+
+    `schema` says which columns of which types the file must have.
+    """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -58,21 +61,28 @@ def read_sealed(
         raise FileNotFoundError(path) from None
     except OSError as error:
         raise DamagedError(f"{path}: cannot be read, {error.strerror or error}") from None
+    except MonMDPError as error:
+        raise DamagedError(str(error)) from None
     at = content.rfind(SEAL) + len(SEAL)
     seal = content[at : at + len(BLANK)]
     if at < len(SEAL):
         raise DamagedError(f"{path}: damaged, or no file of this program")
     if hashlib.sha256(_with_seal(content, BLANK)).hexdigest().encode() != seal:
         raise DamagedError(f"{path}: damaged, its checksum does not fit")
-    with pq.ParquetFile(pa.BufferReader(content)) as file:
-        try:
-            footer = json.loads((file.schema_arrow.metadata or {})[KEY])
-        except RecursionError:
-            raise DamagedError(f"{path}: damaged, its footer is nested too deeply") from None
-        if footer.get("format") != form:
-            found = footer.get("format")
-            raise DamagedError(f"{path}: {found!r} instead of {form!r}, or of another version")
-        table = None if columns == () else _unpacked(file, columns, str(path))
+    # A checksum keeps out accidents, not people: anybody can seal anything.
+    try:
+        with pq.ParquetFile(pa.BufferReader(content)) as file:
+            footer = from_json((file.schema_arrow.metadata or {}).get(KEY, b""), path)
+            found = footer.get("format") if isinstance(footer, dict) else footer
+            if found != form:
+                raise DamagedError(f"{path}: {found!r} instead of {form!r}, or of another version")
+            if schema is not None and not file.schema_arrow.equals(schema):
+                raise DamagedError(f"{path}: damaged, its columns are not those of {form!r}")
+            table = None if columns == () else _unpacked(file, columns, str(path))
+    except DamagedError:
+        raise
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise DamagedError(f"{path}: damaged, {error}") from None
     return footer, table
 
 
@@ -97,8 +107,9 @@ def _unpacked(file: Any, columns: Sequence[str] | None, path: str) -> Any:
             demand_room(COPIES * size, f"{path}: {size:,} bytes, and there are more; all of it")
     except MonMDPError as error:
         raise DamagedError(str(error)) from None
-    names = file.schema_arrow.names if columns is None else columns
-    schema = pa.schema([file.schema_arrow.field(name) for name in names])
+    there = file.schema_arrow
+    names = [name for name in columns or there.names if name in there.names]
+    schema = pa.schema([there.field(name) for name in names])
     return pa.Table.from_batches(batches, schema)
 
 

@@ -7,7 +7,8 @@
     DIR/runs/<configuration's id>/seed-0007.inside.parquet  its last policy and snapshots, if kept
     DIR/problems/<fingerprint>.npz                          the problems that the runs learn
     DIR/reports/<name>/                                     what was asked for, figures, tables
-    DIR/set-aside/                                          what was damaged or did not belong there
+    DIR/set-aside/                                          runs that were damaged
+    DIR/monmdp.json                                         says that all this is monmdp's
 
 A run is there when its file is there: files are written whole or not at all and carry a checksum.
 Resuming means doing what is missing. Only the runner writes.
@@ -15,35 +16,42 @@ Resuming means doing what is missing. Only the runner writes.
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
+from pydantic import BaseModel, Field, StrictInt
 
-from monmdp import monitors, worlds
 from monmdp.errors import MonMDPError
 from monmdp.experiment.policy import Policy
 from monmdp.experiment.streams import fingerprint
 from monmdp.experiment.training import COLUMNS, Run
+from monmdp.files import write_whole
 from monmdp.model import MonMDP
 from monmdp.model.monmdp import Shape
-from monmdp.naming import scope_of
-from monmdp.results.sealed import DamagedError, read_sealed, write_sealed
+from monmdp.results.sealed import read_sealed, write_sealed
+from monmdp.schema import DamagedError, Provenance, Settings, checked
 from monmdp.suites import Resolved
-from monmdp.suites.configuration import digest, id_of
+from monmdp.suites.configuration import Wanted, digest, id_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
-FORMAT = "monmdp-run-4"
+FORMAT = "monmdp-run-5"
 INSIDE_FORMAT = "monmdp-inside-1"
 SUFFIX = ".parquet"
 INSIDE = f".inside{SUFFIX}"
+MARK = "monmdp.json"
+"""the file that says that a folder is one of results"""
+PARTS = ("runs", "reports", "problems", "set-aside")
+"""folders in a folder of results"""
 PATIENCE = 1.0
 """seconds to wait for a lock: shards that start together hold it alone for a moment"""
 
@@ -61,11 +69,19 @@ def inside_path(path: Path) -> Path:
     return path.with_name(path.name.removesuffix(SUFFIX) + INSIDE)
 
 
+class Footer(BaseModel):
+    """What a run says of itself."""
+
+    settings: Settings
+    seed: Annotated[StrictInt, Field(ge=0)]
+    provenance: Provenance
+
+
 def write_run(path: Path, run: Run) -> None:
     """Write a run, its inside first: when the run is there, all of it is."""
     import pyarrow as pa
 
-    make_folder(path.parent)
+    make_folder(path.parent, within=path.parents[2])
     about = {"settings": run.settings, "seed": run.seed}
     if run.policy is not None:
         _write_inside(inside_path(path), run.policy, run, about)
@@ -98,9 +114,14 @@ def read_run(path: Path, *, inside: bool = False) -> Run:
 
     With `inside` also its policy and snapshots, if they were kept.
     """
-    footer, table = _read(path, ("step", *COLUMNS))
+    footer, table = _read(path, COLUMNS)
     columns = {name: table[name].to_numpy() for name in ("step", *COLUMNS)}
-    kept = _read_inside(path) if inside else {}
+    try:
+        kept = _read_inside(path) if inside else {}
+    except DamagedError:
+        raise
+    except (MonMDPError, ValueError, TypeError, LookupError, NotImplementedError) as error:
+        raise DamagedError(f"{path}: damaged, {error}") from None
     return Run(
         settings=footer["settings"],
         seed=footer["seed"],
@@ -112,6 +133,7 @@ def read_run(path: Path, *, inside: bool = False) -> Run:
 
 
 def _read_inside(path: Path) -> dict[str, Any]:
+    """Read what a run kept besides its curves; whoever calls it deals with odd content."""
     try:
         footer, table = read_sealed(inside_path(path), INSIDE_FORMAT)
     except FileNotFoundError:
@@ -120,10 +142,13 @@ def _read_inside(path: Path) -> dict[str, Any]:
         name: table[name].combine_chunks().flatten().to_numpy(zero_copy_only=False).reshape(shape)
         for name, shape in footer["shapes"].items()
     }
-    about, policy = footer["policy"], arrays.pop("policy")
+    about, policy, steps = footer["policy"], arrays.pop("policy"), arrays.pop("snapshot_steps")
+    for name, values in arrays.items():
+        if values.dtype.kind not in "iufb" or values.shape[:1] != steps.shape:
+            raise ValueError(f"{name} is not one array a snapshot")
     return {
-        "policy": Policy(Shape(*about["shape"]), policy, about["origin"]),
-        "snapshot_steps": arrays.pop("snapshot_steps"),
+        "policy": Policy(Shape(*about["shape"]), policy, dict(about["origin"])),
+        "snapshot_steps": steps,
         "snapshots": {name.removeprefix("snapshot_"): of for name, of in arrays.items()},
     }
 
@@ -172,19 +197,44 @@ def read_footer(path: Path) -> dict[str, Any]:
 
 
 def _read(path: Path, columns: tuple[str, ...]) -> tuple[dict[str, Any], Any]:
-    footer, table = read_sealed(path, FORMAT, columns)
+    import pyarrow as pa
+
+    schema = pa.schema([("step", pa.int64()), *((name, pa.float64()) for name in COLUMNS)])
+    footer, table = read_sealed(path, FORMAT, ("step", *columns), schema)
+    checked(Footer, footer, path)
+    steps, every = footer["settings"]["steps"], footer["settings"]["every"]
+    tests = -(-steps // every)
+    if len(table) != tests or not np.array_equal(table["step"], np.arange(tests) * every):
+        raise DamagedError(f"{path}: damaged, its tests are not those of its settings")
     its_id, its_seed = digest(footer["settings"]), footer["seed"]
     if path.stem != f"seed-{its_seed:04d}" or not path.parent.name.endswith(f"-{its_id}"):
         raise DamagedError(f"{path}: holds another run, of seed {its_seed} and settings {its_id}")
     return footer, table
 
 
-def make_folder(folder: Path) -> None:
-    """Make a folder, or say why it cannot be used."""
+def make_folder(folder: Path, within: Path | None = None) -> None:
+    """Make a folder, or say why it cannot be used; `within` is the folder that it must lie in."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        if within is not None and not folder.resolve().is_relative_to(within.resolve()):
+            raise MonMDPError(f"{folder} leads out of {within}; nothing is written there")
     except OSError as error:
         raise MonMDPError(f"cannot use {folder} for results: {error.strerror or error}") from None
+
+
+def claim_folder(folder: Path) -> None:
+    """Make a folder one of results; refuse one where somebody else's things have our names."""
+    make_folder(folder)
+    if (folder / MARK).is_file():
+        return
+    taken = [name for name in PARTS if (folder / name).is_symlink() or (folder / name).exists()]
+    if taken:
+        raise MonMDPError(
+            f"{folder} is no folder of results (there is no {MARK} in it), but has {taken[0]!r} in "
+            "it; choose another folder"
+        )
+    about = {"format": "monmdp-results-1", "about": "runs, problems and reports of monmdp"}
+    write_whole(folder / MARK, lambda file: file.write(json.dumps(about, indent=2).encode()))
 
 
 def refuse_old(folder: Path) -> None:
@@ -208,7 +258,7 @@ def write_problem(folder: Path, resolved: Resolved) -> None:
     """Keep the problem of some runs, unless it is there."""
     path = problem_path(folder, resolved.settings["problem"])
     if not path.exists():
-        make_folder(path.parent)
+        make_folder(path.parent, within=folder)
         resolved.task.monmdp.save(path)
 
 
@@ -231,20 +281,22 @@ class Inventory:
     there: tuple[Key, ...]
     stale: tuple[Key, ...]
     """there, but made by other code than today's; also in `there`"""
+    unchecked: tuple[Key, ...]
+    """there, of agents whose code may not be looked at; also in `there`"""
     missing: tuple[Key, ...]
     damaged: Mapping[Key, str]
     """why; they count as missing"""
     cpu_seconds: Mapping[Key, float]
 
 
-def take_inventory(folder: Path, runs: Mapping[Key, Resolved]) -> Inventory:
+def take_inventory(folder: Path, runs: Mapping[Key, Wanted]) -> Inventory:
     """Look for runs; changes nothing."""
-    there, stale, missing, damaged, cpu = [], [], [], {}, {}
-    for key, resolved in runs.items():
+    there, stale, unchecked, missing, damaged, cpu = [], [], [], [], {}, {}
+    for key, wanted in runs.items():
         path = run_path(folder, *key)
         try:
             footer = read_footer(path)
-            if resolved.keeps_inside and not _has_inside(path, resolved, key[1]):
+            if wanted.keeps_inside and not _has_inside(path, wanted, key[1]):
                 raise FileNotFoundError(path)
         except FileNotFoundError:
             missing.append(key)
@@ -255,30 +307,38 @@ def take_inventory(folder: Path, runs: Mapping[Key, Resolved]) -> Inventory:
             continue
         there.append(key)
         cpu[key] = float(footer["provenance"].get("cpu_seconds", float("nan")))
-        if footer["provenance"].get("kernel") != resolved.kernel:
+        if wanted.kernel is None:
+            unchecked.append(key)
+        elif footer["provenance"].get("kernel") != wanted.kernel:
             stale.append(key)
-    return Inventory(tuple(there), tuple(stale), tuple(missing), damaged, cpu)
+    return Inventory(tuple(there), tuple(stale), tuple(unchecked), tuple(missing), damaged, cpu)
 
 
-def _has_inside(path: Path, resolved: Resolved, seed: int) -> bool:
+def _has_inside(path: Path, wanted: Wanted, seed: int) -> bool:
     """Whether a run has kept all that is wanted of its inside."""
     try:
-        footer, table = read_sealed(inside_path(path), INSIDE_FORMAT, ("snapshot_steps",))
+        kept = _snapshots_kept(path)
     except FileNotFoundError:
         return False
-    wanted = resolved.task_of(seed).snapshot_steps
-    kept = table["snapshot_steps"].to_pylist()[0]
-    return footer["seed"] == seed and set(wanted) <= set(kept)
+    return set(wanted.snapshots_of(seed)) <= set(kept)
+
+
+def _snapshots_kept(path: Path) -> list[int]:
+    """The steps after which a run kept snapshots."""
+    _, table = read_sealed(inside_path(path), INSIDE_FORMAT, ("snapshot_steps",))
+    rows = table["snapshot_steps"].to_pylist()
+    steps = rows[0] if len(rows) == 1 else None
+    if not isinstance(steps, list) or not all(isinstance(step, int) for step in steps):
+        raise DamagedError(f"{inside_path(path)}: damaged, its snapshots have no steps")
+    return steps
 
 
 def with_kept(folder: Path, key: Key, resolved: Resolved) -> Resolved:
     """Ask also for the snapshots that are there, so that doing a run again loses none of them."""
     try:
-        path = inside_path(run_path(folder, *key))
-        _, table = read_sealed(path, INSIDE_FORMAT, ("snapshot_steps",))
+        kept = _snapshots_kept(run_path(folder, *key))
     except (FileNotFoundError, DamagedError):
         return resolved
-    kept = table["snapshot_steps"].to_pylist()[0]
     steps = tuple(sorted({*kept, *resolved.task_of(key[1]).snapshot_steps}))
     asked = replace(resolved.configuration, keep_policy=True, snapshots=steps, snapshot_seed=key[1])
     task = replace(resolved.task, snapshot_steps=steps)
@@ -286,12 +346,13 @@ def with_kept(folder: Path, key: Key, resolved: Resolved) -> Resolved:
 
 
 def strangers(folder: Path, runs: Iterable[Key]) -> tuple[list[Path], list[Path]]:
-    """Return the runs that nobody asked for, and the files that are no runs, in ``runs/``."""
+    """Return the runs that nobody asked for, and what is not ours, in ``runs/``."""
     asked = {run_path(folder, *key) for key in runs}
     asked |= {inside_path(path) for path in asked}
-    idle, foreign = [], []
-    for path in sorted((folder / "runs").rglob("*")):
-        if path.is_dir() or path in asked or _is_part(path):
+    idle: list[Path] = []
+    foreign = [path for path in _listed(folder / "runs") if not _is_of_runs(path)]
+    for path in (path for of in _folders_of_runs(folder) for path in _listed(of)):
+        if path in asked or _is_part(path):
             continue
         try:
             if path.name.endswith(INSIDE):
@@ -308,22 +369,43 @@ def strangers(folder: Path, runs: Iterable[Key]) -> tuple[list[Path], list[Path]
 
 def parts(folder: Path) -> list[Path]:
     """Return what killed runners left half-written, and what is being written now."""
-    return sorted(path for path in (folder / "runs").rglob("*") if _is_part(path))
+    places = [*_folders_of_runs(folder), folder / "problems"]
+    return [path for place in places for path in _listed(place) if _is_part(path)]
+
+
+def _listed(folder: Path) -> list[Path]:
+    """What is in a folder; nothing if there is none, or if it leads elsewhere."""
+    try:
+        return [] if folder.is_symlink() else sorted(folder.iterdir())
+    except OSError:
+        return []
+
+
+def _folders_of_runs(folder: Path) -> list[Path]:
+    return [path for path in _listed(folder / "runs") if _is_of_runs(path)]
+
+
+def _is_of_runs(path: Path) -> bool:
+    """Whether this is a folder for the runs of a configuration."""
+    named = re.fullmatch(r"[^.].*-[0-9a-f]{12}", path.name) is not None
+    return named and path.is_dir() and not path.is_symlink()
 
 
 def _is_part(path: Path) -> bool:
-    return path.name.startswith(".") and path.suffix == ".part"
+    """Whether `write_whole` made this file."""
+    named = re.fullmatch(r"\..+\.[0-9a-f]{32}\.part", path.name) is not None
+    return named and path.is_file() and not path.is_symlink()
 
 
 def set_aside(folder: Path, path: Path) -> Path:
-    """Move a file out of the way, never over another one; return where it is now."""
+    """Move a damaged run out of the way, never over another file; return where it is now."""
     place = folder / "set-aside" / path.relative_to(folder / "runs")
     n = 0
     while place.exists():
         n += 1
         place = place.with_name(f"{path.name}.{n}")
     try:
-        place.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(place.parent, within=folder)
         os.replace(path, place)
     except OSError as error:
         raise MonMDPError(f"cannot set {path} aside: {error.strerror or error}") from None
@@ -403,16 +485,6 @@ def _hold(handle: Any, folder: Path, shard: tuple[int, int] | None, what: str = 
 # ---- for people and their programs ----------------------------------------------------------
 
 
-def _usual_parameters(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """What the parameters of the named world and monitor are unless they are given."""
-    usual: dict[str, Any] = {}
-    for kind, module in (("world", worlds), ("monitor", monitors)):
-        if settings[kind] in module.registry:
-            scope = scope_of(module.factory(settings[kind]), kind)
-            usual |= {f"{kind}.{key}": of.default for key, of in scope.parameters.items()}
-    return usual
-
-
 def load_results(folder: str | os.PathLike[str]) -> pd.DataFrame:
     """Return all runs in a folder as one tidy table: a row for each run and checkpoint.
 
@@ -449,30 +521,28 @@ def run_files(folder: Path) -> list[Path]:
     refuse_old(folder)
     if not (folder / "runs").is_dir():
         raise MonMDPError(f"{folder}: there are no results here")
-    found = sorted((folder / "runs").rglob(f"*{SUFFIX}"))
-    return [path for path in found if not path.name.endswith(INSIDE)]
+    found = (path for place in _folders_of_runs(folder) for path in _listed(place))
+    return [path for path in found if path.suffix == SUFFIX and not path.name.endswith(INSIDE)]
 
 
 def frame_of(runs: Iterable[Run]) -> pd.DataFrame:
     """Return runs as one tidy table, as `load_results` does."""
     import pandas as pd
 
-    frames, described, given_somewhere = [], [], []
+    frames, described, unusual = [], [], set[str]()
     for run in runs:
         settings = run.settings
-        given_somewhere.append(settings["problem_parameters"])
+        unusual |= set(settings["unusual"])
         described.append(
             {key: settings[key] for key in ("world", "monitor", "agent", "evaluation")}
-            | _usual_parameters(settings)
             | settings["problem_parameters"]
             | {f"agent.{key}": value for key, value in settings["parameters"].items()}
             | {"configuration": id_of(settings), "seed": run.seed}
         )
         frames.append(pd.DataFrame({"step": run.step, **run.curve}))
     table = pd.DataFrame(described)
-    given = {key for parameters in given_somewhere for key in parameters}
-    unused = [c for c in table if c.startswith(("world.", "monitor.")) and c not in given]
-    table = table.drop(columns=unused)
+    alike = [c for c in table if c.startswith(("world.", "monitor.")) and c not in unusual]
+    table = table.drop(columns=alike)
     by_agent = table.groupby("agent").nunique(dropna=False)
     same = [c for c in table if c.startswith("agent.") and by_agent[c].max() <= 1]
     table = table.drop(columns=same)

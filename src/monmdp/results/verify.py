@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from monmdp.errors import MonMDPError
+from monmdp.experiment.provenance import stored_agent
+from monmdp.experiment.training import EPISODES
 from monmdp.results.runner import Failure, work
-from monmdp.results.store import Key, read_run, run_path
-from monmdp.suites import Resolved
+from monmdp.results.store import Key, read_problem, read_run, run_path
+from monmdp.suites import Configuration, Resolved, resolve
+from monmdp.suites.configuration import Wanted, digest
 
 
 @dataclass(frozen=True)
@@ -25,9 +29,13 @@ class Verified:
 
 
 def verify_runs(
-    folder: Path, runs: Mapping[Key, Resolved], sample: int, seed: int
+    folder: Path, runs: Mapping[Key, Wanted], sample: int, seed: int, trusted: Collection[str] = ()
 ) -> Iterator[Verified]:
-    """Do some of the runs in a folder again, chosen at random, and compare their data."""
+    """Do some of the runs in a folder again, chosen at random, and compare their data.
+
+    Problems are those kept with the runs. Agents that are somebody's own are used if their modules
+    are `trusted`.
+    """
     there = [key for key in sorted(runs) if run_path(folder, *key).exists()]
     chosen = np.random.default_rng(seed).permutation(len(there))[:sample]
     for i in sorted(chosen):
@@ -38,13 +46,34 @@ def verify_runs(
         except MonMDPError as error:
             yield Verified(path, False, str(error))
             continue
-        again = work(runs[key], key[1])
+        try:
+            again = work(rebuilt(folder, kept.settings, trusted), key[1])
+        except MonMDPError as error:
+            yield Verified(path, False, str(error))
+            continue
         if isinstance(again, Failure):
             yield Verified(path, False, again.reason)
             continue
         same = kept.data() == again.data()
         remark = "" if same else _difference(kept.provenance, again.provenance)
         yield Verified(path, same, remark)
+
+
+def rebuilt(folder: Path, settings: Mapping[str, Any], trusted: Collection[str] = ()) -> Resolved:
+    """Make what a run was done with, from what is kept of it."""
+    how = {key: settings[key] for key in ("steps", "every", "evaluation", "gamma")}
+    found = resolve(
+        Configuration(
+            world=read_problem(folder, settings),
+            monitor=None,
+            agent=stored_agent(settings, trusted),
+            episodes=settings["episodes"] or EPISODES,
+            **how,
+        )
+    )
+    if digest(found.settings) != digest(settings):
+        raise MonMDPError("the version that is installed cannot do this run")
+    return found
 
 
 def _difference(then: Mapping[str, object], now: Mapping[str, object]) -> str:

@@ -23,6 +23,7 @@ from monmdp.experiment.streams import fingerprint
 from monmdp.experiment.training import Task, prepare, snapshots_from_start
 from monmdp.files import file_name
 from monmdp.model import MonMDP
+from monmdp.schema import SettingsDict
 
 Pairs = tuple[tuple[str, Any], ...]
 """parameters as sorted (key, value) pairs, so that they can be hashed"""
@@ -58,6 +59,24 @@ class Configuration:
     """where ``module:object`` is looked for, too"""
 
 
+@dataclass(frozen=True)
+class Wanted:
+    """What is to be there of the runs of a configuration."""
+
+    settings: SettingsDict
+    keeps_inside: bool
+    """whether more than the learning curve is kept"""
+    snapshots: tuple[int, ...]
+    snapshot_seed: int | None
+    """the one seed that keeps them; None: all do"""
+    kernel: str | None = None
+    """hash of the code that a run of it would be done with today; None: not known"""
+
+    def snapshots_of(self, seed: int) -> tuple[int, ...]:
+        """Return the steps after which a seed keeps snapshots."""
+        return self.snapshots if self.snapshot_seed in (None, seed) else ()
+
+
 @dataclass(frozen=True, eq=False)
 class Resolved:
     """What a configuration comes to."""
@@ -66,7 +85,6 @@ class Resolved:
     id: str
     """a readable name that belongs to these settings alone"""
     settings: Mapping[str, Any]
-    """of the problem's parameters those that change it"""
     task: Task
     kernel: str
     """hash of the code that a run of it would be done with"""
@@ -96,10 +114,20 @@ class Resolved:
         """Return whether more than the learning curve is kept of its runs."""
         return self.configuration.keep_policy or bool(self.task.snapshot_steps)
 
+    @property
+    def wanted(self) -> Wanted:
+        """Return what is to be there of its runs."""
+        return Wanted(
+            dict(self.settings),
+            self.keeps_inside,
+            self.task.snapshot_steps,
+            self.configuration.snapshot_seed,
+            self.kernel,
+        )
+
     def task_of(self, seed: int) -> Task:
         """Return the task of one seed: without snapshots if another seed keeps them."""
-        only = self.configuration.snapshot_seed
-        return self.task if only in (None, seed) else replace(self.task, snapshot_steps=())
+        return replace(self.task, snapshot_steps=self.wanted.snapshots_of(seed))
 
 
 Problems = dict[tuple[Any, ...], MonMDP]
@@ -138,9 +166,8 @@ def resolve(configuration: Configuration, problems: Problems | None = None) -> R
         snapshots=snapshots,
         made_with=asked.parameters,
     )
-    names = (of.world, of.monitor)
-    telling = _telling(problems, names, task.settings["problem_parameters"], task.monmdp)
-    settings = {**task.settings, "problem_parameters": telling}
+    unusual = _unusual(problems, (of.world, of.monitor), asked.given, task.monmdp)
+    settings = {**task.settings, "unusual": unusual}
     return Resolved(
         configuration=of,
         id=id_of(settings),
@@ -162,16 +189,21 @@ def _made(problems: Problems, names: tuple[Any, ...], given: Mapping[str, Any]) 
     return _shared(problems, key, lambda: catalogue.make(*names, **given))
 
 
-def _telling(
+def _unusual(
     problems: Problems, names: tuple[Any, ...], given: Mapping[str, Any], problem: MonMDP
-) -> dict[str, Any]:
-    """The parameters without which it would be another problem."""
-    return {
-        key: value
-        for key, value in given.items()
+) -> list[str]:
+    """The given parameters without which it would be another problem."""
+    return [
+        key
+        for key in given
         if fingerprint(_made(problems, names, {k: v for k, v in given.items() if k != key}))
         != fingerprint(problem)
-    }
+    ]
+
+
+def unusual_parameters(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parameters of a problem that tell it from the one without any."""
+    return {key: settings["problem_parameters"][key] for key in settings["unusual"]}
 
 
 def id_of(settings: Mapping[str, Any]) -> str:
@@ -182,15 +214,16 @@ def id_of(settings: Mapping[str, Any]) -> str:
         paper = agents.paper_config(agent, world, monitor).for_training(settings["steps"])
         usual = paper.hyper_parameters()
     words = [world, monitor]
-    words += [f"{k.partition('.')[2]}={v}" for k, v in settings["problem_parameters"].items()]
+    words += [f"{k.partition('.')[2]}={v}" for k, v in unusual_parameters(settings).items()]
     words += [agent]
     words += [f"{k}={v}" for k, v in settings["parameters"].items() if usual.get(k) != v]
-    return f"{file_name('-'.join(words))[:120]}-{digest(settings)}"
+    return f"{file_name('-'.join(words), 120)}-{digest(settings)}"
 
 
 def digest(settings: Mapping[str, Any]) -> str:
     """Hash what decides the data; not how the problem was asked for, nor what memory allows."""
     parameters = {k: v for k, v in settings["parameters"].items() if k != "memory_limit"}
-    deciding = {k: v for k, v in settings.items() if k != "problem_parameters"}
+    asking = ("problem_parameters", "unusual")
+    deciding = {k: v for k, v in settings.items() if k not in asking}
     text = json.dumps(deciding | {"parameters": parameters}, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:12]

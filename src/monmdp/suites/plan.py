@@ -3,28 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import product
-from typing import Any
+from typing import Annotated, Any
 
-from monmdp import agents
+from pydantic import AfterValidator, Field
+
+from monmdp import agents, worlds
 from monmdp.errors import MonMDPError
 from monmdp.experiment.assembly import assigned
 from monmdp.experiment.training import TEST
 from monmdp.memory import demand_room
 from monmdp.naming import looking_in
+from monmdp.schema import FileName, Plain, Text
 from monmdp.suites.claims import Claim, Setting
 from monmdp.suites.configuration import (
     Configuration,
     Problems,
     Resolved,
     resolve,
+    unusual_parameters,
 )
 from monmdp.suites.spec import (
     AgentChoice,
     Block,
     Illustration,
     MonitorChoice,
+    Range,
     Score,
     Suite,
     WorldChoice,
@@ -33,38 +38,53 @@ from monmdp.suites.spec import (
     problem_of,
 )
 
+Seed = Annotated[int, Field(ge=0)]
+Drawn = tuple[Text, Text, dict[str, Any]]
+"""title, name and parameters of a world"""
+
+
+def _bundled(drawn: Drawn) -> Drawn:
+    """A world of one's own is drawn when its suite is run; later only its picture is there."""
+    if drawn[1] not in worlds.registry:
+        raise ValueError(f"{drawn[1]!r} is no bundled world; run its suite to draw it")
+    return drawn
+
+
+# What follows is also what a file may hold of it: types of fields are checked when one is read.
+
 
 @dataclass(frozen=True)
 class Curve:
     """One agent in a panel."""
 
-    label: str
-    agent: str
-    configuration: str
+    label: Text
+    agent: Text
+    configuration: FileName
     """its id"""
-    seeds: tuple[int, ...]
+    seeds: tuple[Seed, ...]
 
 
 @dataclass(frozen=True)
 class Panel:
     """One problem, and the agents that learn it."""
 
-    row: str
-    column: str
-    world: str
-    monitor: str
-    problem: Mapping[str, Any]
+    row: Text
+    column: Text
+    world: Text
+    monitor: Text
+    problem: dict[str, Plain]
     """parameters that the suite gives to the world and the monitor"""
     score: Score
     """what it shows"""
-    x_range: tuple[float, float] | None
-    y_range: tuple[float, float] | None
+    x_range: Range | None
+    y_range: Range | None
     curves: tuple[Curve, ...]
 
     @property
     def rho(self) -> float:
         """Return the monitor's ρ."""
-        return float(self.problem.get("monitor.rho", 1.0))
+        rho = self.problem.get("monitor.rho", 1.0)
+        return float(rho) if isinstance(rho, int | float) else float("nan")
 
     def __getitem__(self, agent: str) -> Curve:
         """Return the curve of the agent of this name."""
@@ -75,7 +95,7 @@ class Panel:
 class Grid:
     """The panels of one block: [row][column]."""
 
-    title: str | None
+    title: Text | None
     rows: tuple[tuple[Panel, ...], ...]
 
 
@@ -83,19 +103,19 @@ class Grid:
 class Figure:
     """The panels of a suite: plain data, which can be kept and read again."""
 
-    name: str
-    title: str
-    preset: str
+    name: FileName
+    title: Text
+    preset: Text
     grids: tuple[Grid, ...]
-    maps: tuple[tuple[str, str, Mapping[str, Any]], ...] = ()
+    maps: tuple[Annotated[Drawn, AfterValidator(_bundled)], ...] = ()
     """worlds to draw as maps: title, name, parameters"""
-    graphs: tuple[tuple[str, str, Mapping[str, Any]], ...] = ()
+    graphs: tuple[Annotated[Drawn, AfterValidator(_bundled)], ...] = ()
     """worlds to draw as graphs of their states"""
     illustration: Illustration | None = None
     """the idea that it pictures"""
     smooth: bool | None = None
     """whether curves are drawn smoothed; None: those of 100 tests or more"""
-    reference: str | None = None
+    reference: Text | None = None
     """label of the agent that others are compared with; None: the first"""
     claims: tuple[Claim, ...] = ()
     """what the suite says its runs show"""
@@ -121,6 +141,12 @@ class Figure:
         """Yield all curves of all panels."""
         for panel in self.panels():
             yield from panel.curves
+
+
+def as_json(figure: Figure) -> dict[str, Any]:
+    """Return a figure as JSON can keep it."""
+    claims = [claim.model_dump(mode="json") for claim in figure.claims]
+    return asdict(replace(figure, claims=())) | {"claims": claims}
 
 
 @dataclass(frozen=True)
@@ -298,7 +324,7 @@ def plan_of(name: str, configurations: Mapping[str, Configuration], seeds: Seque
 
 def panel_of(settings: Mapping[str, Any], curves: Iterable[Curve]) -> Panel:
     """Return the panel of runs with these settings."""
-    world, monitor, given = (settings[key] for key in ("world", "monitor", "problem_parameters"))
+    world, monitor, given = settings["world"], settings["monitor"], unusual_parameters(settings)
     words = in_words({key.partition(".")[2] or key: value for key, value in given.items()})
     return Panel(
         row=world,

@@ -1,0 +1,129 @@
+"""What files that come from anybody may hold. Everything read from disk passes here first.
+
+Names in such files are data: they are compared and shown, never looked up as code, and those that
+become names of files lead nowhere else.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from functools import cache
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    TypeAdapter,
+    ValidationError,
+    model_validator,
+)
+
+from monmdp.errors import MonMDPError
+from monmdp.files import file_name
+
+T = TypeVar("T")
+
+Plain = bool | int | float | str | None
+Count = Annotated[int, Field(ge=1)]
+Text = Annotated[str, Field(max_length=10_000)]
+Hash = Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")]
+
+
+class DamagedError(MonMDPError):
+    """A file that is not what its name says, or is so no longer."""
+
+
+class Settings(BaseModel):
+    """All about a run but its seed."""
+
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+    world: Text
+    monitor: Text
+    problem: Hash
+    problem_parameters: dict[str, Plain]
+    unusual: list[str]
+    time_limit: Count
+    agent: Text
+    parameters: dict[str, Plain]
+    code: str | None
+    told_hidden_rewards: bool
+    steps: Count
+    every: Count
+    evaluation: Literal["exact", "monte-carlo"]
+    episodes: Annotated[int, Field(ge=0)]
+    gamma: Annotated[float, Field(ge=0, le=1)]
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Settings:
+        lacking = [key for key in self.unusual if key not in self.problem_parameters]
+        if lacking:
+            raise ValueError(f"unusual: {lacking[0]!r} is no parameter of the problem")
+        return self
+
+
+class Provenance(BaseModel):
+    """Where a run comes from, as far as it is read again."""
+
+    model_config = ConfigDict(strict=True, extra="allow")
+
+    kernel: str | None = None
+    commit: str | None = None
+    wall_seconds: float = float("nan")
+    cpu_seconds: float = float("nan")
+
+
+def _leads_nowhere_else(name: str) -> str:
+    if file_name(name.replace("+", "_")) != name.replace("+", "_") or name.startswith("."):
+        raise ValueError(f"{name[:60]!r} is no name for a file or a folder")
+    return name
+
+
+FileName = Annotated[str, Field(min_length=1, max_length=250), AfterValidator(_leads_nowhere_else)]
+"""of a file or a folder that is made; ``+`` joins the figures of a report"""
+
+
+def _checked_settings(data: dict[str, Any]) -> dict[str, Any]:
+    try:
+        Settings.model_validate(data)
+    except ValidationError as error:
+        raise ValueError(_first(error)) from None
+    return data
+
+
+SettingsDict = Annotated[dict[str, Any], AfterValidator(_checked_settings)]
+"""settings as they are used: a dictionary"""
+
+
+def _first(error: ValidationError) -> str:
+    """What is wrong first, and where."""
+    first = error.errors()[0]
+    place = ".".join(str(part)[:60] for part in first["loc"])
+    why = str(first["msg"]).removeprefix("Value error, ")
+    return f"{place}: {why}" if place else why
+
+
+@cache
+def _adapter(kind: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)
+
+
+def checked(kind: Any, data: Any, where: str | os.PathLike[str]) -> Any:
+    """Return data as what they should be; `DamagedError` says what is wrong with the first part."""
+    try:
+        return _adapter(kind).validate_python(data)
+    except ValidationError as error:
+        raise DamagedError(f"{where}: damaged, {_first(error)}") from None
+    except RecursionError:
+        raise DamagedError(f"{where}: damaged, nested too deeply") from None
+
+
+def from_json(text: str | bytes, where: str | os.PathLike[str]) -> Any:
+    """Read JSON; `DamagedError` if it is none."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        raise DamagedError(f"{where}: damaged, or no JSON") from None
