@@ -23,8 +23,8 @@ from monmdp.errors import MonMDPError
 from monmdp.memory import demand_room
 from monmdp.stopping import unfinished
 
-LONGEST_NAME = 150
-"""bytes; file systems allow 255, of which a hash, an ending and those of a part take some"""
+LONGEST_NAME = 200
+"""bytes; file systems allow 255, of which an ending and the marks of a part take some"""
 RESERVED = re.compile(r"(?i)CON|PRN|AUX|NUL|(COM|LPT)[0-9¹²³]")
 """what Windows takes for a device, whatever its ending"""
 
@@ -48,7 +48,7 @@ def write_whole(path: str | os.PathLike[str], write: Callable[[BinaryIO], object
         unfinished.discard(str(part))
 
 
-def file_name(text: str) -> str:
+def file_name(text: str, longest: int = LONGEST_NAME) -> str:
     """Return a name for a file or folder that is safe everywhere: short, plain, not a device's.
 
     >>> from monmdp.files import file_name
@@ -56,9 +56,10 @@ def file_name(text: str) -> str:
     ('loop-ask_rho=0.5', '_._x', '_NUL', 'a_')
     """
     safe = "".join(c if c.isalnum() or c in "-_.=" else "_" for c in text)
-    safe = safe.encode()[:LONGEST_NAME].decode(errors="ignore")
     safe = re.sub(r"^\.|\.$|^$", "_", safe)  # hidden; Windows takes a last dot away
-    return f"_{safe}" if RESERVED.fullmatch(safe.partition(".")[0]) else safe
+    if RESERVED.fullmatch(safe.partition(".")[0]):
+        safe = f"_{safe}"
+    return safe.encode()[:longest].decode(errors="ignore")
 
 
 def write_archive(

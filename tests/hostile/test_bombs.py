@@ -395,7 +395,7 @@ def test_a_footer_that_is_nested_too_deeply(tmp_path):
     pq.write_table(table.replace_schema_metadata({sealed.KEY: text.encode()}), content)
     seal = hashlib.sha256(content.getvalue()).hexdigest().encode()
     path.write_bytes(sealed._with_seal(content.getvalue(), seal))
-    with pytest.raises(sealed.DamagedError, match="nested too deeply"):
+    with pytest.raises(sealed.DamagedError, match="damaged"):
         sealed.read_sealed(path, "test")
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import monmdp
-from monmdp import drawing, worlds
+from monmdp import drawing, files, worlds
 from monmdp.cli.terminal import OWN, _escape
 from monmdp.drawing.canvas import LONGEST_LINE, Picture, pixels
 from monmdp.escaping import markdown, printable
@@ -287,7 +287,8 @@ def test_names_of_files(name, tmp_path):
     assert not set(made) & set('/\\:*?"<>|\0')
     assert made[0] != "."
     assert made[-1] != "."
-    (tmp_path / made).write_text("")
+    files.write_whole(tmp_path / f"{made}.parquet", lambda file: file.write(b"x"))
+    assert len(file_name(name, 80).encode()) <= 80
 
 
 @pytest.mark.parametrize(

@@ -96,7 +96,7 @@ def _name(title: str, seeds: int | None, quick: bool, preset: str) -> str:
 def command_name(words: Sequence[str], content: Any) -> str:
     """Name the report of a command: words that people can read, and a hash of what it is about."""
     text = json.dumps(content, sort_keys=True, default=str)
-    return f"{file_name('-'.join(words[:4]))[:80]}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+    return f"{file_name('-'.join(words[:4]), 80)}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
 
 def keep(request: Request, results: Path) -> tuple[Kept, bool]:

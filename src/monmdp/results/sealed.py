@@ -61,6 +61,8 @@ def read_sealed(
         raise FileNotFoundError(path) from None
     except OSError as error:
         raise DamagedError(f"{path}: cannot be read, {error.strerror or error}") from None
+    except MonMDPError as error:
+        raise DamagedError(str(error)) from None
     at = content.rfind(SEAL) + len(SEAL)
     seal = content[at : at + len(BLANK)]
     if at < len(SEAL):
@@ -80,6 +82,8 @@ def read_sealed(
             if schema is not None and not file.schema_arrow.equals(schema):
                 raise DamagedError(f"{path}: damaged, its columns are not those of {form!r}")
             table = None if columns == () else _unpacked(file, columns, str(path))
+    except DamagedError:
+        raise
     except (pa.ArrowException, OSError, ValueError) as error:
         raise DamagedError(f"{path}: damaged, {error}") from None
     return footer, table
@@ -106,8 +110,9 @@ def _unpacked(file: Any, columns: Sequence[str] | None, path: str) -> Any:
             demand_room(COPIES * size, f"{path}: {size:,} bytes, and there are more; all of it")
     except MonMDPError as error:
         raise DamagedError(str(error)) from None
-    names = file.schema_arrow.names if columns is None else columns
-    schema = pa.schema([file.schema_arrow.field(name) for name in names])
+    there = file.schema_arrow
+    names = [name for name in columns or there.names if name in there.names]
+    schema = pa.schema([there.field(name) for name in names])
     return pa.Table.from_batches(batches, schema)
 
 

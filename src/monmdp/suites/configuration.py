@@ -217,7 +217,7 @@ def id_of(settings: Mapping[str, Any]) -> str:
     words += [f"{k.partition('.')[2]}={v}" for k, v in unusual_parameters(settings).items()]
     words += [agent]
     words += [f"{k}={v}" for k, v in settings["parameters"].items() if usual.get(k) != v]
-    return f"{file_name('-'.join(words))[:120]}-{digest(settings)}"
+    return f"{file_name('-'.join(words), 120)}-{digest(settings)}"
 
 
 def digest(settings: Mapping[str, Any]) -> str:

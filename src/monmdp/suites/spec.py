@@ -30,6 +30,7 @@ from pydantic import (
 
 from monmdp import agents, catalogue, monitors, worlds
 from monmdp.errors import MonMDPError, nearest
+from monmdp.escaping import printable
 from monmdp.files import read_whole
 from monmdp.memory import demand_room
 from monmdp.naming import Scope, assign, looking_in, scope_of
@@ -89,7 +90,7 @@ class Choice(BaseModel):
     @property
     def short_name(self) -> str:
         """Return the name; that of a file without its folder."""
-        return Path(self.name).stem if os.sep in self.name else self.name
+        return printable(Path(self.name).stem if os.sep in self.name else self.name)
 
     @property
     def shown_as(self) -> str:

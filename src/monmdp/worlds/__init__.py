@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from monmdp.errors import MonMDPError, nearest
+from monmdp.escaping import printable
 from monmdp.model.mdp import MDP
 from monmdp.naming import Registry, call
 from monmdp.worlds.gridmap import grid_world
@@ -33,7 +34,7 @@ registry: Registry[MDP] = Registry("world", MDP)
 
 
 def _map(path: Path) -> Callable[..., MDP]:
-    return partial(grid_world, path, name=path.stem)
+    return partial(grid_world, path, name=printable(path.stem))
 
 
 for _name in ("empty", "hazard", "bottleneck", "loop"):
