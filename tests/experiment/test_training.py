@@ -234,7 +234,7 @@ def test_the_discount_is_the_agents():
     assert prepare(problem, agent, 10).gamma == 0.5
     assert prepare(problem, partial(Free, gamma=np.float32(0.25)), 10).gamma == 0.25
     assert prepare(problem, partial(Free, gamma=0.8), 10, gamma=0.3).gamma == 0.3
-    assert prepare(problem, Free, 10).gamma == 0.99
+    assert prepare(problem, Free, 10).gamma == 0.9
     assert prepare(problem, partial(Free, gamma=np.float32(0.25)), 10).settings["parameters"] == {
         "gamma": 0.25
     }
@@ -533,10 +533,11 @@ def test_request_sorts_parameters_and_applies_presets():
     paper = agents.MonitoredMBIEEB.name
     asked = experiment.assemble("one-way", "level-up", paper, {"rho": "0.5", "beta": "0.1"})
     assert asked.agent == agents.MonitoredMBIEEB(beta=0.1)
-    assert asked.parameters == {"monitor.rho": 0.5}
+    assert asked.given == {"monitor.rho": 0.5}
+    assert asked.parameters["world.one_way"] == "push"
     released = experiment.assemble("one-way", "level-up", paper, preset="released")
     assert released.agent == agents.MonitoredMBIEEB(growth="log", schedule="released")
-    assert released.parameters == {"world.one_way": "block", "monitor.start": "uniform"}
+    assert released.given == {"world.one_way": "block", "monitor.start": "uniform"}
     np.testing.assert_allclose(released.monmdp.monitor.start, 1 / 3)
     mine = experiment.assemble(
         "one-way", "level-up", paper, {"one_way": "push", "growth": "none"}, preset="released"

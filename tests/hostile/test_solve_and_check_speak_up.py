@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-import time
 from functools import cache
 
 import numpy as np
@@ -107,7 +106,7 @@ def test_what_if_prints_the_solution_first_and_groups_ties(command, monkeypatch)
 
 
 def test_what_if_shows_progress(monkeypatch, command):
-    monkeypatch.setattr(sys.modules["monmdp.cli.app"], "PAUSE", 0.0)
+    monkeypatch.setattr(sys.modules["monmdp.cli.app"], "INTERVAL", 0.0)
     _, _, err = command("solve", "bottleneck", "button", "--what-if")
     assert "24 of 25 pairs" in err
 
@@ -324,7 +323,7 @@ def test_learning_without_a_discount_is_refused_in_one_line(command):
     ):
         code, out, err = command(*words)
         assert (code, out) == (2, "")
-        assert "gamma = 1: learning and its theory need a discount below 1" in err
+        assert "learning and its theory need a discount below 1" in err
         assert len(err.splitlines()) == 1
 
 
@@ -332,14 +331,6 @@ def test_a_discount_above_one_is_none(command):
     code, _, err = command("solve", "loop", "ask", "--gamma", "1.01")
     assert code == 2
     assert "gamma must lie in [0, 1]" in err
-
-
-def test_backward_induction_that_would_not_fit_is_refused_at_once():
-    problem = make("loop", "ask", time_limit=10**9)
-    begin = time.perf_counter()
-    with pytest.raises(MonMDPError, match="shorter time_limit, or gamma < 1"):
-        planning.solve(problem, 1.0)
-    assert time.perf_counter() - begin < 1
 
 
 def test_very_long_episodes_without_a_discount_are_solved():

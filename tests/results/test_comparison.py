@@ -360,7 +360,7 @@ def test_an_agent_is_resolved_once_and_the_first_once_more_for_its_discount(comm
         (["--agents", "ucb,beta=1"], "has no parameter 'beta'; monitored-mbie-eb"),
         (["--agents", "mbie-eb,bottom=oracle"], "has no parameter 'bottom'; directed-e2"),
         (["--steps", 10**20], "too large"),
-        (["--steps", 10**15], "test more rarely"),
+        (["--steps", 10**15], "there is room for"),
         (["--agents", "ucb", "--seeds", 0], "--seeds"),
         (["--agents", "ucb", "roh=1"], "did you mean 'rho'"),
         (["--evaluation", "exat"], "exact"),

@@ -192,7 +192,7 @@ def test_so_many_jobs_that_the_largest_runs_fit(monkeypatch):
     monkeypatch.setattr(runner, "jobs_that_fit", fitting)
     monkeypatch.setattr(runner, "cores", lambda: 7)
     for jobs, expected in ((5, 5), (None, 7)):
-        with runner._workers(runs, jobs, None) as (_, width, _):
+        with runner._workers(runs, jobs, None) as (_, width):
             assert width == 1
         assert seen.pop() == (1000, expected)
 

@@ -225,10 +225,10 @@ def checked_gamma(gamma: float) -> float:
 
 def learning_gamma(gamma: float) -> float:
     """Return γ as a float in [0, 1), or say what is wrong: γ = 1 is for exact planning alone."""
-    if number(gamma, "gamma", "[0, 1]") == 1:
+    if number(gamma, "gamma") == 1:
         raise MonMDPError(
-            "gamma = 1: learning and its theory need a discount below 1, such as 0.999; solve, "
-            "evaluate and rollout take 1"
+            "gamma must lie in [0, 1), got 1: learning and its theory need a discount below 1, "
+            "such as 0.999; solve, evaluate and rollout take 1"
         )
     return number(gamma, "gamma", "[0, 1)")
 

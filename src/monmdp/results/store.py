@@ -225,7 +225,9 @@ def claim_folder(folder: Path) -> None:
     if (folder / MARK).is_file():
         return
     taken = [name for name in PARTS if (folder / name).is_symlink() or (folder / name).exists()]
-    if taken:
+    runs = _listed(folder / "runs")
+    copied = bool(runs) and all(map(_is_of_runs, runs))  # from a folder that has the mark
+    if taken and not copied:
         raise MonMDPError(
             f"{folder} is no folder of results (there is no {MARK} in it), but has {taken[0]!r} in "
             "it; choose another folder"
