@@ -85,7 +85,7 @@ def wait_until(process, what, seconds=120.0):
             ["run", "long-tests.toml"],
             ["evaluate", "policy.npz", "river-swim", "ask", "--evaluation", "monte-carlo",
              "--episodes", "1_000_000_000"],
-            ["bandit", "--runs", "100_000_000"],
+            ["bandit", "--runs", "20_000"],
         ],
     ),
     ids=lambda words: " ".join(words[:1] + words[3:5] if words[0] == "train" else words[:1]),

@@ -14,8 +14,8 @@ from conftest import ROOT
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 FIXED = {
     "pyarrow": "23.0.1", "pillow": "12.3", "jinja2": "3.1.6", "joblib": "1.5", "numpy": "1.22",
-    "scipy": "1.10", "pydantic": "2.4", "distributed": "2026.1", "torch": "2.10",
-    "pytest": "9.0.3", "setuptools": "78.1.1", "selenium": "4.15",
+    "filelock": "4.2.1", "scipy": "1.10", "pydantic": "2.4", "distributed": "2026.1",
+    "torch": "2.10", "pytest": "9.0.3", "setuptools": "78.1.1", "selenium": "4.15",
 }  # fmt: skip
 """package -> the first version without a known hole"""
 

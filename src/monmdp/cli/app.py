@@ -86,14 +86,17 @@ def tell(text: str, end: str = "\n") -> None:
 
 @contextmanager
 def _sign_of_life(context: Any) -> Iterator[None]:
-    """Say now and then that a command is at work, if it has nothing to say itself."""
+    """Say now and then that a command is at work, if it has nothing to say itself.
+
+    Who asks for JSON is a program, and gets nothing else.
+    """
     over = threading.Event()
 
     def live() -> None:
         for n in itertools.count(1):
             if over.wait(INTERVAL):
                 return
-            if not (_told.is_set() or stopping.asked()):
+            if not (_told.is_set() or stopping.asked() or "--json" in sys.argv):
                 tell(f"{context.invoked_subcommand}: at work for {n * INTERVAL:.0f} s")
             _told.clear()
 
