@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import monmdp
+from conftest import one_in
 from monmdp import MonMDPError, load_results
 from monmdp.results import evidence, sealed, store
 from monmdp.results.store import run_files
@@ -85,7 +86,7 @@ def everything(folder):
 BAIT = ["os:system", "subprocess:call", "builtins:exec", "gymnasium:evil:Env", "evil:Agent"]
 
 
-@pytest.mark.parametrize("name", BAIT)
+@pytest.mark.parametrize("name", one_in(2, BAIT))
 @pytest.mark.parametrize("word", READING)
 def test_names_in_a_folder_are_data(folder, command, word, name):
     Path("evil.py").write_text("open('run', 'w')\nclass Agent: pass\nclass Env: pass\n")
@@ -168,6 +169,7 @@ def test_agents_of_ones_own_are_not_checked_unless_their_module_is_trusted(own, 
     assert "wander" not in sys.modules
 
 
+@pytest.mark.slow
 def test_an_edit_in_a_helper_makes_runs_stale(own, command):
     forget("wander", "helper")
     Path("helper.py").write_text("def pick(rng, n):\n    return int(rng.integers(n - 1))\n")
@@ -182,6 +184,7 @@ def test_an_edit_in_a_helper_makes_runs_stale(own, command):
     assert len(run_files(Path("fresh"))) == before + 1  # that of the edited agent, not r-max's
 
 
+@pytest.mark.slow
 def test_trust_ends_at_what_a_module_defines_itself(own, command):
     path, content = request_of(own, "own")
     Path("lender.py").write_text("from os import system\n")
@@ -198,6 +201,7 @@ def test_trust_ends_at_what_a_module_defines_itself(own, command):
     assert not Path("run").exists()
 
 
+@pytest.mark.slow
 def test_parameters_of_own_agents_are_all_on_record(own):
     frame = load_results(own)
     (run, *_) = [p for p in run_files(own) if "wander" in str(p)]
@@ -373,7 +377,7 @@ ODD = {
 }
 
 
-@pytest.mark.parametrize("odd", ODD)
+@pytest.mark.parametrize("odd", one_in(9, ODD))
 def test_a_page_comes_whatever_the_file_of_a_run_holds(folder, command, odd):
     path = run_files(folder)[0]
     sealed_again(path, ODD[odd])
@@ -404,7 +408,7 @@ INSIDE = {
 }
 
 
-@pytest.mark.parametrize("odd", INSIDE)
+@pytest.mark.parametrize("odd", one_in(4, INSIDE))
 def test_a_page_comes_whatever_the_inside_of_a_run_holds(folder, command, odd):
     path = run_files(folder)[0]
     sealed_again(store.inside_path(path), INSIDE[odd])
@@ -416,6 +420,7 @@ def test_a_page_comes_whatever_the_inside_of_a_run_holds(folder, command, odd):
         assert err.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_a_page_comes_whatever_a_request_holds(folder, command):
     path, content = request_of(folder)
     text = path.read_text()
@@ -445,6 +450,7 @@ def test_a_page_comes_whatever_a_request_holds(folder, command):
     assert path.read_text() == text
 
 
+@pytest.mark.slow
 def test_sessions_may_hold_anything(folder, command):
     path = folder / "reports" / "small" / "sessions.json"
     for odd in ("", "{", "[1, 2]", '["a"]', "[" * 100_000, '[{"runs": [], "wall_seconds": {}}]'):
