@@ -115,7 +115,7 @@ def changed_data(data, rng):
             if rng.random() < 0.2:
                 del here[key]
             else:
-                here[key] = rng.choice(ODD)
+                here[key] = json.loads(json.dumps(rng.choice(ODD)))
             break
     return data
 
