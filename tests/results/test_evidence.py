@@ -315,7 +315,8 @@ def test_a_suite_is_run_with_the_settings_of_a_preset(few, command):
     report = Path("here/reports/few-1-seeds-released")
     assert f"picture: {report}/few.png" in out
     assert [p.name for p in report.parent.iterdir()] == [report.name]
-    assert json.loads((report / "request.json").read_text())["preset"] == "released"
+    (figure,) = json.loads((report / "request.json").read_text())["figures"]
+    assert figure["preset"] == "released"
     assert evidence.load(report / "summary.parquet").figures[0].preset == "released"
     runs = [read_run(p) for p in Path("here/runs").rglob("*.parquet")]
     assert len(runs) == 8
