@@ -25,7 +25,7 @@ from monmdp.report.thumbnails import thumbnail
 from monmdp.results import execute, publish
 from monmdp.results.checks import Check, Verdict
 from monmdp.results.claims import JudgedClaim, JudgedSentence
-from monmdp.results.evidence import Evidence, aggregate
+from monmdp.results.evidence import Evidence, aggregate, gather_kept
 from monmdp.results.request import Request, ask_paper, ask_suite, keep, kept
 from monmdp.results.scores import PROBLEMS, AgentRow, SuiteTable, problem_row
 from monmdp.results.store import inside_path, read_run, write_run
