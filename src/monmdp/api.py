@@ -272,7 +272,7 @@ def compare(
     if place is not None:
         words = ["compare", problem.mdp.name, problem.monitor.name, *chosen]
         curves = [(curve.label, curve.configuration) for curve in plan.figure.curves()]
-        report = publish(place / "reports" / command_name(words, curves), evidence)
+        report = publish(place / "reports" / command_name(words, curves), evidence, within=place)
     return _with_policies(Results([plan], evidence, outcome, place, report, notes, given))
 
 
@@ -432,7 +432,7 @@ def run_request(
     if shard is not None:
         return Results(plans, Evidence((), {}, made), outcome, folder, None, notes)
     evidence, left_out = _gathered(plans, reader(folder), made)
-    report = publish(request.folder(folder), evidence, axes)
+    report = publish(request.folder(folder), evidence, axes, within=folder)
     told_of = [*notes, *left_out]
     return _with_policies(
         Results(plans, evidence, outcome, folder, report, told_of, policies or {})

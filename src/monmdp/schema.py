@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 from functools import cache
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal
 
 from pydantic import (
     AfterValidator,
@@ -23,8 +23,6 @@ from pydantic import (
 
 from monmdp.errors import MonMDPError
 from monmdp.files import file_name
-
-T = TypeVar("T")
 
 Plain = bool | int | float | str | None
 Count = Annotated[int, Field(ge=1)]

@@ -12,6 +12,7 @@ This module is the first that a command imports, and needs next to nothing itsel
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sys
 import threading
@@ -141,7 +142,8 @@ def _end(seconds: float) -> None:
 def begin_if_command() -> None:
     """Take signals for good if this process is the command ``monmdp``, before it is imported."""
     name = (getattr(sys, "argv", None) or [""])[0]
-    as_module = name == "-m"  # so it is while Python looks for what to run
+    # While Python looks for what -m names, the first argument is "-m" itself.
+    as_module = name == "-m" and re.search(r" -\w*m ?monmdp ", f" {' '.join(sys.orig_argv)} ")
     as_script = os.path.splitext(os.path.basename(name))[0] == "monmdp" and name in sys.orig_argv
     if as_module or as_script:
         _for_good.enter_context(stoppable())

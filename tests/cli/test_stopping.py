@@ -14,6 +14,7 @@ import pytest
 
 from conftest import ROOT, one_in
 from monmdp.results.store import read_run
+from processes import started, stopped
 
 AT_WORK = 4.0
 """CPU seconds after which a command has started, and is where it stays for long"""
@@ -32,30 +33,6 @@ worlds = ["river-swim"]
 monitors = ["ask"]
 agents = ["mbie-eb"]
 """
-
-
-def start(*words, **options):
-    """Start the command line in a process and a session of its own."""
-    return subprocess.Popen(
-        [sys.executable, "-m", "monmdp", *map(str, words)],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
-        **options,
-    )  # fmt: skip
-
-
-def stopped(process, how):
-    """Tell a process to stop; return what it printed as errors."""
-    begin = time.monotonic()
-    if how is signal.SIGINT:  # as a terminal does, to all of its processes
-        os.killpg(process.pid, how)
-    else:
-        process.send_signal(how)
-    try:
-        _, err = process.communicate(timeout=60)
-    finally:
-        process.kill()
-    assert time.monotonic() - begin < SOON
-    return err
 
 
 def wait_until(process, what, seconds=120.0):
@@ -101,10 +78,11 @@ def test_any_command_ends_soon_whatever_it_is_doing(command, words, how):
         assert command(*words[:-1], 10)[0] == 0
     Path("long-tests.toml").write_text(LONG_TESTS)
     Path("wanderer.py").write_text((ROOT / "examples" / "wanderer.py").read_text())
-    process = start(*words)
+    process = started(*words)
     watched = psutil.Process(process.pid)
     wait_until(process, lambda: watched.cpu_times().user > AT_WORK)
-    err = stopped(process, how)
+    err, seconds = stopped(process, how)
+    assert seconds < SOON
     # Python ends itself by SIGINT if that came while it read a piece of code; a shell says 130.
     assert process.returncode in (130, -signal.SIGINT), err
     assert "Traceback" not in err
@@ -131,14 +109,15 @@ def test_a_stopped_training_keeps_what_is_done(tmp_path, how, jobs, agent):
     (tmp_path / "wanderer.py").write_text((ROOT / "examples" / "wanderer.py").read_text())
     words = ["train", "empty", "n-experts", "--seeds", "400", "--jobs", jobs, "--agent", agent]
     words += ["--steps", "2000", "--every", "500", "--out", "here"]
-    process = start(*words)
+    process = started(*words)
 
     def files():
         found = sorted(Path("here").rglob("seed-*.parquet"))
         return [path for path in found if ".inside" not in path.name]
 
     wait_until(process, lambda: len(files()) > 2)
-    err = stopped(process, how)
+    err, seconds = stopped(process, how)
+    assert seconds < SOON
     assert process.returncode == 130, err
     again = f"monmdp {' '.join(words)}"
     assert err.splitlines()[-1] == f"interrupted; what is finished is kept. To go on: {again}"
@@ -150,7 +129,7 @@ def test_a_stopped_training_keeps_what_is_done(tmp_path, how, jobs, agent):
         assert read_run(path, inside=True).policy is not None
     # A little more, by the same runs of fewer seeds.
     words[words.index("400")] = str(len(done) + 2)
-    out, err = start(*words).communicate(timeout=120)
+    out, err = started(*words).communicate(timeout=120)
     assert f"{len(done)} already there" in out
     assert {path: path.stat().st_mtime_ns for path in done} == done
     assert len(files()) >= len(done) + 2
@@ -173,6 +152,25 @@ def test_a_command_that_ignores_interrupts_is_let_do_so():
     assert "seeds converged" in out
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("words", "taken"), [(["-m", "other"], False), (["-m", "monmdp"], True), (["-mmonmdp"], True)]
+)
+def test_signals_are_taken_from_the_command_alone(words, taken):
+    """A module of somebody else's that imports this package keeps its signals."""
+    Path("other.py").write_text("import monmdp\n")
+    at_the_end = (
+        "import atexit, signal\n"
+        "atexit.register(lambda: print(signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL))\n"
+    )
+    Path("sitecustomize.py").write_text(at_the_end)
+    run = subprocess.run(
+        [sys.executable, *words, "--help"], env=os.environ | {"PYTHONPATH": "."}, check=True,
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert run.stdout.splitlines()[-1] == str(taken)
+
+
 # ---- pipes ----------------------------------------------------------------------------------
 
 
@@ -181,7 +179,7 @@ def test_a_command_that_ignores_interrupts_is_let_do_so():
 @pytest.mark.parametrize("lines", [0, 1])
 @pytest.mark.parametrize("words", [("list",), ("solve", "bottleneck", "button", "--json")])
 def test_a_closed_pipe_ends_a_command_quietly(words, lines, unbuffered):
-    process = start(*words, env=os.environ | {"PYTHONUNBUFFERED": unbuffered})
+    process = started(*words, env=os.environ | {"PYTHONUNBUFFERED": unbuffered})
     for _ in range(lines):
         assert process.stdout.readline()
     process.stdout.close()

@@ -274,6 +274,16 @@ def test_folders_that_are_links_are_not_written_to(folder, command, tmp_path):
     with pytest.raises(MonMDPError, match="leads out of"):
         monmdp.run_suite(SUITE, out=folder)
     assert everything(elsewhere) == before
+    shutil.rmtree(elsewhere)
+    (tmp_path / "compared").mkdir()
+    elsewhere.mkdir()
+    (tmp_path / "compared" / "monmdp.json").write_text("{}")
+    (tmp_path / "compared" / "reports").symlink_to(elsewhere)
+    with pytest.raises(MonMDPError, match="leads out of"):
+        monmdp.compare(
+            monmdp.make("loop", "ask"), ["mbie-eb"], 200, seeds=1, out=tmp_path / "compared"
+        )
+    assert not list(elsewhere.iterdir())
 
 
 def test_what_is_not_ours_stays_where_it_is(folder, command):

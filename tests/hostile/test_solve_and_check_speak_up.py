@@ -333,6 +333,13 @@ def test_a_discount_above_one_is_none(command):
     assert "gamma must lie in [0, 1]" in err
 
 
+def test_backward_induction_over_too_many_steps_is_refused_at_once(command):
+    code, out, err = command("solve", "loop", "ask", "--gamma", "1", "time_limit=20000000")
+    assert (code, out) == (2, "")
+    assert err.count("\n") == 1
+    assert "a time limit of 20,000,000 steps" in err
+
+
 def test_very_long_episodes_without_a_discount_are_solved():
     # A walk back and forth over 60 cells, with the end behind the last one.
     outcomes = []

@@ -6,7 +6,6 @@ import os
 import random
 import shutil
 import signal
-import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -16,6 +15,7 @@ import pytest
 from conftest import ROOT
 from monmdp import cli
 from monmdp.results.store import read_run
+from processes import started, stopped
 
 pytestmark = pytest.mark.slow
 
@@ -73,10 +73,7 @@ def stock(tmp_path_factory):
 
 def begin(place, *words, cache=None):
     environment = os.environ | ({} if cache is None else {"NUMBA_CACHE_DIR": str(cache)})
-    return subprocess.Popen(
-        [sys.executable, "-m", "monmdp", *map(str, words)], cwd=place, env=environment,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
-    )  # fmt: skip
+    return started(*words, cwd=place, env=environment)
 
 
 def finished(place, *words, cache=None):
@@ -88,21 +85,12 @@ def finished(place, *words, cache=None):
     return time.monotonic() - start
 
 
-def stopped(place, words, seconds, how, cache):
+def stopped_after(seconds, place, words, how, cache):
     """Stop a command after some seconds; return exit code, errors, and how long it took to end."""
     process = begin(place, *words, cache=cache)
     time.sleep(seconds)
-    start = time.monotonic()
-    if process.poll() is None:
-        if how is signal.SIGINT:  # as a terminal does, to all of its processes
-            os.killpg(process.pid, how)
-        else:
-            process.send_signal(how)
-    try:
-        _, err = process.communicate(timeout=60)
-    finally:
-        process.kill()
-    return process.returncode, err, time.monotonic() - start
+    err, took = stopped(process, how)
+    return process.returncode, err, took
 
 
 def check(place, code, err, seconds):
@@ -145,7 +133,7 @@ def test_a_command_stops_soon_at_any_moment(tmp_path, stock, name, moments):
         moment = life * (n + rng.random()) / moments
         how = (signal.SIGINT, signal.SIGTERM)[n % 2]
         told = f"{name} after {moment:.2f} of {life:.2f} s, {how.name}"
-        code, err, seconds = stopped(place, words, moment, how, cache)
+        code, err, seconds = stopped_after(moment, place, words, how, cache)
         try:
             check(place, code, err, seconds)
             if n % GO_ON == 0:

@@ -15,7 +15,7 @@ import pytest
 from scipy.stats import trim_mean
 
 import monmdp
-from monmdp import MonMDPError, catalogue, files, load_results, report
+from monmdp import MonMDP, MonMDPError, catalogue, files, load_results, report
 from monmdp.drawing import CurveData, PanelData, Style
 from monmdp.experiment import Run
 from monmdp.experiment.loop import LEDGER
@@ -930,6 +930,21 @@ def test_the_problem_that_was_kept_must_be_that_of_the_runs(command):
         (row,) = [row for row in page.tables["c0-problems"] if row]
         assert "never" not in row
         assert row.count("–") == 4  # v, optimal, steps to 1 %, steps-to-v
+
+
+def test_a_problem_is_read_once_however_many_agents_learnt_it(command, monkeypatch):
+    many = ["mbie-eb", "monitored-mbie-eb", "r-max"]
+    for agent in many:
+        words = ("train", "loop", "ask", "--agent", agent, "--steps", 300, "--seeds", 1)
+        assert command(*words, "--out", "trained")[0] == 0
+    forget("trained")
+    reads = []
+    load = MonMDP.load
+    monkeypatch.setattr(MonMDP, "load", lambda path: reads.append(path) or load(path))
+    page = read(Path("trained"))
+    (setting,) = page.data["settings"].values()
+    assert len(setting["curves"]) == len(many)
+    assert len(reads) == 2  # for what it is worth, and for what fixed policies get
 
 
 def test_a_finished_request_needs_no_problem(command):

@@ -146,7 +146,7 @@ def redraw(
     from monmdp.results.evidence import LeftOutWarning, gather_kept, load
     from monmdp.results.figures import checked_extent
     from monmdp.results.request import kept
-    from monmdp.results.store import make_folder, run_path
+    from monmdp.results.store import run_path
 
     extent = checked_extent(axes)
     if not path.is_dir():
@@ -172,8 +172,8 @@ def redraw(
             word = "left out" if issubclass(warning.category, LeftOutWarning) else "note"
             print(f"{word}: {warning.message}", file=sys.stderr)
         place = request.folder if out is None else out / asked.name
-        make_folder(place, within=path if out is None else out)
-        print_report(publish(place, evidence, extent))
+        within = path if out is None else out
+        print_report(publish(place, evidence, extent, within=within))
     if not drawn:
         raise MonMDPError(f"{path}: nothing to draw, no report was asked for here")
 

@@ -27,12 +27,11 @@ from monmdp.results.claims import JudgedClaim, check_claims
 from monmdp.results.evidence import (
     Aggregate,
     Evidence,
-    Known,
     LeftOutWarning,
     UnknownReturnWarning,
     gather_again,
     gather_kept,
-    known_of,
+    known_from,
     load,
     reader,
     sum_up,
@@ -317,9 +316,7 @@ def _unasked(folder: Path, paths: Sequence[Path], trusted: Collection[str]) -> C
         settings[path.parent.name] = footer["settings"]
         seeds.setdefault(path.parent.name, []).append(footer["seed"])
 
-    def known(name: str) -> Known:
-        return known_of(settings[name], folder, trusted)
-
+    known = known_from(settings, folder, trusted)
     figure = Figure(UNASKED, "", "", (Grid(None, (_panels(settings, seeds),)),))
     with _watching() as watched:
         evidence = sum_up([figure], known, reader(folder), provenance(), watched)

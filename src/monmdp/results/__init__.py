@@ -4,6 +4,7 @@ from monmdp.results.claims import JudgedClaim, check_claims
 from monmdp.results.comparison import Comparison
 from monmdp.results.evidence import Aggregate, Evidence, gather
 from monmdp.results.publish import Publication, publish
+from monmdp.results.references import Reference
 from monmdp.results.runner import Outcome, Progress, execute
 from monmdp.results.store import load_policy, load_results, load_run
 
@@ -15,6 +16,7 @@ __all__ = [
     "Outcome",
     "Progress",
     "Publication",
+    "Reference",
     "check_claims",
     "execute",
     "gather",

@@ -32,7 +32,6 @@ from monmdp.results.store import read_problem, read_run, run_path
 from monmdp.schema import DamagedError, FileName, Settings, checked
 from monmdp.stats import area, end, half_width, smooth, steps_to, steps_to_v_bootstrap
 from monmdp.suites import Curve, Figure, Panel, Plan
-from monmdp.suites.configuration import id_of
 from monmdp.suites.plan import as_json
 
 FORMAT = "monmdp-summary-6"
@@ -213,22 +212,36 @@ def gather_kept(
     trusted: Collection[str] = (),
 ) -> Evidence:
     """Sum up the runs in a folder that a request there asks for, from what is kept alone."""
-
-    def known(configuration: str) -> Known:
-        return known_of(asked.configurations[configuration].settings, folder, trusted)
-
+    settings = {name: of.settings for name, of in asked.configurations.items()}
+    known = known_from(settings, folder, trusted)
     return sum_up(asked.figures, known, reader(folder), made, watch)
 
 
-def known_of(settings: Mapping[str, Any], folder: Path, trusted: Collection[str] = ()) -> Known:
-    """Find out about the runs of a configuration from the problem that is kept with them."""
-    minimax = float("nan")
-    try:
-        minimax = _minimax(read_problem(folder, settings), settings["gamma"])
-    except MonMDPError as error:
-        words = f"the minimax return of {id_of(settings)} is unknown: {error}"
-        warnings.warn(words, UnknownReturnWarning, stacklevel=2)
-    return Known(settings, minimax, todays_kernel(settings, trusted))
+def known_from(
+    settings: Mapping[str, Mapping[str, Any]], folder: Path, trusted: Collection[str] = ()
+) -> Callable[[str], Known]:
+    """Return what finds out about configurations from the problems that are kept with their runs.
+
+    A problem is read and solved once, however many agents were trained on it.
+    """
+    found: dict[tuple[str, float], float | MonMDPError] = {}
+
+    def known(configuration: str) -> Known:
+        of = settings[configuration]
+        key = of["problem"], of["gamma"]
+        if key not in found:
+            try:
+                found[key] = solve(read_problem(folder, of), of["gamma"]).episode_return
+            except MonMDPError as error:
+                found[key] = error
+        minimax = found[key]
+        if isinstance(minimax, MonMDPError):
+            words = f"the minimax return of {configuration} is unknown: {minimax}"
+            warnings.warn(words, UnknownReturnWarning, stacklevel=2)
+            minimax = float("nan")
+        return Known(of, minimax, todays_kernel(of, trusted))
+
+    return known
 
 
 def gather_again(

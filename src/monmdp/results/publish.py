@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from monmdp import drawing
-from monmdp.errors import MonMDPError
 from monmdp.files import write_whole
 from monmdp.results import evidence as evidence_file
 from monmdp.results.charts import draw_ratios, draw_steps
@@ -25,6 +24,7 @@ from monmdp.results.scores import (
     suite_table,
 )
 from monmdp.results.steps import SIDE_BY_SIDE, StepsTable, steps_tables
+from monmdp.results.store import make_folder
 from monmdp.results.verdicts import claims_table
 from monmdp.suites import Figure
 from monmdp.tables import render
@@ -47,19 +47,19 @@ class Publication:
     """the same of all runs, each counted once"""
 
 
-def publish(folder: Path, evidence: Evidence, axes: Extent = "stated") -> Publication:
+def publish(
+    folder: Path, evidence: Evidence, axes: Extent = "stated", *, within: Path | None = None
+) -> Publication:
     """Draw the figures, check the claims, and write both with tables and summary into a folder.
 
     Args:
         folder: the folder, which is made if need be.
         evidence: of the runs, with the figures that show them.
         axes: of learning curves, see `figures.draw`.
+        within: the folder of results that it must lie in.
     """
     checked_extent(axes)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise MonMDPError(f"cannot write into {folder}: {error.strerror or error}") from None
+    make_folder(folder, within)
     pictures, tables, steps = [], [], []
     for figure in evidence.figures:
         own = steps_tables(figure, evidence)

@@ -24,7 +24,6 @@ from monmdp.model import MonMDP
 from monmdp.results.evidence import Aggregate
 from monmdp.results.measures import FEWEST
 from monmdp.results.store import inside_path, read_problem, read_run, run_path
-from monmdp.schema import DamagedError
 from monmdp.stats import Interval, mean_interval
 from monmdp.tables import Column, Table, bounds, written
 
@@ -131,7 +130,7 @@ def _stored_returns(folder: Path, of: Aggregate, problem: MonMDP) -> list[Return
     try:
         last = [read_run(path, inside=True).policy for path in paths]
         return [policy.returns(problem, of.settings["gamma"]) for policy in last if policy]
-    except (MonMDPError, DamagedError, OSError):  # the report says elsewhere what is damaged
+    except (MonMDPError, OSError):  # the report says elsewhere what is damaged
         return []
 
 

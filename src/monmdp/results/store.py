@@ -212,9 +212,9 @@ def _read(path: Path, columns: tuple[str, ...]) -> tuple[dict[str, Any], Any]:
 def make_folder(folder: Path, within: Path | None = None) -> None:
     """Make a folder, or say why it cannot be used; `within` is the folder that it must lie in."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
         if within is not None and not folder.resolve().is_relative_to(within.resolve()):
             raise MonMDPError(f"{folder} leads out of {within}; nothing is written there")
+        folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise MonMDPError(f"cannot use {folder} for results: {error.strerror or error}") from None
 
