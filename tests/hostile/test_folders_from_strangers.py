@@ -165,7 +165,10 @@ def test_agents_of_ones_own_are_not_checked_unless_their_module_is_trusted(own, 
     forget("wander", "helper")
     code, out, _ = command("verify", own)
     assert code == 1
+    assert out.count("not done ") == 2
     assert "not trusted" in out
+    assert "2 of 4 runs are the same to the byte; 2 could not be done again" in out
+    assert "DIFFERENT" not in out
     assert "wander" not in sys.modules
 
 

@@ -19,13 +19,13 @@ from monmdp.model.mdp import MDP
 from monmdp.model.monitor import Monitor
 from monmdp.model.monmdp import MonMDP, join
 from monmdp.planning import kernels
-from monmdp.planning.factors import made_once
-from monmdp.planning.observability import reachable_states
+from monmdp.planning.factors import _once
+from monmdp.planning.observability import _reachable
 
 
 def endless(monmdp: MonMDP) -> BoolArray:
     """[sᵉ] the states in which one can stay for ever, reachable or not."""
-    return made_once(_endless, monmdp)
+    return _once(_endless, monmdp)
 
 
 def _endless(monmdp: MonMDP) -> BoolArray:
@@ -47,7 +47,7 @@ def all_end(monmdp: MonMDP) -> bool:
 
 
 def _for_ever_in(monmdp: MonMDP) -> BoolArray:
-    return endless(monmdp) & reachable_states(monmdp).any(axis=1)
+    return endless(monmdp) & _reachable(monmdp).any(axis=1)
 
 
 def demand_end(monmdp: MonMDP) -> MonMDP:

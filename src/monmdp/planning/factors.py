@@ -27,10 +27,10 @@ def checked_problem(monmdp: MonMDP) -> MonMDP:
 
 def factors(monmdp: MonMDP) -> Factors:
     """Return the factored model; made once for each Mon-MDP."""
-    return made_once(_factors, monmdp)
+    return _once(_factors, monmdp)
 
 
-def made_once(made_from: Callable[[MonMDP], T], monmdp: MonMDP) -> T:
+def _once(made_from: Callable[[MonMDP], T], monmdp: MonMDP) -> T:
     """Return what is made from a Mon-MDP, and keep it there."""
     key = made_from.__name__
     if key not in monmdp.__dict__:
@@ -64,7 +64,7 @@ def prepared(monmdp: MonMDP) -> Prepared:
     Neighbours then lie close to each other in memory, and a sweep in the new order carries values
     outwards from the rewards.
     """
-    return made_once(_prepared, monmdp)
+    return _once(_prepared, monmdp)
 
 
 def _prepared(monmdp: MonMDP) -> Prepared:

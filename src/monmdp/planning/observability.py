@@ -57,7 +57,7 @@ def observability(monmdp: MonMDP) -> Observability:
     (False, 0.05, 25)
     """
     mdp, monitor = checked_problem(monmdp).mdp, monmdp.monitor
-    reachable = reachable_states(monmdp)
+    reachable = _reachable(monmdp)
     never = np.zeros((mdp.n_states, mdp.n_actions), dtype=np.bool_)
     rho = np.inf
     weight = _by_state(monmdp, monmdp.class_weights())
@@ -72,7 +72,7 @@ def observability(monmdp: MonMDP) -> Observability:
     return Observability(reachable, never, None if np.isinf(rho) else min(rho, 1.0))
 
 
-def reachable_states(monmdp: MonMDP) -> BoolArray:
+def _reachable(monmdp: MonMDP) -> BoolArray:
     """[sᵉ, sᵐ] whether the joint state can be reached."""
     m = factors(monmdp)
     reached = np.outer(monmdp.mdp.start > 0, monmdp.monitor.start > 0)

@@ -32,7 +32,7 @@ from monmdp.model.mdp import number
 from monmdp.model.monmdp import MonMDP
 from monmdp.planning import backup, kernels
 from monmdp.planning.ending import all_end, demand_end, for_ever, step_counter
-from monmdp.planning.factors import Prepared, checked_problem, factors, made_once, moves, prepared
+from monmdp.planning.factors import Prepared, _once, checked_problem, factors, moves, prepared
 from monmdp.planning.kernels import ChosenActions
 from monmdp.planning.linear import LinearSystem
 
@@ -203,7 +203,7 @@ def decay(monmdp: MonMDP, gamma: float) -> float:
 
     For γ = 1 it is one over the most steps that an episode can last on average.
     """
-    return 1 - gamma if gamma < 1 else 1 / made_once(longest, monmdp)
+    return 1 - gamma if gamma < 1 else 1 / _once(longest, monmdp)
 
 
 def longest(monmdp: MonMDP) -> float:

@@ -23,9 +23,10 @@ class Verified:
     """One run, done again."""
 
     path: Path
-    same: bool
+    same: bool | None
+    """as it was, to the byte; None: it could not be done again"""
     remark: str
-    """what may explain a difference"""
+    """what may explain a difference, or why it was not done"""
 
 
 def verify_runs(
@@ -49,10 +50,10 @@ def verify_runs(
         try:
             again = work(rebuilt(folder, kept.settings, trusted), key[1])
         except MonMDPError as error:
-            yield Verified(path, False, str(error))
+            yield Verified(path, None, str(error))
             continue
         if isinstance(again, Failure):
-            yield Verified(path, False, again.reason)
+            yield Verified(path, None, again.reason)
             continue
         same = kept.data() == again.data()
         remark = "" if same else _difference(kept.provenance, again.provenance)
