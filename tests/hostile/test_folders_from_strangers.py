@@ -547,3 +547,11 @@ def test_a_run_that_is_a_link_is_read_and_never_written_through(folder):
     monmdp.run_suite(SUITE, out=folder)
     assert target.read_bytes() == before
     assert not path.is_symlink()
+
+
+def test_the_inside_of_another_run_is_not_taken_for_its_own(folder):
+    first, other = run_files(folder)[:2]
+    shutil.copy(store.inside_path(other), store.inside_path(first))
+    with pytest.raises(DamagedError, match="of another run"):
+        monmdp.load_run(first)
+    assert monmdp.load_run(other).policy is not None

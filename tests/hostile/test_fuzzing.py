@@ -206,7 +206,7 @@ def mutants(count, name, round_):
 def test_maps(quiet, round_, tmp_path):
     Path("inner").mkdir()
     before = outside(tmp_path)
-    for rng in mutants(2500, "map", round_):
+    for rng in mutants(1500, "map", round_):
         text = changed_text(MAP, rng)
         Path("inner/my.txt").write_text(text, encoding="utf-8", errors="surrogatepass")
         quiet("solve", "inner/my.txt", "ask")
@@ -281,7 +281,7 @@ def test_summaries(quiet, round_, made, tmp_path):
     summary = folder / "reports" / "small" / "summary.parquet"
     content = summary.read_bytes()
     before = outside(tmp_path)
-    for rng in mutants(1000, "summary", round_):
+    for rng in mutants(1500, "summary", round_):
         summary.write_bytes(content)
         changed_seal(summary, rng)
         with in_time("load"), suppress(MonMDPError):

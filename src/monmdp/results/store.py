@@ -36,7 +36,7 @@ from monmdp.files import write_whole
 from monmdp.model import MonMDP
 from monmdp.model.monmdp import Shape
 from monmdp.results.sealed import read_sealed, write_sealed
-from monmdp.schema import DamagedError, Provenance, Settings, checked
+from monmdp.schema import Count, DamagedError, Provenance, Settings, checked
 from monmdp.suites import Resolved
 from monmdp.suites.configuration import Wanted, digest, id_of
 
@@ -72,6 +72,18 @@ class Footer(BaseModel):
     settings: Settings
     seed: Annotated[StrictInt, Field(ge=0)]
     provenance: Provenance
+
+
+class _AboutPolicy(BaseModel):
+    shape: tuple[Count, Count, Count, Count]
+    origin: dict[str, Any]
+
+
+class InsideFooter(BaseModel):
+    """What the inside of a run says of itself."""
+
+    policy: _AboutPolicy
+    shapes: dict[str, list[Annotated[StrictInt, Field(ge=0)]]]
 
 
 def write_run(path: Path, run: Run) -> None:
@@ -114,7 +126,7 @@ def read_run(path: Path, *, inside: bool = False) -> Run:
     footer, table = _read(path, COLUMNS)
     columns = {name: table[name].to_numpy() for name in ("step", *COLUMNS)}
     try:
-        kept = _read_inside(path) if inside else {}
+        kept = _read_inside(path, footer) if inside else {}
     except DamagedError:
         raise
     except (MonMDPError, ValueError, TypeError, LookupError, NotImplementedError) as error:
@@ -129,12 +141,15 @@ def read_run(path: Path, *, inside: bool = False) -> Run:
     )
 
 
-def _read_inside(path: Path) -> dict[str, Any]:
+def _read_inside(path: Path, run: Mapping[str, Any]) -> dict[str, Any]:
     """Read what a run kept besides its curves; whoever calls it deals with odd content."""
     try:
         footer, table = read_sealed(inside_path(path), INSIDE_FORMAT)
     except FileNotFoundError:
         return {}
+    checked(InsideFooter, footer, inside_path(path))
+    if any(footer.get(key) != run[key] for key in ("settings", "seed")):
+        raise DamagedError(f"{inside_path(path)}: of another run")
     arrays = {
         name: table[name].combine_chunks().flatten().to_numpy(zero_copy_only=False).reshape(shape)
         for name, shape in footer["shapes"].items()
