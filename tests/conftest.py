@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import gymnasium
 import numpy as np
 import pytest
+import typer.main
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
@@ -18,6 +20,9 @@ settings.register_profile(
     "default", deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("default")
+
+# The command line has one parser; to make it again takes longer than most commands.
+typer.main.get_command = functools.cache(typer.main.get_command)
 
 ROOT = Path(__file__).parent.parent
 """of the repository"""

@@ -206,7 +206,7 @@ def mutants(count, name, round_):
 def test_maps(quiet, round_, tmp_path):
     Path("inner").mkdir()
     before = outside(tmp_path)
-    for rng in mutants(1200, "map", round_):
+    for rng in mutants(2400, "map", round_):
         text = changed_text(MAP, rng)
         Path("inner/my.txt").write_text(text, encoding="utf-8", errors="surrogatepass")
         quiet("solve", "inner/my.txt", "ask")
@@ -217,7 +217,7 @@ def test_maps(quiet, round_, tmp_path):
 def test_suites(quiet, round_, tmp_path):
     Path("inner").mkdir()
     before = outside(tmp_path)
-    for rng in mutants(1300, "toml", round_):
+    for rng in mutants(2600, "toml", round_):
         Path("inner/my.toml").write_text(changed_text(TOML, rng), encoding="utf-8")
         quiet("run", "inner/my.toml", "--dry-run", "--out", "inner/results")
     assert outside(tmp_path) == before
@@ -229,7 +229,7 @@ def test_requests(quiet, round_, made, tmp_path):
     path = folder / "reports" / "small" / "request.json"
     text = path.read_text()
     before = outside(tmp_path)
-    for i, rng in enumerate(mutants(1900, "request", round_)):
+    for i, rng in enumerate(mutants(3800, "request", round_)):
         data = (
             changed_text(text, rng)
             if i % 3 == 0
@@ -249,7 +249,7 @@ def test_archives(quiet, round_, made, kind, tmp_path):
     path = Path("inner/changed.npz")
     path.parent.mkdir()
     words = ("solve", path) if kind == "problem" else ("evaluate", path, "loop", "ask")
-    for rng in mutants(1000, kind, round_):
+    for rng in mutants(2000, kind, round_):
         path.write_bytes(changed_bytes(content, rng))
         quiet(*words)
     path.unlink()
@@ -264,7 +264,7 @@ def test_runs_and_their_insides(quiet, round_, made, tmp_path):
     before = outside(tmp_path)
     (run,) = run_files(folder)
     (kept,) = run_files(good)
-    for rng in mutants(1300, "run", round_):
+    for rng in mutants(2600, "run", round_):
         shutil.copyfile(kept, run)
         shutil.copyfile(inside_path(kept), inside_path(run))
         changed_seal(rng.choice([run, inside_path(run)]), rng)
@@ -281,7 +281,7 @@ def test_summaries(quiet, round_, made, tmp_path):
     summary = folder / "reports" / "small" / "summary.parquet"
     content = summary.read_bytes()
     before = outside(tmp_path)
-    for rng in mutants(2300, "summary", round_):
+    for rng in mutants(4600, "summary", round_):
         summary.write_bytes(content)
         changed_seal(summary, rng)
         with in_time("load"), suppress(MonMDPError):
