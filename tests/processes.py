@@ -14,8 +14,13 @@ def started(*words, **options):
     return subprocess.Popen(
         [sys.executable, "-m", "monmdp", *map(str, words)],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
-        **options,
+        preexec_fn=_as_in_a_terminal, **options,
     )  # fmt: skip
+
+
+def _as_in_a_terminal():
+    """A shell lets what it runs in the background ignore Ctrl-C, and whatever that starts, too."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def stopped(process, how):

@@ -22,9 +22,11 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, Generic, Literal, TypeVar
 
-from monmdp.errors import MonMDPError, nearest
+from monmdp.errors import MonMDPError, nearest, told
 
 T = TypeVar("T")
+MOST_NAMES = 20
+"""names of a module that an error lists"""
 
 
 @dataclass(frozen=True)
@@ -232,6 +234,8 @@ class Registry(Generic[T]):
                 f"{name} is {_a(type(found))}; {_article(self.kind)} is a function that returns "
                 f"{_a(self.produces)}"
             )
+        if name.endswith(".py"):
+            raise MonMDPError(f"{name}: name the object in it, too, as {name}:object")
         raise MonMDPError(f"unknown {self.kind} {name!r}{nearest(name, self)}")
 
     def checked(self, made: Any, what: str) -> T:
@@ -269,6 +273,16 @@ def import_trusted(name: str, kind: str, trusted: Collection[str]) -> Any:
     if module_of(found) != module or getattr(found, "__qualname__", None) != attribute:
         raise UntrustedError(f"{name} is not used: {module} does not define {attribute!r}")
     return found
+
+
+def demand_modules(names: Iterable[str]) -> None:
+    """Import modules that the user trusts; an error if one is not there."""
+    here = Path.cwd()
+    if str(here) not in sys.path:
+        sys.path.append(str(here))
+    for name in names:
+        with told(f"the module {name!r}"):
+            _import_from([here], partial(_import_module, name, "agent", [here]))
 
 
 class UntrustedError(MonMDPError):
@@ -317,7 +331,10 @@ def import_object(name: str, kind: str, folders: Iterable[str | os.PathLike[str]
         ) from error
     if not hasattr(module, attribute):
         names = [n for n in vars(module) if not n.startswith("_")]
-        raise MonMDPError(f"{module_name} has no {attribute!r}{nearest(attribute, names)}")
+        close = nearest(attribute, names) if len(names) <= MOST_NAMES else ""
+        origin = getattr(module, "__file__", None)
+        where = "" if origin is None else f" (imported from {origin})"
+        raise MonMDPError(f"{module_name}{where} has no {attribute!r}{close}")
     return getattr(module, attribute)
 
 

@@ -34,6 +34,10 @@ class DamagedError(MonMDPError):
     """A file that is not what its name says, or is so no longer."""
 
 
+class UnreadableError(DamagedError):
+    """A file that the system does not let us read: what is in it may be whole."""
+
+
 class Settings(BaseModel):
     """All about a run but its seed."""
 

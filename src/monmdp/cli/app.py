@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -114,9 +116,17 @@ def _wrong_words(error: Any) -> str:
     context = error.ctx
     if hasattr(error, "possibilities"):
         known = [name for of in context.command.get_params(context) for name in of.opts]
-        options = [name for name in known if name.startswith("-")]
-        return f"no such option {error.option_name}{nearest(error.option_name, options)}"
+        options = sorted(name for name in known if name.startswith("--"))
+        close = get_close_matches(error.option_name, options, n=1, cutoff=0.7)
+        hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(options)}"
+        if not close and "words" in (of.name for of in context.command.get_params(context)):
+            name = error.option_name.lstrip("-")
+            hint = f"as a parameter of world, monitor or agent write {name}=VALUE; options {hint}"
+        return f"no such option {error.option_name}; {hint}"
     said = " ".join(error.format_message().split()).rstrip(".")
+    for kind, word in (("integer", "whole number"), ("number", "number")):
+        pydantic = f"Input should be a valid {kind}, unable to parse string as a"
+        said = re.sub(rf"{pydantic}n? {kind}", f"a {word} expected", said)
     more = "" if context is None else f"; see {context.command_path} --help"
     return f"{said[0].lower()}{said[1:]}{more}"
 

@@ -8,7 +8,6 @@ import sys
 import textwrap
 from collections.abc import Mapping
 from pathlib import Path
-from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from monmdp.cli.app import print_table, short
@@ -65,8 +64,6 @@ def print_plan(
 def print_outcome(outcome: Outcome) -> None:
     """Print what a runner did."""
     progress, found = outcome.progress, outcome.inventory
-    for path in outcome.aside:
-        print(f"set aside: {path}")
     if progress.done:
         print(
             f"{plural(progress.done, 'run')} in {duration(progress.seconds)}, "
@@ -139,6 +136,10 @@ def _problem_of(settings: Mapping[str, Any]) -> str:
     return f"{settings['world']} / {settings['monitor']}{parameters}"
 
 
+def _steps(of: float | None) -> str:
+    return "never" if of is None else f"{of:,.0f}"
+
+
 def print_training(results: Results) -> None:
     """Print what one agent came to."""
     from math import isnan
@@ -158,8 +159,10 @@ def print_training(results: Results) -> None:
     print()
     print(f"minimax episode return   {short(row.of.minimax)}")
     over = " (95 % interval over seeds)" if n > 1 else ""
-    tests = min(END, len(runs[0].step))
-    print(f"end return               {_plus_minus(row.end)}{over}, mean of the last {tests} tests")
+    n_tests = len(runs[0].step)
+    tests = f"all {n_tests} tests, the untrained agent's included"
+    tests = f"the last {END} tests" if n_tests > END else tests
+    print(f"end return               {_plus_minus(row.end)}{over}, mean of {tests}")
     if row.parts is not None:
         env, monitor = (part.estimate for part in row.parts)
         print(f"of the last policy       rᵉ {short(env)}, rᵐ {short(monitor)}")
@@ -167,7 +170,7 @@ def print_training(results: Results) -> None:
     print(f"seeds converged          {len(reached)} of {n}  (minimax-optimal, and stay so)")
     if reached:
         print(
-            f"steps to 1 %             median {median(reached):,.0f}, "
+            f"steps to 1 %             median {_steps(row.median_steps)}, "
             f"from {min(reached):,} to {max(reached):,}"
         )
     last = {name: sum(run.curve[name][-1] for run in runs) / n for name in runs[0].curve}

@@ -180,12 +180,15 @@ def check(
 
     monitor, params = names_of(world, words)
     found = world if monitor is not None else make_problem(world, None)[0]
-    asked = experiment.assemble(found, monitor, agent or experiment.DEFAULT_AGENT, params)
-    problem = asked.monmdp
-    again = None if monitor is None else make(world, monitor, **asked.parameters)
-    notes = check_problem(problem, again)
-    if agent is not None:
-        notes += check_agent(asked.agent, agent, problem)
+    if agent is None:
+        problem, given = make_problem(world, words)
+        again = None if monitor is None else make(world, monitor, **given)
+        notes = check_problem(problem, again)
+    else:
+        asked = experiment.assemble(found, monitor, agent, params)
+        problem = asked.monmdp
+        again = None if monitor is None else make(world, monitor, **asked.parameters)
+        notes = check_problem(problem, again) + check_agent(asked.agent, agent, problem)
     if as_json:
         print(json.dumps({"passed": True, "notes": notes}, indent=2))
         return

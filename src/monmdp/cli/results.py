@@ -21,13 +21,17 @@ TrustModules = Annotated[
     str,
     typer.Option(
         help="Modules, with commas between them, that names in the folder may be imported from.",
-        show_default="(none: no code is run)",
+        show_default="none: no code is run",
     ),
 ]
 
 
 def _modules(text: str) -> list[str]:
-    return [word.strip() for word in text.split(",") if word.strip()]
+    from monmdp.naming import demand_modules
+
+    names = [word.strip() for word in text.split(",") if word.strip()]
+    demand_modules(names)
+    return names
 
 
 @app.command()
@@ -43,10 +47,12 @@ def status(folder: Results, trust_modules: TrustModules = "", as_json: AsJson = 
     _demand_results(folder)
     requests, unreadable = understood(folder)
     reports: list[dict[str, Any]] = []
-    damaged: list[str] = []
+    damaged: dict[str, None] = {}  # several reports may share a run
+    locked: dict[str, None] = {}
     for request in requests:
         found = take_inventory(folder, request.runs(_modules(trust_modules)))
-        damaged += found.damaged.values()
+        damaged |= dict.fromkeys(found.damaged.values())
+        locked |= dict.fromkeys(found.unreadable.values())
         reports.append(
             {
                 "report": request.name,
@@ -56,6 +62,7 @@ def status(folder: Results, trust_modules: TrustModules = "", as_json: AsJson = 
                 "stale": len(found.stale),
                 "not_checked": len(found.unchecked),
                 "damaged": list(found.damaged.values()),
+                "unreadable": list(found.unreadable.values()),
                 "cpu_seconds": sum(found.cpu_seconds.values()),
             }
         )
@@ -79,6 +86,8 @@ def status(folder: Results, trust_modules: TrustModules = "", as_json: AsJson = 
     print_table(["report"], [*counted, "damaged", "CPU seconds"], lines)
     for line in damaged:
         print(f"damaged: {line}")
+    for line in locked:
+        print(f"unreadable: {line}")
     for path in foreign:
         print(f"foreign: {path}")
     for path in half_written:
@@ -146,7 +155,6 @@ def redraw(
     from monmdp.results.evidence import LeftOutWarning, gather_kept, load
     from monmdp.results.figures import checked_extent
     from monmdp.results.request import kept
-    from monmdp.results.store import run_path
 
     extent = checked_extent(axes)
     if not path.is_dir():
@@ -160,10 +168,6 @@ def redraw(
         except MonMDPError as error:
             print(f"unreadable request: {error}", file=sys.stderr)
             continue
-        drawn += 1
-        runs = asked.runs()
-        there = sum(run_path(path, *key).exists() for key in runs)
-        print(f"{asked.name}: {there:,} of {len(runs):,} runs are there")
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             made = provenance() | {"request": request.hash}
@@ -171,11 +175,17 @@ def redraw(
         for warning in caught:
             word = "left out" if issubclass(warning.category, LeftOutWarning) else "note"
             print(f"{word}: {warning.message}", file=sys.stderr)
+        there = sum(len(of.seeds) for of in evidence.aggregates.values())
+        print(f"{asked.name}: {there:,} of {len(asked.runs()):,} runs are there")
+        if not there:
+            print(f"{asked.name}: its report is left as it was", file=sys.stderr)
+            continue
+        drawn += 1
         place = request.folder if out is None else out / asked.name
         within = path if out is None else out
         print_report(publish(place, evidence, extent, within=within))
     if not drawn:
-        raise MonMDPError(f"{path}: nothing to draw, no report was asked for here")
+        raise MonMDPError(f"{path}: nothing to draw, no report here has runs that can be read")
 
 
 @app.command()
@@ -202,8 +212,12 @@ def report(
 
     path = folders[0] / "report.html" if out is None else writable(out, "--out", ".html", ".htm")
     made = write_report(folders, path, trust=_modules(trust_modules))
-    for remark in (*made.remarks, *(r for chapter in made.chapters for r in chapter.remarks)):
+    for remark in made.remarks:
         print(f"note: {remark}", file=sys.stderr)
+    for chapter in made.chapters:
+        of = f"{chapter.title}: " if len(made.chapters) > 1 else ""
+        for remark in chapter.remarks:
+            print(f"note: {of}{remark}", file=sys.stderr)
     settings = sum(len(chapter.settings) for chapter in made.chapters)
     runs = made.runs
     inside = f", {len(made.explorers)} to look into" if made.explorers else ""
@@ -215,6 +229,11 @@ def report(
 def _demand_results(folder: Path) -> None:
     from monmdp.results.store import refuse_old
 
+    if not folder.is_dir():
+        what = "is a file; give the folder" if folder.exists() else "no such folder"
+        raise MonMDPError(f"{folder}: {what}")
     refuse_old(folder)
     if not (folder / "reports").is_dir() and not (folder / "runs").is_dir():
-        raise MonMDPError(f"{folder}: there are no results here")
+        inner = {"runs", "reports"}.intersection(of.name for of in (folder, *folder.parents)[:2])
+        hint = "; give the folder that it lies in" if inner else ""
+        raise MonMDPError(f"{folder}: there are no results here{hint}")

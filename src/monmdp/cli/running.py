@@ -404,6 +404,8 @@ def _carried_out(
         raise MonMDPError(f"{error}\n{kept}") from None
     for note in results.notes:
         print(note, file=sys.stderr)
+    for path in results.outcome.aside:
+        print(f"damaged, and set aside: {path}", file=sys.stderr)
     failures = results.outcome.failures
     for key, reason in list(failures.items())[:10]:
         print(f"failed: {key[0]}, seed {key[1]}: {reason}", file=sys.stderr)

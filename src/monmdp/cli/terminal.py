@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import sys
 from typing import Any
 
@@ -15,6 +16,9 @@ OWN = ("\r", "\x1b[?25h")
 
 def make_safe() -> None:
     """Let standard output and error write out control characters, and replace unknown ones."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by who started us
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 (for as long as we run)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors=plain.ERRORS)  # a terminal that knows no ρ is shown rho

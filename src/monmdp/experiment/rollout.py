@@ -107,7 +107,8 @@ def observing_policy(run: Run, name: str = "the run", *, snapshot: int = -1) -> 
     if not len(values):
         raise MonMDPError(
             f"{name} has no snapshot of Q_obs; train an agent that keeps one (factored-mbie-eb, "
-            "monitored-mbie-eb, known-monitor) with snapshots=1 or more (--snapshots)"
+            "monitored-mbie-eb, known-monitor) with snapshots=1 or more (--snapshots); only "
+            "the first seed keeps them"
         )
     assert run.policy is not None  # it is kept with snapshots
     probability = np.zeros(run.policy.probability.shape)

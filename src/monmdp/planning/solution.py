@@ -217,7 +217,7 @@ def what_if(
             tell(done, len(pairs))
         s, a = mdp.find_state(s), mdp.find_action(a)
         if not solution.seen.never_observable[s, a]:
-            raise MonMDPError(f"{mdp.pair_name(s * mdp.n_actions + a)} is not never-observable")
+            raise MonMDPError(f"{mdp.pair_name(s * mdp.n_actions + a)} can be seen already")
         true = float(mdp.mean_reward[s, a])
         # Known to pay more, would the pair be worth choosing anywhere? If not, nothing changes.
         # (With few steps left it may be, so there is no such test where they are counted.)

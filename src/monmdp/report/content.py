@@ -145,7 +145,8 @@ class ChapterView:
     """One chapter of the page, as the template reads it; `data` collects what the script reads."""
 
     def __init__(self, chapter: Chapter, name: str, data: dict[str, Any]) -> None:
-        self.id, self.title, self.folder = name, chapter.title, chapter.folder
+        self.id, self.title = name, chapter.title
+        self.folder, self.report = chapter.folder, chapter.report
         self.there, self.asked, self.remarks = chapter.there, chapter.asked, chapter.remarks
         self.evidence, self.data = chapter.evidence, data
         self.about = about(chapter.evidence)
@@ -338,9 +339,8 @@ class ChapterView:
         table = Table.of(PROBLEMS, rows).without("setting")
         figures = dict.fromkeys(name for one in shown.values() for name in one.figures)
         place = section.removeprefix(f"{self.id}-")
-        against = stored_table(
-            self.folder, {name: self.evidence.aggregates[key] for key, name in names.items()}
-        )
+        by_name = {name: self.evidence.aggregates[key] for key, name in names.items()}
+        against = stored_table(self.folder, self.report, by_name)
         return said | {
             "id": section,
             "figures": [name for name in figures if name != UNASKED],

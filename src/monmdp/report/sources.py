@@ -69,6 +69,8 @@ class Chapter:
 
     title: str
     folder: Path
+    report: Path | None
+    """the folder of its report, if it was asked for"""
     evidence: Evidence
     claims: Sequence[JudgedClaim]
     """of the paper, or what a suite is to show"""
@@ -215,6 +217,7 @@ def _chapter(request: Kept, folder: Path, trusted: Collection[str]) -> Chapter:
     return Chapter(
         title="the whole paper" if title == "all" else title,
         folder=folder,
+        report=request.folder,
         evidence=evidence,
         claims=check_claims(evidence),
         tables=[table for table in tables if table is not None],
@@ -324,6 +327,7 @@ def _unasked(folder: Path, paths: Sequence[Path], trusted: Collection[str]) -> C
     return Chapter(
         title="runs that no report here asks for",
         folder=folder,
+        report=None,
         evidence=evidence,
         claims=(),
         tables=[] if table is None or len(table.rows) < 2 else [table],

@@ -63,6 +63,11 @@ class Compared:
         steps = zip(self.of.steps_to_optimal, self.of.optimal, strict=True)
         return tuple(int(step) if optimal else None for step, optimal in steps)
 
+    @property
+    def median_steps(self) -> float | None:
+        """Return their median; None if fewer than half of the seeds become so."""
+        return median_time(self.of.steps_to_optimal.astype(float), self.of.optimal)
+
     def cells(self) -> tuple[Any, ...]:
         """Return the row of a table, see COLUMNS."""
         return (
@@ -71,7 +76,7 @@ class Compared:
             *(part and part.estimate for part in self.parts or (None, None)),
             self.area,
             share(int(self.of.optimal.sum()), len(self.of.seeds)),
-            median_time(self.of.steps_to_optimal.astype(float), self.of.optimal),
+            self.median_steps,
             self.behind,
             self.improvement,
         )

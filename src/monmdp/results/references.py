@@ -81,35 +81,34 @@ def keep(folder: Path, settings: Mapping[str, Any], found: Sequence[Reference]) 
         write_whole(folder / FILE, lambda file: file.write(text.encode()))
 
 
-def kept(folder: Path, settings: Mapping[str, Any]) -> list[Reference]:
-    """Read what was written down about a problem in a folder of results; nothing else is used."""
+def kept(report: Path, settings: Mapping[str, Any]) -> list[Reference]:
+    """Read what was written down about a problem in the folder of a report."""
     found: dict[str, Reference] = {}
-    for path in sorted(folder.glob(f"reports/*/{FILE}")):
-        try:
-            content = json.loads(path.read_text(encoding="utf-8"))
-            same = all(content[key] == settings[key] for key in ("problem", "gamma"))
-            for of in content["references"] if same else ():
-                parts = float(of["env_return"]), float(of["monitor_return"])
-                if all(map(isfinite, parts)):
-                    found[str(of["name"])] = Reference(str(of["name"]), *parts)
-        except (OSError, ValueError, TypeError, KeyError, RecursionError):  # somebody's file
-            continue
+    try:
+        content = json.loads((report / FILE).read_text(encoding="utf-8"))
+        same = all(content[key] == settings[key] for key in ("problem", "gamma"))
+        for of in content["references"] if same else ():
+            parts = float(of["env_return"]), float(of["monitor_return"])
+            if all(map(isfinite, parts)):
+                found[str(of["name"])] = Reference(str(of["name"]), *parts)
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):  # none, or somebody's file
+        return []
     return list(found.values())
 
 
-def stored_table(
-    folder: Path, aggregates: Mapping[str, Aggregate], title: str = "References"
-) -> Table:
+def stored_table(folder: Path, report: Path | None, aggregates: Mapping[str, Aggregate]) -> Table:
     """Return what agents are measured against in one setting of a folder of results, as a table.
 
-    `aggregates` are those of the setting, by name. If the problem is not there, it has no rows.
+    `report` is the folder of the report that shows it, if there is one. `aggregates` are those of
+    the setting, by name. If the problem is not there, it has no rows.
     """
     first = next(iter(aggregates.values()))
     found: list[Reference] = []
     rows: list[tuple[Any, ...]] = []
     with suppress(MonMDPError, OSError):
         problem, gamma = read_problem(folder, first.settings), first.settings["gamma"]
-        found = [*references(problem, gamma), *kept(folder, first.settings)]
+        found = [*references(problem, gamma)]
+        found += kept(report, first.settings) if report is not None else []
         rows += [(of.name, of.episode_return, of.env_return, of.monitor_return) for of in found]
         for name, of in aggregates.items():
             returns = _stored_returns(folder, of, problem)
@@ -119,7 +118,7 @@ def stored_table(
     ends = {name: mean_interval(of.end["episode_return"]) for name, of in aggregates.items()}
     fewest = min(len(of.seeds) for of in aggregates.values())
     notes = [LEGEND, *remarks(ends, fewest, found)]
-    return Table.of(COLUMNS, rows, title=title, notes=notes)
+    return Table.of(COLUMNS, rows, title="References", notes=notes)
 
 
 def _stored_returns(folder: Path, of: Aggregate, problem: MonMDP) -> list[Returns]:

@@ -48,7 +48,7 @@ from monmdp.results.store import (
     Inventory,
     Key,
     claim_folder,
-    inside_path,
+    damaged_files,
     refuse_old,
     remove_parts,
     run_path,
@@ -215,7 +215,7 @@ def execute(
     begin, tell = begin or (lambda: None), tell or (lambda _: None)
     if folder is None:
         kept: dict[Key, Run] = {}
-        nothing = Inventory((), (), (), tuple(mine), {}, {})
+        nothing = Inventory((), (), (), tuple(mine), {}, {}, {})
         batch = _Batch(mine, tuple(mine), jobs, scheduler, tell, begin, kept.__setitem__)
         return batch.done(nothing, (), kept)
     place = Path(folder)
@@ -225,9 +225,10 @@ def execute(
         if alone:  # else a part may be another runner's, who is about to finish it
             remove_parts(place)
         inventory = take_inventory(place, {key: of.wanted for key, of in mine.items()})
+        for why in inventory.unreadable.values():
+            raise MonMDPError(f"{why}; nothing was changed")
         damaged = [run_path(place, *key) for key in inventory.damaged]
-        both = [of for path in damaged for of in (path, inside_path(path))]
-        aside = [set_aside(place, path) for path in both if path.exists()]
+        aside = [set_aside(place, of) for path in damaged for of in damaged_files(path)]
         to_do = [*inventory.missing, *(inventory.stale if stale else ())]
         mine |= {key: with_kept(place, key, mine[key]) for key in to_do}
 

@@ -16,7 +16,7 @@ from typing import Any
 from monmdp.errors import MonMDPError
 from monmdp.files import COPIES, read_whole, write_whole
 from monmdp.memory import demand_room
-from monmdp.schema import DamagedError, from_json
+from monmdp.schema import DamagedError, UnreadableError, from_json
 
 KEY = b"monmdp"
 SEAL = b'"seal": "'
@@ -60,7 +60,7 @@ def read_sealed(
     except (FileNotFoundError, NotADirectoryError):
         raise FileNotFoundError(path) from None
     except OSError as error:
-        raise DamagedError(f"{path}: cannot be read, {error.strerror or error}") from None
+        raise UnreadableError(f"{path}: cannot be read, {error.strerror or error}") from None
     except MonMDPError as error:
         raise DamagedError(str(error)) from None
     at = content.rfind(SEAL) + len(SEAL)

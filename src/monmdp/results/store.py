@@ -19,7 +19,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -36,7 +36,7 @@ from monmdp.files import write_whole
 from monmdp.model import MonMDP
 from monmdp.model.monmdp import Shape
 from monmdp.results.sealed import read_sealed, write_sealed
-from monmdp.schema import Count, DamagedError, Provenance, Settings, checked
+from monmdp.schema import Count, DamagedError, Provenance, Settings, UnreadableError, checked
 from monmdp.suites import Resolved
 from monmdp.suites.configuration import Wanted, digest, id_of
 
@@ -118,12 +118,13 @@ def _write_inside(path: Path, policy: Policy, run: Run, about: Mapping[str, Any]
     write_sealed(path, table, footer)
 
 
-def read_run(path: Path, *, inside: bool = False) -> Run:
-    """Read a run; `DamagedError` if it is none, or lies where another one belongs.
+def read_run(path: Path, *, inside: bool = False, placed: bool = True) -> Run:
+    """Read a run; `DamagedError` if it is none.
 
-    With `inside` also its policy and snapshots, if they were kept.
+    With `inside` also its policy and snapshots, if they were kept. With `placed` it must lie where
+    it belongs in a folder of results; else it may have any name.
     """
-    footer, table = _read(path, COLUMNS)
+    footer, table = _read(path, COLUMNS, placed=placed)
     columns = {name: table[name].to_numpy() for name in ("step", *COLUMNS)}
     try:
         kept = _read_inside(path, footer) if inside else {}
@@ -182,7 +183,7 @@ def load_run(path: str | os.PathLike[str]) -> Run:
     if path.name.endswith(INSIDE):
         path = path.with_name(path.name.removesuffix(INSIDE) + SUFFIX)
     try:
-        return read_run(path, inside=True)
+        return read_run(path, inside=True, placed=False)
     except FileNotFoundError:
         raise MonMDPError(f"{path}: no such file") from None
 
@@ -198,7 +199,10 @@ def load_policy(path: str | os.PathLike[str]) -> Policy:
         return Policy.load(path)
     policy = load_run(path).policy
     if policy is None:
-        raise MonMDPError(f"{path}: this run kept no policy; those of monmdp train do")
+        kept = inside_path(Path(path)).name
+        raise MonMDPError(
+            f"{path}: there is no policy of this run, {kept} beside it; monmdp train keeps one"
+        )
     return policy
 
 
@@ -208,7 +212,9 @@ def read_footer(path: Path) -> dict[str, Any]:
     return footer
 
 
-def _read(path: Path, columns: tuple[str, ...]) -> tuple[dict[str, Any], Any]:
+def _read(
+    path: Path, columns: tuple[str, ...], *, placed: bool = True
+) -> tuple[dict[str, Any], Any]:
     import pyarrow as pa
 
     schema = pa.schema([("step", pa.int64()), *((name, pa.float64()) for name in COLUMNS)])
@@ -219,7 +225,8 @@ def _read(path: Path, columns: tuple[str, ...]) -> tuple[dict[str, Any], Any]:
     if len(table) != tests or not np.array_equal(table["step"], np.arange(tests) * every):
         raise DamagedError(f"{path}: damaged, its tests are not those of its settings")
     its_id, its_seed = digest(footer["settings"]), footer["seed"]
-    if path.stem != f"seed-{its_seed:04d}" or not path.parent.name.endswith(f"-{its_id}"):
+    at_home = path.stem == f"seed-{its_seed:04d}" and path.parent.name.endswith(f"-{its_id}")
+    if placed and not at_home:
         raise DamagedError(f"{path}: holds another run, of seed {its_seed} and settings {its_id}")
     return footer, table
 
@@ -230,6 +237,8 @@ def make_folder(folder: Path, within: Path | None = None) -> None:
         if within is not None and not folder.resolve().is_relative_to(within.resolve()):
             raise MonMDPError(f"{folder} leads out of {within}; nothing is written there")
         folder.mkdir(parents=True, exist_ok=True)
+    except FileExistsError:
+        raise MonMDPError(f"cannot use {folder} for results: it is a file") from None
     except OSError as error:
         raise MonMDPError(f"cannot use {folder} for results: {error.strerror or error}") from None
 
@@ -300,12 +309,15 @@ class Inventory:
     missing: tuple[Key, ...]
     damaged: Mapping[Key, str]
     """why; they count as missing"""
+    unreadable: Mapping[Key, str]
+    """why; nobody knows what they are"""
     cpu_seconds: Mapping[Key, float]
 
 
 def take_inventory(folder: Path, runs: Mapping[Key, Wanted]) -> Inventory:
     """Look for runs; changes nothing."""
-    there, stale, unchecked, missing, damaged, cpu = [], [], [], [], {}, {}
+    there, stale, unchecked, missing = list[Key](), list[Key](), list[Key](), list[Key]()
+    damaged, unreadable, cpu = dict[Key, str](), dict[Key, str](), dict[Key, float]()
     for key, wanted in runs.items():
         path = run_path(folder, *key)
         try:
@@ -314,6 +326,9 @@ def take_inventory(folder: Path, runs: Mapping[Key, Wanted]) -> Inventory:
                 raise FileNotFoundError(path)
         except FileNotFoundError:
             missing.append(key)
+            continue
+        except UnreadableError as error:
+            unreadable[key] = str(error)
             continue
         except DamagedError as error:
             damaged[key] = str(error)
@@ -325,7 +340,19 @@ def take_inventory(folder: Path, runs: Mapping[Key, Wanted]) -> Inventory:
             unchecked.append(key)
         elif footer["provenance"].get("kernel") != wanted.kernel:
             stale.append(key)
-    return Inventory(tuple(there), tuple(stale), tuple(unchecked), tuple(missing), damaged, cpu)
+    lists = tuple(there), tuple(stale), tuple(unchecked), tuple(missing)
+    return Inventory(*lists, damaged, unreadable, cpu)
+
+
+def damaged_files(path: Path) -> Iterator[Path]:
+    """Return which of the two files of a run are damaged."""
+    for of, read in ((path, read_footer), (inside_path(path), _snapshots_kept)):
+        try:
+            read(path)
+        except FileNotFoundError:
+            continue
+        except DamagedError:
+            yield of
 
 
 def _has_inside(path: Path, wanted: Wanted, seed: int) -> bool:

@@ -14,6 +14,7 @@ from monmdp.experiment.provenance import stored_agent
 from monmdp.experiment.training import EPISODES
 from monmdp.results.runner import Failure, work
 from monmdp.results.store import Key, read_problem, read_run, run_path
+from monmdp.schema import UnreadableError
 from monmdp.suites import Configuration, Resolved, resolve
 from monmdp.suites.configuration import Wanted, digest
 
@@ -45,7 +46,8 @@ def verify_runs(
         try:
             kept = read_run(path)
         except MonMDPError as error:
-            yield Verified(path, False, str(error))
+            same = None if isinstance(error, UnreadableError) else False
+            yield Verified(path, same, str(error).removeprefix(f"{path}: "))
             continue
         try:
             again = work(rebuilt(folder, kept.settings, trusted), key[1])
