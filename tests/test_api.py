@@ -277,7 +277,7 @@ def test_files_that_are_no_runs_are_named(problem):
             broken("wrong.parquet")
     inside_path(path).unlink()
     assert monmdp.load_run(path).policy is None
-    with pytest.raises(MonMDPError, match="kept no policy"):
+    with pytest.raises(MonMDPError, match="there is no policy of this run"):
         load_policy(path)
 
 
@@ -299,6 +299,8 @@ def test_a_run_from_elsewhere_is_not_taken_for_ours(problem, counted):
     folder = Path("results/runs") / id_of(one.settings)
     (folder / "seed-0000.parquet").replace(folder / "seed-0001.parquet")
     with pytest.raises(DamagedError, match="holds another run, of seed 0"):
+        read_run(folder / "seed-0001.parquet")
+    with pytest.raises(DamagedError, match=r"seed-0001.inside.parquet: of another run"):
         monmdp.load_run(folder / "seed-0001.parquet")
     assert same(monmdp.train(problem, "ucb", 100, 1, out="results"), two)
     assert counted == [0, 1, 1]

@@ -248,3 +248,10 @@ def _content(code: CodeType) -> tuple[Any, ...]:
     """What a function does, apart from where it stands in its file."""
     constants = [_content(c) if isinstance(c, CodeType) else repr(c) for c in code.co_consts]
     return code.co_code, code.co_names, code.co_varnames, constants
+
+
+def import_numba() -> None:
+    """Import numba for good with the settings that it has now; it would look for others later."""
+    from numba.core import config
+
+    config._config_fname = ""

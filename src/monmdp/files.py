@@ -88,6 +88,16 @@ def read_whole(path: str | os.PathLike[str]) -> bytes:
     return Path(path).read_bytes()
 
 
+def read_text(path: str | os.PathLike[str]) -> str:
+    """Read a text in UTF-8 that may be anybody's; `MonMDPError` if it is none."""
+    try:
+        return read_whole(path).decode()
+    except OSError as error:
+        raise MonMDPError(f"{path}: cannot be read, {error.strerror or error}") from None
+    except UnicodeDecodeError:
+        raise MonMDPError(f"{path}: damaged, not UTF-8") from None
+
+
 def read_archive(
     path: str | os.PathLike[str],
     what: str,

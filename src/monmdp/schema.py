@@ -16,6 +16,7 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
+    FiniteFloat,
     TypeAdapter,
     ValidationError,
     model_validator,
@@ -24,7 +25,8 @@ from pydantic import (
 from monmdp.errors import MonMDPError
 from monmdp.files import file_name
 
-Plain = bool | int | float | str | None
+Whole = Annotated[int, Field(gt=-(2**63), lt=2**63)]
+Plain = bool | Whole | FiniteFloat | str | None
 Count = Annotated[int, Field(ge=1)]
 Text = Annotated[str, Field(max_length=10_000)]
 Hash = Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")]
@@ -76,6 +78,22 @@ class Provenance(BaseModel):
     commit: str | None = None
     wall_seconds: float = float("nan")
     cpu_seconds: float = float("nan")
+
+
+class Session(BaseModel):
+    """When somebody worked on a request, and how long."""
+
+    model_config = ConfigDict(strict=True, extra="ignore")
+
+    ended: Text = "?"
+    runs: Whole | None = None
+    steps: Whole | None = None
+    wall_seconds: FiniteFloat | None = None
+    cpu_seconds_of_process: FiniteFloat | None = None
+    jobs: Whole | None = None
+    shard: Text | None = None
+    scheduler: Text | None = None
+    commit: Text | None = None
 
 
 def _leads_nowhere_else(name: str) -> str:

@@ -171,7 +171,7 @@ def test_check(monmdp):
         (("solve", "bottleneck", "ask", "--pair", "0,1:RIGHT"), "goes with --what-if"),
         (
             ("solve", "bottleneck", "ask", "--what-if", "--pair", "0,0:UP"),
-            "is not never-observable",
+            "can be seen already",
         ),
         (("solve", "bottleneck", "ask", "--what-if", "--pair", "x"), "STATE:ACTION"),
         (("solve", "none.npz"), "no such file"),
@@ -485,7 +485,7 @@ def test_evaluate(monmdp):
     Path(inside).unlink()
     code, _, err = monmdp("evaluate", run, "bottleneck", "button")
     assert code == 2
-    assert "this run kept no policy" in err
+    assert "there is no policy of this run" in err
 
 
 @pytest.mark.slow

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +30,7 @@ SUITE = {
     "policies": True,
     "experiment": [{"worlds": ["loop"], "monitors": ["ask"], "agents": ["r-max", "mbie-eb"]}],
 }
+SNAPSHOTS = {"snapshot_steps": np.array([200]), "snapshots": {"n": np.zeros((1, 3))}}
 READING = ("status", "redraw", "verify", "report")
 
 WANDERER = """
@@ -287,6 +290,151 @@ def test_folders_that_are_links_are_not_written_to(folder, command, tmp_path):
             monmdp.make("loop", "ask"), ["mbie-eb"], 200, seeds=1, out=tmp_path / "compared"
         )
     assert not list(elsewhere.iterdir())
+
+
+def test_runs_behind_a_link_are_not_moved(folder, command, tmp_path):
+    """A folder of ours may have links in it to somebody else's: a name is no permission."""
+    mine = Path(shutil.copytree(folder, tmp_path / "mine"))
+    first, other = sorted(path for path in (folder / "runs").iterdir())
+    shutil.rmtree(first)
+    first.symlink_to(mine / "runs" / other.name)
+    before = everything(mine)
+    with pytest.raises(MonMDPError, match="leads out of"):
+        monmdp.run_suite(SUITE, out=folder)
+    assert everything(mine) == before
+    assert not list((folder / "set-aside").rglob("*.parquet"))
+
+
+def test_what_cannot_be_read_is_not_set_aside(folder, command):
+    """What the system does not let us read may be whole."""
+    run = run_files(folder)[0]
+    run.unlink()
+    run.mkdir()
+    found = json.loads(command("status", folder, "--json")[1])["reports"][0]
+    assert (len(found["damaged"]), len(found["unreadable"]), found["there"]) == (0, 1, 3)
+    assert "unreadable: " in command("status", folder)[1]
+    with pytest.raises(MonMDPError, match=r"cannot be read, .*nothing was changed"):
+        monmdp.run_suite(SUITE, out=folder)
+    assert run.is_dir()
+    _, out, _ = command("verify", folder)
+    assert "3 of 4 runs are the same to the byte; 1 could not be done again" in out
+
+
+def test_only_what_is_damaged_of_a_run_is_set_aside(folder):
+    """Its inside says which snapshots it had, and they are made again."""
+    run = run_files(folder)[0]
+    store.write_run(run, replace(monmdp.load_run(run), **SNAPSHOTS))
+    run.write_bytes(b"damaged")
+    monmdp.run_suite(SUITE, out=folder)
+    assert [path.name for path in (folder / "set-aside").rglob("*.parquet")] == [run.name]
+    assert list(monmdp.load_run(run).snapshot_steps) == [200]
+
+
+def test_pictures_of_runs_that_are_gone_are_left_as_they_were(folder, command):
+    picture = folder / "reports" / "small" / "small.png"
+    before = picture.read_bytes()
+    for run in run_files(folder):
+        run.write_bytes(b"damaged")
+    code, out, err = command("redraw", folder)
+    assert code == 2
+    assert "small: 0 of 4 runs are there" in out
+    assert "small: its report is left as it was" in err
+    assert picture.read_bytes() == before
+
+
+def test_a_run_may_be_copied_out_of_its_folder(folder, command, tmp_path):
+    run = run_files(folder)[0]
+    shutil.copy(run, tmp_path / "alone.parquet")
+    assert monmdp.load_run(tmp_path / "alone.parquet").policy is None
+    code, _, err = command("evaluate", tmp_path / "alone.parquet", "loop", "ask")
+    assert code == 2
+    assert "alone.inside.parquet beside it" in err
+    shutil.copy(store.inside_path(run), tmp_path / "alone.inside.parquet")
+    assert command("evaluate", tmp_path / "alone.parquet", "loop", "ask")[0] == 0
+
+
+def test_a_module_that_is_trusted_must_be_there(folder, command):
+    for word in READING:
+        code, _, err = command(word, folder, "--trust-modules", "nosuch")
+        assert code == 2
+        assert "there is no module 'nosuch'; looked in" in err
+
+
+def test_somebody_elses_page_is_not_written_over(folder, command):
+    page = folder / "report.html"
+    page.write_text("mine")
+    code, _, err = command("report", folder)
+    assert (code, page.read_text()) == (2, "mine")
+    assert "none of our reports" in err
+    assert command("report", folder, "--out", page)[0] == 0  # if it is named, it is meant
+    assert command("report", folder)[0] == 0
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_curves_that_are_no_numbers_are_damaged(folder, command, value):
+    (folder / "reports" / "small" / "summary.parquet").unlink()
+
+    def change(footer, table):
+        at = table.column_names.index("episode_return")
+        values = table[at].to_numpy().copy()
+        values[1] = value
+        return footer, table.set_column(at, "episode_return", pa.array(values))
+
+    sealed_again(run_files(folder)[0], change)
+    for word in ("report", "redraw"):
+        code, _, err = command(word, folder)
+        assert code == 0
+        assert "episode_return has values that are no numbers" in err
+
+
+@pytest.mark.parametrize(
+    "entry", [{"seeds": [10**300]}, {"parameters": {"gamma": float("nan")}}, {"maps": True}],
+    ids=["seeds", "parameters", "maps"],
+)  # fmt: skip
+def test_a_page_is_made_whatever_a_request_holds(folder, command, entry):
+    path, content = request_of(folder)
+    figure = content["figures"][0]
+    if "seeds" in entry:
+        figure["grids"][0]["rows"][0][0]["curves"][0] |= entry
+    elif "maps" in entry:
+        figure["maps"] = [["t", "loop", {"start": "../../x"}]]
+    else:
+        next(iter(content["configurations"].values()))["settings"] |= entry
+    path.write_text(json.dumps(content))
+    code, _, err = command("report", folder)
+    assert code == 0
+    assert "note: " in err
+
+
+@pytest.mark.parametrize("name", ["request.json", "sessions.json", "references.json"])
+def test_pipes_and_devices_are_no_files_of_ours(folder, command, name):
+    path = folder / "reports" / "small" / name
+    path.unlink(missing_ok=True)
+    for make in (lambda: os.mkfifo(path), lambda: path.symlink_to("/dev/zero")):
+        make()
+        for word in ("status", "report", "redraw"):
+            command(word, folder)
+        path.unlink()
+
+
+def test_settings_in_the_working_directory_are_ignored(tmp_path):
+    """numba would load compiled code from where they say, and Matplotlib run TeX."""
+    Path(".numba_config.yaml").write_text("cache_dir: theirs\n")
+    Path("matplotlibrc").write_text("text.usetex: True\nlines.linewidth: 77\n")
+    code = (
+        "import sys; sys.argv = ['monmdp', 'list']\n"
+        "from monmdp import cli\n"
+        "try: cli.main()\n"
+        "except SystemExit: pass\n"
+        "import matplotlib; from numba.core import config; config.reload_config()\n"
+        "print(repr(config.CACHE_DIR), matplotlib.rcParams['text.usetex'])\n"
+    )
+    found = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True,
+        env={key: of for key, of in os.environ.items() if key != "NUMBA_CACHE_DIR"},
+    )  # fmt: skip
+    assert found.stdout.splitlines()[-1] == "'' False"
+    assert found.stderr.count("in this folder is ignored") == 2
 
 
 def test_what_is_not_ours_stays_where_it_is(folder, command):

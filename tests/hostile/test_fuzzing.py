@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import random
 import re
 import shutil
@@ -16,13 +17,14 @@ import sys
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import monmdp
 from monmdp import MonMDPError, Policy, cli
 from monmdp.results import evidence, sealed
-from monmdp.results.store import inside_path, run_files
+from monmdp.results.store import inside_path, read_footer, run_files
 
 pytestmark = pytest.mark.slow
 
@@ -95,8 +97,8 @@ def changed_bytes(content, rng):
     return bytes(content)
 
 
-ODD = [None, True, -1, 0, 10**18, 1e300, float("nan"), "", "../x", "os:system", [], {}, [[]],
-       {"a": 1}, "a" * 5000, "\x1b[2J"]  # fmt: skip
+ODD = [None, True, -1, 0, 10**18, 10**400, 1e300, float("nan"), float("-inf"), "", "../x",
+       "os:system", [], {}, [[]], {"a": 1}, "a" * 5000, "\x1b[2J"]  # fmt: skip
 
 
 def changed_data(data, rng):
@@ -135,6 +137,18 @@ def changed_seal(path, rng):
     if kind < 0.8 and table.num_columns > 1:
         footer.pop("seal")
         table = table.drop_columns([rng.choice(table.column_names)])
+        sealed.write_sealed(path, table.replace_schema_metadata(None), footer)
+        return
+    if kind < 0.9:
+        footer.pop("seal")
+        numbers = [name for name in table.column_names if table[name].type == pa.float64()]
+        if numbers:
+            at = table.column_names.index(rng.choice(numbers))
+            values = table[at].to_numpy().copy()
+            values[rng.randrange(len(values))] = rng.choice(
+                [math.nan, math.inf, -1e308, 1e308, 1e-320]
+            )
+            table = table.set_column(at, table.column_names[at], pa.array(values))
         sealed.write_sealed(path, table.replace_schema_metadata(None), footer)
         return
     at = content.rfind(sealed.SEAL)
@@ -192,6 +206,8 @@ def outside(tmp_path):
     return sorted(path for path in tmp_path.iterdir())
 
 
+LOOKED_AT = 40
+"""of so many mutants one is made a page and pictures of: that takes longer"""
 ROUNDS = 10
 """each kind of file is done in so many tests, which may run side by side"""
 ROUND = pytest.mark.parametrize("round_", range(ROUNDS))
@@ -237,7 +253,30 @@ def test_requests(quiet, round_, made, tmp_path):
         )
         path.write_text(data, encoding="utf-8", errors="surrogatepass")
         quiet("status", folder)
-    quiet("redraw", folder)
+        if i % LOOKED_AT == 0:
+            quiet("report", folder)
+            quiet("redraw", folder)
+    assert outside(tmp_path) == before
+
+
+@ROUND
+@pytest.mark.parametrize("name", ["sessions", "references"])
+def test_small_files_beside_a_report(quiet, round_, made, name, tmp_path):
+    folder = Path(shutil.copytree(made / "results", "results"))
+    path = folder / "reports" / "small" / f"{name}.json"
+    settings = read_footer(run_files(folder)[0])["settings"]
+    content = {
+        "sessions": [{"ended": "now", "runs": 1, "wall_seconds": 1.0, "jobs": 2, "commit": "a"}],
+        "references": {
+            "problem": settings["problem"],
+            "gamma": settings["gamma"],
+            "references": [{"name": "x", "env_return": 1.0, "monitor_return": -1.0}],
+        },
+    }[name]
+    before = outside(tmp_path)
+    for rng in mutants(200, name, round_):
+        path.write_text(json.dumps(changed_data(content, rng)))
+        quiet("report", folder)
     assert outside(tmp_path) == before
 
 
@@ -264,14 +303,16 @@ def test_runs_and_their_insides(quiet, round_, made, tmp_path):
     before = outside(tmp_path)
     (run,) = run_files(folder)
     (kept,) = run_files(good)
-    for rng in mutants(2600, "run", round_):
+    for i, rng in enumerate(mutants(2600, "run", round_)):
         shutil.copyfile(kept, run)
         shutil.copyfile(inside_path(kept), inside_path(run))
         changed_seal(rng.choice([run, inside_path(run)]), rng)
         with in_time("load_run"), suppress(MonMDPError):
             monmdp.load_run(run)
         quiet("status", folder)
-    quiet("report", folder)
+        if i % LOOKED_AT == 0:
+            quiet("report", folder)
+            quiet("redraw", folder)
     assert outside(tmp_path) == before
 
 
@@ -281,10 +322,12 @@ def test_summaries(quiet, round_, made, tmp_path):
     summary = folder / "reports" / "small" / "summary.parquet"
     content = summary.read_bytes()
     before = outside(tmp_path)
-    for rng in mutants(4600, "summary", round_):
+    for i, rng in enumerate(mutants(4600, "summary", round_)):
         summary.write_bytes(content)
         changed_seal(summary, rng)
         with in_time("load"), suppress(MonMDPError):
             evidence.load(summary)
-    quiet("report", folder)
+        if i % LOOKED_AT == 0:
+            quiet("report", folder)
+            quiet("redraw", summary)
     assert outside(tmp_path) == before

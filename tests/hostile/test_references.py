@@ -152,15 +152,19 @@ def test_a_policy_of_another_shape_is_refused_before_any_run(command, tmp_path):
         '{"problem": "p", "gamma": 0.9, "references": [1, null, {}]}',
         '{"problem": "p", "gamma": 0.9, "references": [{"name": "x", "env_return": 1e999, '
         '"monitor_return": 0}]}',
+        '{"problem": "p", "gamma": 0.9, "references": [{"name": "x", "env_return": 1e308, '
+        '"monitor_return": 1e308}]}',
         "[" * 100_000,
     ],
 )  # fmt: skip
 def test_odd_files_of_references_are_passed_over(tmp_path, content):
-    (tmp_path / "reports" / "a").mkdir(parents=True)
-    (tmp_path / "reports" / "a" / FILE).write_text(content, encoding="utf-8")
+    (tmp_path / FILE).write_text(content, encoding="utf-8")
+    assert kept(tmp_path, {"problem": "p", "gamma": 0.9}) == []
+
+
+def test_references_are_those_of_their_problem(tmp_path):
     good = {"name": "x", "env_return": 1, "monitor_return": -1}
-    (tmp_path / "reports" / "b").mkdir()
     text = json.dumps({"problem": "p", "gamma": 0.9, "references": [good]})
-    (tmp_path / "reports" / "b" / FILE).write_text(text, encoding="utf-8")
+    (tmp_path / FILE).write_text(text, encoding="utf-8")
     assert kept(tmp_path, {"problem": "p", "gamma": 0.9}) == [Reference("x", 1.0, -1.0)]
     assert kept(tmp_path, {"problem": "q", "gamma": 0.9}) == []

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 import sys
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from conftest import one_in
-from monmdp import MonMDPError, theory
+from monmdp import MonMDPError, Policy, make, theory
 from monmdp.cli.plain import plainly
 from monmdp.suites import expand, parse
 
@@ -276,3 +279,47 @@ def test_every_command_speaks_ascii(tmp_path):
 
 def test_letters_are_written_plainly():
     assert plainly("e⁻⁴ ½ ρ≥0.5 “é” −1 ± 2 \udcff 漢") == 'e-4 1/2 rho>=0.5 "e" -1 +/- 2 \\xff ?'
+
+
+@pytest.mark.parametrize("words", [["solve", "loop", "ask"], ["--version"], ["list"]])
+def test_closed_outputs_are_nobodys_trouble(words):
+    for closed in (">&-", ">&- 2>&-"):
+        line = f"{shlex.quote(sys.executable)} -m monmdp {shlex.join(words)} {closed}"
+        done = subprocess.run(["sh", "-c", line], capture_output=True, text=True, check=True)
+        assert done.stderr == ""
+
+
+def test_numbers_too_large_for_a_float_are_refused(command):
+    policy = Policy.uniform(make("loop", "ask"))
+    replace(policy, origin={"gamma": 10**400}).save("policy.npz")
+    for words in (
+        ["evaluate", "policy.npz", "loop", "ask"],
+        ["rollout", "loop", "ask", "--policy", "policy.npz"],
+    ):
+        code, _, err = command(*words)
+        assert code == 2
+        assert "gamma must be a number" in err
+
+
+def test_axes_that_no_picture_has_are_refused():
+    block = {"worlds": ["loop"], "monitors": ["ask"], "agents": ["r-max"], "seeds": 1}
+    suite = {"name": "x", "steps": 200, "y_range": [-1e308, 1e308], "experiment": [block]}
+    with pytest.raises(MonMDPError, match="y_range"):
+        parse(suite, "x")
+
+
+def test_mistakes_that_newcomers_make_are_told_what_to_do(command):
+    Path("mine.py").write_text("def lamp(): ...\n")
+    Path("file").touch()
+    for words, said in (
+        (["solve", "loop", "ask", "--rho", "0.5"], "write rho=VALUE"),
+        (["check", "loop", "mine.py"], "mine.py: name the object in it, too, as mine.py:object"),
+        (["check", "loop", "ask", "beta_kl=7"], "have no parameter 'beta_kl'"),
+        (["train", "loop", "ask", "--steps", "1e4"], "'--steps': a whole number expected"),
+        (["train", "loop", "ask", "--out", "file"], "cannot use file for results: it is a file"),
+        (["status", "file"], "file: is a file; give the folder"),
+        (["solve", "loop", "ask", "--what-if", "--pair", "1,0:UP"], "can be seen already"),
+    ):
+        code, _, err = command(*words)
+        assert (code, err.count("\n")) == (2, 1), err
+        assert said in err

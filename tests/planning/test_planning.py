@@ -225,7 +225,7 @@ def test_what_if_tells_what_is_worth_instrumenting():
     both = planning.gain_of_all(solution)
     assert both == pytest.approx(solution.optimal_value - solution.value)
     assert solution.optimal_value == pytest.approx(5 * 0.99)
-    with pytest.raises(MonMDPError, match="is not never-observable"):
+    with pytest.raises(MonMDPError, match="can be seen already"):
         planning.what_if(solution, [(1, 4)])
 
 

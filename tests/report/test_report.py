@@ -549,11 +549,14 @@ def test_runs_that_are_missing_are_missed_in_their_curve_alone(either):
     assert sorted(row[2] for row in page.tables["c0-problems"] if row) == ["4 of 5", *["5"] * 7]
 
 
-def test_sessions_are_listed_with_whatever_they_say(results):
+def test_sessions_are_listed_with_what_they_say_and_odd_ones_are_not(results):
     sessions = [
         {"ended": "2030-01-02", "runs": 40, "wall_seconds": 1234.56, "jobs": 2, "commit": "abc"},
         {"ended": "2030-01-03", "shard": "1/2", "scheduler": "slurm 7", "commit": None},
         {"wall_seconds": "long", "jobs": 0},
+        {"runs": float("nan"), "wall_seconds": float("inf")},
+        7,
+        {"jobs": 0},
         {},
     ]
     (results / "reports" / "small" / "sessions.json").write_text(json.dumps(sessions))

@@ -832,15 +832,21 @@ def test_verify_does_runs_again_and_compares_bytes(copy, command):
 
 
 def test_verify_and_status_want_results(command):
-    for words in (("verify", "."), ("status", "."), ("redraw", "."), ("status", "nowhere")):
-        code, _, err = command(*words)
-        assert code == 2
-        assert err == f"error: {words[1]}: there are no results here\n"
+    Path("file").touch()
+    for folder, said in (
+        (".", "there are no results here"),
+        ("nowhere", "no such folder"),
+        ("file", "is a file; give the folder"),
+    ):
+        for word in ("verify", "status"):
+            code, _, err = command(word, folder)
+            assert (code, err) == (2, f"error: {folder}: {said}\n")
+    assert command("redraw", ".")[2] == "error: .: there are no results here\n"
     Path("runs").mkdir()
     code, _, err = command("verify", ".")
     assert (code, err) == (2, "error: .: there are no runs that a report here has asked for\n")
     code, _, err = command("redraw", ".")
-    assert (code, err) == (2, "error: .: nothing to draw, no report was asked for here\n")
+    assert (code, err) == (2, "error: .: nothing to draw, no report here was asked for\n")
 
 
 def test_load_results_gives_a_tidy_frame(small):

@@ -11,7 +11,7 @@ from contextlib import suppress
 # Importing the modules adds their commands, in the order in which --help lists them.
 from monmdp.cli import problems, running, results, policies, theory  # isort: skip
 from monmdp.cli.app import app, print_nothing_more
-from monmdp.cli.terminal import make_safe
+from monmdp.cli.terminal import ignore_settings_here, make_safe
 from monmdp.errors import MonMDPError
 from monmdp.stopping import stoppable
 
@@ -21,6 +21,7 @@ __all__ = ["app", "main", "policies", "problems", "results", "running", "theory"
 def main() -> None:
     """Run the command line; errors that concern the user become one line and exit code 2."""
     make_safe()
+    ignore_settings_here()
     try:
         try:
             with stoppable():

@@ -13,7 +13,9 @@ import typer
 from monmdp.cli.app import AsJson, Axes, app, print_table, writable
 from monmdp.cli.printing import print_report
 from monmdp.errors import MonMDPError
+from monmdp.files import read_whole
 
+MADE_BY_US = b'<meta name="generator" content="monmdp '
 Results = Annotated[Path, typer.Argument(help="A folder of results.", show_default=False)]
 
 
@@ -185,7 +187,8 @@ def redraw(
         within = path if out is None else out
         print_report(publish(place, evidence, extent, within=within))
     if not drawn:
-        raise MonMDPError(f"{path}: nothing to draw, no report here has runs that can be read")
+        why = "has runs that can be read" if kept(path) else "was asked for"
+        raise MonMDPError(f"{path}: nothing to draw, no report here {why}")
 
 
 @app.command()
@@ -211,6 +214,8 @@ def report(
     from monmdp.tables import plural
 
     path = folders[0] / "report.html" if out is None else writable(out, "--out", ".html", ".htm")
+    if out is None and path.is_file() and MADE_BY_US not in read_whole(path):
+        raise MonMDPError(f"{path} is none of our reports; name another file with --out")
     made = write_report(folders, path, trust=_modules(trust_modules))
     for remark in made.remarks:
         print(f"note: {remark}", file=sys.stderr)

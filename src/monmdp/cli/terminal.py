@@ -28,3 +28,25 @@ def make_safe() -> None:
 def _escape(stream: Any, own: tuple[str, ...]) -> None:
     write = stream.write
     stream.write = lambda text: write(text if text.startswith(own) else printable(text))
+
+
+def ignore_settings_here() -> None:
+    """Let nobody's files in the working directory say what numba and Matplotlib do.
+
+    Both read settings from there when they are imported, and those can name code: where compiled
+    functions are loaded from, what TeX is given to read.
+    """
+    files = [name for name in (".numba_config.yaml", "matplotlibrc") if os.path.lexists(name)]
+    for name in files:
+        print(f"{name} in this folder is ignored", file=sys.stderr, flush=True)
+    if files:
+        here = os.getcwd()
+        os.chdir(os.path.dirname(__file__))
+        try:
+            import matplotlib  # noqa: F401
+
+            from monmdp.compiling import import_numba
+
+            import_numba()
+        finally:
+            os.chdir(here)

@@ -205,7 +205,11 @@ class AddMonitor(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
 
     def _told(self, info: dict[str, Any]) -> dict[str, Any]:
         """What an agent may read of the environment's info."""
-        return {key: value for key, value in info.items() if self._passes(key)}
+        return {
+            key: value
+            for key, value in info.items()
+            if self._passes(key) and (key not in LET_THROUGH or _tells_yes_or_no(value))
+        }
 
     def _passes(self, name: str) -> bool:
         return self._expose_env_reward or name in self._lets_through
@@ -225,6 +229,16 @@ class AddMonitor(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
                 "agents read it"
             )
         return super().get_wrapper_attr(name)
+
+
+def _tells_yes_or_no(value: Any) -> bool:
+    """Whether an info is what its name says: masks and flags, in which no reward can hide."""
+    if isinstance(value, Mapping):
+        return all(map(_tells_yes_or_no, value.values()))
+    if isinstance(value, list | tuple):
+        return all(map(_tells_yes_or_no, value))
+    found = np.asarray(value)
+    return found.dtype.kind in "biu" and bool(np.isin(found, (0, 1)).all())
 
 
 def _names(given: Any, what: str) -> tuple[str, ...]:

@@ -460,7 +460,7 @@ def number(value: Any, what: str, within: str = "") -> float:
     """Return `value` as a finite float within an interval like ``[0, 1)``, or say what is wrong."""
     try:
         result = float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise MonMDPError(f"{what} must be a number, got {value!r}") from None
     if not math.isfinite(result):
         raise MonMDPError(f"{what} must be finite, got {value!r}")

@@ -75,8 +75,12 @@ def content(sources: Sources, folders: Sequence[Path]) -> Content:
     data: dict[str, Any] = {
         key: {} for key in ("settings", "curves", "profiles", "tables", "explorers")
     }
-    chapters = [ChapterView(of, f"c{i}", data) for i, of in enumerate(sources.chapters)]
-    explorers, remarks = [], list(sources.remarks)
+    chapters, explorers, remarks = [], [], list(sources.remarks)
+    for i, chapter in enumerate(sources.chapters):
+        try:
+            chapters.append(ChapterView(chapter, f"c{i}", data))
+        except MonMDPError as error:  # of a world that cannot be made, say
+            remarks.append(f"{chapter.title} cannot be shown: {error}")
     for i, inside in enumerate(sources.insides):
         try:
             explorers.append(_explorer(inside, f"explorer-{i}", sources.chapters, data))
@@ -401,10 +405,8 @@ def _sessions(sessions: Iterable[Mapping[str, Any]]) -> Table:
     """Who worked on it, and how long; whatever of that was written down."""
     rows = []
     for session in sessions:
-        given = (session.get("runs"), session.get("wall_seconds"))
-        numbers = [of if isinstance(of, int | float) else None for of in given]
+        numbers = session["runs"], session["wall_seconds"]
         words = {"jobs": "", "shard": "shard ", "scheduler": "scheduler "}
-        jobs = [f"{of}{session[key]}" for key, of in words.items() if session.get(key) is not None]
-        ended, commit = str(session.get("ended", "?")), str(session.get("commit") or "")
-        rows.append((ended, *numbers, ", ".join(jobs), commit))
+        jobs = [f"{of}{session[key]}" for key, of in words.items() if session[key] is not None]
+        rows.append((session["ended"], *numbers, ", ".join(jobs), session["commit"] or ""))
     return Table.of(SESSIONS, rows, title="Sessions")

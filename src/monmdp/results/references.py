@@ -19,7 +19,7 @@ import numpy as np
 from monmdp.errors import MonMDPError
 from monmdp.experiment import Policy
 from monmdp.experiment.policy import Returns
-from monmdp.files import write_whole
+from monmdp.files import read_text, write_whole
 from monmdp.model import MonMDP
 from monmdp.results.evidence import Aggregate
 from monmdp.results.measures import FEWEST
@@ -85,13 +85,13 @@ def kept(report: Path, settings: Mapping[str, Any]) -> list[Reference]:
     """Read what was written down about a problem in the folder of a report."""
     found: dict[str, Reference] = {}
     try:
-        content = json.loads((report / FILE).read_text(encoding="utf-8"))
+        content = json.loads(read_text(report / FILE))
         same = all(content[key] == settings[key] for key in ("problem", "gamma"))
         for of in content["references"] if same else ():
             parts = float(of["env_return"]), float(of["monitor_return"])
-            if all(map(isfinite, parts)):
+            if isfinite(sum(parts)):
                 found[str(of["name"])] = Reference(str(of["name"]), *parts)
-    except (OSError, ValueError, TypeError, KeyError, RecursionError):  # none, or somebody's file
+    except (ValueError, TypeError, KeyError, OverflowError, RecursionError):  # none, or odd
         return []
     return list(found.values())
 

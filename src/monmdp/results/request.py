@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -12,9 +13,9 @@ from typing import Any, NamedTuple
 
 from monmdp.errors import MonMDPError
 from monmdp.experiment.provenance import todays_kernel
-from monmdp.files import file_name, write_whole
+from monmdp.files import file_name, read_text, write_whole
 from monmdp.results.store import Key, claim_folder, make_folder
-from monmdp.schema import DamagedError, FileName, checked, from_json
+from monmdp.schema import DamagedError, FileName, Session, checked, from_json
 from monmdp.suites import (
     Figure,
     Plan,
@@ -121,8 +122,8 @@ def keep(request: Request, results: Path) -> tuple[Kept, bool]:
     text = json.dumps(content, indent=1, ensure_ascii=False)
     text = text.encode(errors="backslashreplace").decode()  # paths may be no UTF-8; JSON has \udcff
     try:
-        before = (folder / FILE).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
+        before = read_text(folder / FILE)
+    except MonMDPError:
         before = text
     write_whole(folder / FILE, lambda file: file.write(text.encode()))
     return Kept(folder, text), before != text
@@ -195,8 +196,8 @@ def kept(results: Path) -> list[Kept]:
     found = []
     for path in sorted((results / "reports").glob(f"*/{FILE}")):
         try:
-            text = path.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError):
+            text = read_text(path)
+        except MonMDPError:
             text = ""
         found.append(Kept(path.parent, text))
     return found
@@ -222,6 +223,11 @@ def log_session(folder: Path, session: Mapping[str, Any]) -> None:
 def read_sessions(folder: Path) -> list[dict[str, Any]]:
     """Return the sessions on record; none if the list cannot be read."""
     try:
-        return [dict(one) for one in json.loads((folder / SESSIONS).read_text(encoding="utf-8"))]
-    except (OSError, ValueError, TypeError, RecursionError):
+        found = from_json(read_text(folder / SESSIONS), folder / SESSIONS)
+    except MonMDPError:
         return []
+    sessions = []
+    for one in found if isinstance(found, list) else ():
+        with suppress(DamagedError):
+            sessions.append(dict(checked(Session, one, folder / SESSIONS)))
+    return sessions

@@ -49,6 +49,8 @@ SUFFIX = ".parquet"
 INSIDE = f".inside{SUFFIX}"
 MARK = "monmdp.json"
 """the file that says that a folder is one of results"""
+MAY_BE_UNKNOWN = {"rewards_seen"}
+"""columns that have no number where nothing can be seen"""
 PARTS = ("runs", "reports", "problems", "set-aside")
 """folders in a folder of results"""
 
@@ -70,7 +72,7 @@ class Footer(BaseModel):
     """What a run says of itself."""
 
     settings: Settings
-    seed: Annotated[StrictInt, Field(ge=0)]
+    seed: Annotated[StrictInt, Field(ge=0, lt=2**63)]
     provenance: Provenance
 
 
@@ -224,6 +226,9 @@ def _read(
     tests = -(-steps // every)
     if len(table) != tests or not np.array_equal(table["step"], np.arange(tests) * every):
         raise DamagedError(f"{path}: damaged, its tests are not those of its settings")
+    for name in set(columns) - MAY_BE_UNKNOWN:
+        if not np.isfinite(table[name].to_numpy()).all():
+            raise DamagedError(f"{path}: damaged, {name} has values that are no numbers")
     its_id, its_seed = digest(footer["settings"]), footer["seed"]
     at_home = path.stem == f"seed-{its_seed:04d}" and path.parent.name.endswith(f"-{its_id}")
     if placed and not at_home:
@@ -440,6 +445,8 @@ def _is_part(path: Path) -> bool:
 
 def set_aside(folder: Path, path: Path) -> Path:
     """Move a damaged run out of the way, never over another file; return where it is now."""
+    if not path.parent.resolve().is_relative_to(folder.resolve()):
+        raise MonMDPError(f"{path.parent} leads out of {folder}; nothing there is touched")
     place = folder / "set-aside" / path.relative_to(folder / "runs")
     n = 0
     while place.exists():

@@ -38,7 +38,7 @@ from monmdp.suites.spec import (
     problem_of,
 )
 
-Seed = Annotated[int, Field(ge=0)]
+Seed = Annotated[int, Field(ge=0, lt=2**63)]
 Drawn = tuple[Text, Text, dict[str, Any]]
 """title, name and parameters of a world"""
 
@@ -49,6 +49,10 @@ def _bundled(drawn: Drawn) -> Drawn:
         raise ValueError(f"{drawn[1]!r} is no bundled world; run its suite to draw it")
     return drawn
 
+
+Bundled = Annotated[Drawn, AfterValidator(_bundled)]
+MOST_WORLDS = 100
+"""that a figure from a file may show"""
 
 # What follows is also what a file may hold of it: types of fields are checked when one is read.
 
@@ -107,9 +111,9 @@ class Figure:
     title: Text
     preset: Text
     grids: tuple[Grid, ...]
-    maps: tuple[Annotated[Drawn, AfterValidator(_bundled)], ...] = ()
+    maps: Annotated[tuple[Bundled, ...], Field(max_length=MOST_WORLDS)] = ()
     """worlds to draw as maps: title, name, parameters"""
-    graphs: tuple[Annotated[Drawn, AfterValidator(_bundled)], ...] = ()
+    graphs: Annotated[tuple[Bundled, ...], Field(max_length=MOST_WORLDS)] = ()
     """worlds to draw as graphs of their states"""
     illustration: Illustration | None = None
     """the idea that it pictures"""
