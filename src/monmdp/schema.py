@@ -25,6 +25,8 @@ from pydantic import (
 from monmdp.errors import MonMDPError
 from monmdp.files import file_name
 
+LARGEST = 1e100
+"""of the numbers in a file: even their products are finite"""
 Whole = Annotated[int, Field(gt=-(2**63), lt=2**63)]
 Plain = bool | Whole | FiniteFloat | str | None
 Count = Annotated[int, Field(ge=1)]

@@ -29,7 +29,7 @@ from monmdp.planning import solve
 from monmdp.results.request import Asked
 from monmdp.results.sealed import read_sealed, write_sealed
 from monmdp.results.store import read_problem, read_run, run_path
-from monmdp.schema import DamagedError, FileName, Settings, checked
+from monmdp.schema import LARGEST, DamagedError, FileName, Settings, checked
 from monmdp.stats import area, end, half_width, smooth, steps_to, steps_to_v_bootstrap
 from monmdp.suites import Curve, Figure, Panel, Plan
 from monmdp.suites.plan import as_json
@@ -489,3 +489,6 @@ def _check_lengths(of: Aggregate) -> None:
         raise ValueError(f"{of.configuration}: not one number a seed")
     if any(curve.shape != (tests,) for curve in curves) or {*of.mean} != {*of.half}:
         raise ValueError(f"{of.configuration}: not one number a test")
+    arrays = (np.asarray(array, np.float64) for array in (*by_seed, *curves, of.minimax))
+    if any(np.any(np.abs(array) > LARGEST) for array in arrays):
+        raise ValueError(f"{of.configuration}: numbers beyond {LARGEST:g}")

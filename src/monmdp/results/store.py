@@ -36,7 +36,15 @@ from monmdp.files import write_whole
 from monmdp.model import MonMDP
 from monmdp.model.monmdp import Shape
 from monmdp.results.sealed import read_sealed, write_sealed
-from monmdp.schema import Count, DamagedError, Provenance, Settings, UnreadableError, checked
+from monmdp.schema import (
+    LARGEST,
+    Count,
+    DamagedError,
+    Provenance,
+    Settings,
+    UnreadableError,
+    checked,
+)
 from monmdp.suites import Resolved
 from monmdp.suites.configuration import Wanted, digest, id_of
 
@@ -227,7 +235,7 @@ def _read(
     if len(table) != tests or not np.array_equal(table["step"], np.arange(tests) * every):
         raise DamagedError(f"{path}: damaged, its tests are not those of its settings")
     for name in set(columns) - MAY_BE_UNKNOWN:
-        if not np.isfinite(table[name].to_numpy()).all():
+        if not (np.abs(table[name].to_numpy()) <= LARGEST).all():  # neither are those that are none
             raise DamagedError(f"{path}: damaged, {name} has values that are no numbers")
     its_id, its_seed = digest(footer["settings"]), footer["seed"]
     at_home = path.stem == f"seed-{its_seed:04d}" and path.parent.name.endswith(f"-{its_id}")

@@ -100,7 +100,7 @@ class Grid:
     """The panels of one block: [row][column]."""
 
     title: Text | None
-    rows: tuple[tuple[Panel, ...], ...]
+    rows: tuple[Annotated[tuple[Panel, ...], Field(min_length=1)], ...]
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -34,6 +35,7 @@ from monmdp.escaping import printable
 from monmdp.files import read_whole
 from monmdp.memory import demand_room
 from monmdp.naming import Scope, assign, looking_in, scope_of
+from monmdp.schema import LARGEST
 from monmdp.suites.claims import Claim, Frozen, Sentence, Setting, checked
 
 PAPER = Path(__file__).parent / "paper"
@@ -67,12 +69,18 @@ def _is_whole(value: Any, at_least: int) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= at_least
 
 
+def _ordered(limits: tuple[float, float]) -> tuple[float, float]:
+    if limits[0] >= limits[1]:
+        raise ValueError(f"the first must be less than the second, got {list(limits)}")
+    return limits
+
+
 Count = Annotated[StrictInt, Field(ge=1)]
 Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 Chance = Annotated[float, Field(strict=True, ge=0, le=1)]
 Discount = Annotated[float, Field(strict=True, ge=0, lt=1)]
-Bound = Annotated[float, Field(strict=True, ge=-1e100, le=1e100)]
-Range = tuple[Bound, Bound]
+Bound = Annotated[float, Field(strict=True, ge=-LARGEST, le=LARGEST)]
+Range = Annotated[tuple[Bound, Bound], AfterValidator(_ordered)]
 Seeds = Annotated[int | tuple[int, ...], BeforeValidator(_seeds)]
 Score = Literal["episode_return", "goal_visits", "bottom_visits"]
 Evaluation = Literal["exact", "monte-carlo"]
@@ -291,14 +299,6 @@ class Block(Frozen):
     y_range_of: Mapping[str, Range] = {}
     """name of a world or a monitor -> the range of its panels, where that is another"""
     quick: QuickBlock | None = None
-
-    @field_validator("x_range", "y_range", "y_range_of")
-    @classmethod
-    def _ordered(cls, given: Any) -> Any:
-        for limits in given.values() if isinstance(given, Mapping) else [given]:
-            if limits is not None and limits[0] >= limits[1]:
-                raise ValueError(f"the first must be less than the second, got {list(limits)}")
-        return given
 
     @property
     def n_runs(self) -> int:
