@@ -318,6 +318,9 @@ def test_mistakes_that_newcomers_make_are_told_what_to_do(command):
         (["train", "loop", "ask", "--steps", "1e4"], "'--steps': a whole number expected"),
         (["train", "loop", "ask", "--out", "file"], "cannot use file for results: it is a file"),
         (["status", "file"], "file: is a file; give the folder"),
+        (["solve", "ask", "loop"], "'ask' is a monitor; the world comes first"),
+        (["evaluate", "a.parquet", "b.parquet", "loop", "ask"], "b.parquet: a run, where world"),
+        (["evaluate", "a.parquet", "loop", "ask", "--episodes", "9"], "needs --evaluation monte-"),
         (["solve", "loop", "ask", "--what-if", "--pair", "1,0:UP"], "can be seen already"),
     ):
         code, _, err = command(*words)

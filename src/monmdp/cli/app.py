@@ -192,10 +192,15 @@ def names_of(world: str, words: list[str] | None) -> tuple[str | None, dict[str,
     from monmdp.naming import parse_assignments
 
     words = list(words or [])
+    for word in (world, *words):
+        if word.endswith(".parquet"):
+            raise MonMDPError(f"{word}: a run, where world and monitor belong; one run at a time")
     if is_problem(world):
         if words and "=" not in words[0]:
             raise MonMDPError(f"{world} is a finished problem; it takes no {words[0]!r}")
         return None, parse_assignments(words)
+    if world in monitors.registry and world not in worlds.registry:
+        raise MonMDPError(f"{world!r} is a monitor; the world comes first")
     worlds.factory(world)  # an unknown world is reported before a missing monitor
     if not words or "=" in words[0]:
         where = " (it comes before the parameters)" if words else ""

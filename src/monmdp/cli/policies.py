@@ -18,6 +18,7 @@ from monmdp.cli.app import (
     writable,
 )
 from monmdp.errors import MonMDPError
+from monmdp.tables import plural
 
 if TYPE_CHECKING:
     from monmdp.experiment import Policy, Rollout
@@ -108,7 +109,9 @@ def evaluate(
         typer.Option(help="Discount, in [0, 1].", show_default="the one it was trained with"),
     ] = None,
     evaluation: Annotated[str, typer.Option(help="exact or monte-carlo.")] = "exact",
-    episodes: Annotated[int, typer.Option(help="Episodes that monte-carlo draws.")] = 100,
+    episodes: Annotated[
+        int | None, typer.Option(help="Episodes that monte-carlo draws.", show_default="100")
+    ] = None,
     seed: Annotated[int, typer.Option(help="Of the drawn episodes.")] = 0,
     as_json: AsJson = False,
 ) -> None:
@@ -116,8 +119,11 @@ def evaluate(
     from monmdp import planning
     from monmdp.results import load_policy
 
-    learnt = load_policy(policy)
+    if episodes is not None and evaluation == "exact":
+        raise MonMDPError("--episodes needs --evaluation monte-carlo")
+    episodes = 100 if episodes is None else episodes
     problem, given = make_problem(world, words)
+    learnt = load_policy(policy)
     gamma = learnt.origin.get("gamma", 0.99) if gamma is None else gamma
     scores = learnt.evaluate(
         problem,
@@ -136,7 +142,7 @@ def evaluate(
     with_parameters = "".join(f" {key}={value}" for key, value in given.items())
     print(
         f"evaluated in             {problem.mdp.name} / {problem.monitor.name}{with_parameters}, "
-        f"{evaluation}, gamma {gamma:g}"
+        f"{'exact' if evaluation == 'exact' else plural(episodes, 'episode')}, gamma {gamma:g}"
     )
     for name, value in scores.items():
         print(f"{name.replace('_', ' '):<24} {short(value)}")

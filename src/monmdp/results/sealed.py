@@ -75,7 +75,7 @@ def read_sealed(
             footer = from_json((file.schema_arrow.metadata or {}).get(KEY, b""), path)
             found = footer.get("format") if isinstance(footer, dict) else footer
             if found != form:
-                raise DamagedError(f"{path}: {found!r} instead of {form!r}, or of another version")
+                raise DamagedError(f"{path}: its format is {str(found)[:60]!r}, not {form!r}")
             lacking = [name for name in columns or () if name not in file.schema_arrow.names]
             if lacking:
                 raise DamagedError(f"{path}: damaged, there is no column {lacking[0]!r}")
