@@ -33,8 +33,8 @@ _INNER = (  # types that are shown and whose fields are no part of the interface
     r"naming\.(T|Scope)",
     r"report\.content\.Content",
     r"results\.(checks|claims|evidence|references|scores|steps|store)\.\w+",
-    r"schema\._leads_nowhere_else",
-    r"suites\.(configuration\.Wanted|plan\._bundled)",
+    r"(schema|suites\.(plan|spec))\._\w+",  # what a field must pass
+    r"suites\.configuration\.Wanted",
     r"suites\.spec\.Quick(Block)?",
 )
 # No other project is asked for its names: the build needs no network.
@@ -42,6 +42,7 @@ nitpick_ignore_regex = [
     (r"py:.*", r"(np|numpy|pd|pandas|gymnasium|gym|matplotlib|scipy|pydantic|os|pathlib)\..*"),
     (r"py:.*", r"(collections|typing|types|abc|enum)\..*"),
     (r"py:obj", r".*"),  # a name in single backticks is code first, and a link where it can be
+    (r"py:class", r"[\d.e+-]+"),  # the largest and the least that a field may be
     (r"py:class", r"\w+(\[\w+)?"),  # FloatArray and other names of types, also in pieces
     (r"py:class", r"monmdp\.(" + "|".join(_INNER) + ")"),
 ]
