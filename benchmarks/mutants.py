@@ -5,9 +5,9 @@
 
 A mutant is one comparison, operator, constant or condition of a function, changed. It is drawn at
 random, at most one for each function. Tests run in a copy of the tree: the core tests of the folder
-of the same name, if these notice nothing, its slow ones, and then all core tests. With `--before`, only functions are
-taken whose text is the same in an earlier tree, and its tests are run on the same change: what was
-noticed there and is not any more was lost.
+of the same name; if these notice nothing, its slow ones; then all core tests. With `--before`, only
+functions are taken whose text is the same in an earlier tree, and its tests are run on the same
+change: what was noticed there and is not any more was lost.
 """
 
 from __future__ import annotations
