@@ -141,7 +141,7 @@ def spoilt(results, tmp_path_factory):
     content[len(content) // 2] ^= 1
     first.write_bytes(content)
     second.unlink()
-    second.with_name(f".{second.name}.part").write_bytes(b"PAR1")
+    second.with_name(f".{second.name}.{'0' * 32}.part").write_bytes(b"PAR1")
     return folder
 
 

@@ -69,13 +69,12 @@ def test_curves_download_as_the_stored_numbers(wide, html, runs):
 
 
 def test_the_table_of_agents_holds_what_statistics_say(wide, html, results):
-    from monmdp.results import gather
-    from monmdp.results.evidence import reader
+    from monmdp.results.evidence import gather_kept
     from monmdp.results.request import kept
     from monmdp.results.scores import suite_table
 
     (asked,) = kept(results)
-    evidence = gather(asked.parsed().plans, reader(results), {})
+    evidence = gather_kept(asked.parsed(), results, {})
     table = suite_table(evidence.figures[0], evidence)
     wide.open(html)
     header, rows = wide.download(wide.one("[data-csv=c0-agents-small]"))
