@@ -222,7 +222,7 @@ def mutants(count, name, round_):
 def test_maps(quiet, round_, tmp_path):
     Path("inner").mkdir()
     before = outside(tmp_path)
-    for rng in mutants(2400, "map", round_):
+    for rng in mutants(1200, "map", round_):
         text = changed_text(MAP, rng)
         Path("inner/my.txt").write_text(text, encoding="utf-8", errors="surrogatepass")
         quiet("solve", "inner/my.txt", "ask")
@@ -233,7 +233,7 @@ def test_maps(quiet, round_, tmp_path):
 def test_suites(quiet, round_, tmp_path):
     Path("inner").mkdir()
     before = outside(tmp_path)
-    for rng in mutants(2600, "toml", round_):
+    for rng in mutants(1300, "toml", round_):
         Path("inner/my.toml").write_text(changed_text(TOML, rng), encoding="utf-8")
         quiet("run", "inner/my.toml", "--dry-run", "--out", "inner/results")
     assert outside(tmp_path) == before
@@ -245,7 +245,7 @@ def test_requests(quiet, round_, made, tmp_path):
     path = folder / "reports" / "small" / "request.json"
     text = path.read_text()
     before = outside(tmp_path)
-    for i, rng in enumerate(mutants(3800, "request", round_)):
+    for i, rng in enumerate(mutants(1900, "request", round_)):
         data = (
             changed_text(text, rng)
             if i % 3 == 0
@@ -274,7 +274,7 @@ def test_small_files_beside_a_report(quiet, round_, made, name, tmp_path):
         },
     }[name]
     before = outside(tmp_path)
-    for rng in mutants(200, name, round_):
+    for rng in mutants(100, name, round_):
         path.write_text(json.dumps(changed_data(content, rng)))
         quiet("report", folder)
     assert outside(tmp_path) == before
@@ -288,7 +288,7 @@ def test_archives(quiet, round_, made, kind, tmp_path):
     path = Path("inner/changed.npz")
     path.parent.mkdir()
     words = ("solve", path) if kind == "problem" else ("evaluate", path, "loop", "ask")
-    for rng in mutants(2000, kind, round_):
+    for rng in mutants(1000, kind, round_):
         path.write_bytes(changed_bytes(content, rng))
         quiet(*words)
     path.unlink()
@@ -303,7 +303,7 @@ def test_runs_and_their_insides(quiet, round_, made, tmp_path):
     before = outside(tmp_path)
     (run,) = run_files(folder)
     (kept,) = run_files(good)
-    for i, rng in enumerate(mutants(2600, "run", round_)):
+    for i, rng in enumerate(mutants(1300, "run", round_)):
         shutil.copyfile(kept, run)
         shutil.copyfile(inside_path(kept), inside_path(run))
         changed_seal(rng.choice([run, inside_path(run)]), rng)
@@ -322,7 +322,7 @@ def test_summaries(quiet, round_, made, tmp_path):
     summary = folder / "reports" / "small" / "summary.parquet"
     content = summary.read_bytes()
     before = outside(tmp_path)
-    for i, rng in enumerate(mutants(4600, "summary", round_)):
+    for i, rng in enumerate(mutants(2300, "summary", round_)):
         summary.write_bytes(content)
         changed_seal(summary, rng)
         with in_time("load"), suppress(MonMDPError):
