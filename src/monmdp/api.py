@@ -25,6 +25,7 @@ from monmdp.experiment.provenance import commit, now, provenance
 from monmdp.experiment.training import EPISODES, EVERY, Run, snapshot_steps, weighed
 from monmdp.model import MonMDP
 from monmdp.model.mdp import whole_number
+from monmdp.naming import demand_modules
 from monmdp.planning.factors import checked_problem
 from monmdp.results.comparison import Comparison, compare_agents
 from monmdp.results.evidence import Aggregate, Evidence, LeftOutWarning, Reader, gather, reader
@@ -498,4 +499,5 @@ def write_report(
     from monmdp.report import write_page
 
     many = [folders] if isinstance(folders, str | os.PathLike) else list(folders)
+    demand_modules(trust)
     return write_page(many, Path(many[0]) / "report.html" if path is None else path, trust)

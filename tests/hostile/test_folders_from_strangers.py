@@ -358,6 +358,8 @@ def test_a_module_that_is_trusted_must_be_there(folder, command):
         code, _, err = command(word, folder, "--trust-modules", "nosuch")
         assert code == 2
         assert "there is no module 'nosuch'; looked in" in err
+    with pytest.raises(MonMDPError, match="there is no module 'nosuch'"):
+        monmdp.write_report(folder, trust=["nosuch"])
 
 
 def test_somebody_elses_page_is_not_written_over(folder, command):

@@ -179,12 +179,12 @@ def check(
     from monmdp import experiment, make
 
     monitor, params = names_of(world, words)
-    found = world if monitor is not None else make_problem(world, None)[0]
     if agent is None:
         problem, given = make_problem(world, words)
         again = None if monitor is None else make(world, monitor, **given)
         notes = check_problem(problem, again)
     else:
+        found = world if monitor is not None else make_problem(world, None)[0]
         asked = experiment.assemble(found, monitor, agent, params)
         problem = asked.monmdp
         again = None if monitor is None else make(world, monitor, **asked.parameters)

@@ -47,12 +47,13 @@ def status(folder: Results, trust_modules: TrustModules = "", as_json: AsJson = 
     from monmdp.tables import plural
 
     _demand_results(folder)
+    trusted = _modules(trust_modules)
     requests, unreadable = understood(folder)
     reports: list[dict[str, Any]] = []
     damaged: dict[str, None] = {}  # several reports may share a run
     locked: dict[str, None] = {}
     for request in requests:
-        found = take_inventory(folder, request.runs(_modules(trust_modules)))
+        found = take_inventory(folder, request.runs(trusted))
         damaged |= dict.fromkeys(found.damaged.values())
         locked |= dict.fromkeys(found.unreadable.values())
         reports.append(
@@ -163,7 +164,7 @@ def redraw(
         print_report(publish(path.with_suffix("") if out is None else out, load(path), extent))
         return
     _demand_results(path)
-    drawn = 0
+    drawn, trusted = 0, _modules(trust_modules)
     for request in kept(path):
         try:
             asked = request.parsed()
@@ -173,7 +174,7 @@ def redraw(
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             made = provenance() | {"request": request.hash}
-            evidence = gather_kept(asked, path, made, trusted=_modules(trust_modules))
+            evidence = gather_kept(asked, path, made, trusted=trusted)
         for warning in caught:
             word = "left out" if issubclass(warning.category, LeftOutWarning) else "note"
             print(f"{word}: {warning.message}", file=sys.stderr)
