@@ -6,8 +6,8 @@
 A mutant is one comparison, operator, constant or condition of a function, changed. It is drawn at
 random, at most one for each function. Tests run in a copy of the tree: the core tests of the folder
 of the same name; if these notice nothing, its slow ones; then all core tests. With `--before`, only
-functions are taken whose text is the same in an earlier tree, and its tests are run on the same
-change: what was noticed there and is not any more was lost.
+functions are taken whose text is the same in an earlier tree. Where the core tests notice nothing,
+the earlier tests are run on the same change: what they notice and no test does today was lost.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -152,17 +153,30 @@ def _dedented(text: str) -> str:
     return "\n".join([first, *(of[max(depth, 0) :] for of in rest)])
 
 
-def apply(tree: Path, mutant: Mutant) -> tuple[Path, str]:
-    """Change a tree; return the file and its text before."""
-    package = tree / "src" / "monmdp"
-    path = package / mutant.path
+@contextmanager
+def applied(tree: Path, mutant: Mutant) -> Iterator[list[str]]:
+    """Change a tree while the context lasts; yield the tests near the change."""
+    path = tree / "src" / "monmdp" / mutant.path
     if not path.exists() or mutant.before not in path.read_text(encoding="utf-8"):
         path = _texts(tree)[mutant.before]
     text = path.read_text(encoding="utf-8")
-    line = next(of for of in text[: text.index(mutant.before)].split("\n")[::-1])
-    indented = mutant.after.replace("\n", "\n" + " " * len(line))
+    depth = len(text[: text.index(mutant.before)].rpartition("\n")[2])
+    indented = mutant.after.replace("\n", "\n" + " " * depth)
     path.write_text(text.replace(mutant.before, indented, 1), encoding="utf-8")
-    return path, text
+    try:
+        yield near(tree, mutant)
+    finally:
+        path.write_text(text, encoding="utf-8")
+
+
+def _noticed_by(tree: Path, mutant: Mutant) -> str:
+    """Return which tests notice a mutant: core, slow, nobody."""
+    with applied(tree, mutant) as tests:
+        if noticed(tree, tests, CORE):
+            return "core"
+        if noticed(tree, tests, "slow"):
+            return "slow"
+        return "core" if noticed(tree, ["tests", "-n", "2"], CORE) else "nobody"
 
 
 def near(tree: Path, mutant: Mutant) -> list[str]:
@@ -216,31 +230,19 @@ def main() -> None:
     parser.add_argument("--before", type=Path, help="an earlier tree, with its tests")
     args = parser.parse_args()
     before = None if args.before is None else args.before.resolve()
-    counts = {"core": 0, "slow": 0, "nobody": 0, "lost": 0, "before": 0}
+    counts = {"core": 0, "slow": 0, "nobody": 0, "lost": 0}
     with tempfile.TemporaryDirectory() as folder:
         trees = {"now": _copied(ROOT, Path(folder) / "now")}
         if before is not None:
             trees["before"] = _copied(before, Path(folder) / "before")
         for mutant in drawn(args.count, args.seed, trees.get("before")):
-            found = {}
-            for name, tree in trees.items():
-                path, text = apply(tree, mutant)
-                if name == "before":
-                    _known.clear()
-                    found[name] = noticed(tree, near(tree, mutant), "not browser and not deep")
-                else:
-                    found["core"] = noticed(tree, near(tree, mutant), CORE)
-                    found["slow"] = not found["core"] and noticed(tree, near(tree, mutant), "slow")
-                    if not found["core"] and not found["slow"]:
-                        found["core"] = noticed(tree, ["tests", "-n", "2"], CORE)
-                path.write_text(text, encoding="utf-8")
-                _known.clear()
-            by = "core" if found["core"] else "slow" if found["slow"] else "nobody"
+            by, told = _noticed_by(trees["now"], mutant), ""
+            if before is not None and by != "core":
+                with applied(trees["before"], mutant) as tests:
+                    was = noticed(trees["before"], tests, "not browser and not deep")
+                told = f"before: {'noticed' if was else 'not'}"
+                counts["lost"] += was and by == "nobody"
             counts[by] += 1
-            was = found.get("before")
-            counts["before"] += bool(was)
-            counts["lost"] += bool(was) and by == "nobody"
-            told = "" if was is None else f"before: {'noticed' if was else 'not'}"
             print(f"{by:<8}{told:<18}{mutant.path} {mutant.function}: {mutant.what}", flush=True)
     print(counts)
 
