@@ -88,14 +88,21 @@ def read_whole(path: str | os.PathLike[str]) -> bytes:
     return Path(path).read_bytes()
 
 
+def _read(path: str | os.PathLike[str]) -> bytes:
+    try:
+        return read_whole(path)
+    except FileNotFoundError:
+        raise MonMDPError(f"{path}: no such file") from None
+    except OSError as error:
+        raise MonMDPError(f"{path}: cannot be read, {error.strerror or error}") from None
+
+
 def read_text(path: str | os.PathLike[str]) -> str:
     """Read a text in UTF-8 that may be anybody's; `MonMDPError` if it is none."""
     try:
-        return read_whole(path).decode()
-    except OSError as error:
-        raise MonMDPError(f"{path}: cannot be read, {error.strerror or error}") from None
+        return _read(path).decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise MonMDPError(f"{path}: damaged, not UTF-8") from None
+        raise MonMDPError(f"{path}: cannot be read as text, not UTF-8") from None
 
 
 def read_archive(
@@ -110,12 +117,7 @@ def read_archive(
         what: what it should hold, for the message.
         expected: from its `meta`, the names of its arrays and their shapes. Others are not read.
     """
-    try:
-        content = read_whole(path)
-    except FileNotFoundError:
-        raise MonMDPError(f"{path}: no such file") from None
-    except OSError as error:
-        raise MonMDPError(f"{path}: cannot be read, {error.strerror or error}") from None
+    content = _read(path)
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             text = _Member.of(archive, "meta")

@@ -32,7 +32,7 @@ from pydantic import (
 from monmdp import agents, catalogue, monitors, worlds
 from monmdp.errors import MonMDPError, nearest
 from monmdp.escaping import printable
-from monmdp.files import read_whole
+from monmdp.files import read_text
 from monmdp.memory import demand_room
 from monmdp.naming import Scope, assign, looking_in, scope_of
 from monmdp.schema import LARGEST
@@ -568,13 +568,9 @@ def mistakes(where: str, lines: Sequence[str]) -> str:
 def load(path: str | os.PathLike[str]) -> Suite:
     """Read a suite from a TOML file."""
     path = Path(path)
+    text = read_text(path)
     try:
-        content = tomllib.loads(read_whole(path).decode("utf-8-sig"))
-    except FileNotFoundError:
-        raise MonMDPError(f"{path}: no such file") from None
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise MonMDPError(f"{path}: cannot be read, {reason}") from None
+        content = tomllib.loads(text)
     except RecursionError:
         raise MonMDPError(f"{path}: no valid suite, it is nested too deeply") from None
     except ValueError as error:

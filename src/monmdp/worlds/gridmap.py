@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from monmdp.errors import MonMDPError, nearest
-from monmdp.files import read_whole
+from monmdp.files import read_text
 from monmdp.memory import demand_room
 from monmdp.model.arrays import BoolArray, FloatArray, IntArray
 from monmdp.model.mdp import MDP, number, parse_cell, probability, whole_number
@@ -117,7 +117,7 @@ def grid_world(
     >>> mdp.n_states, mdp.r_min, mdp.r_max
     (4, -10.0, 1.0)
     """
-    grid = parse_map(_read(text) if isinstance(text, os.PathLike) else text, name)
+    grid = parse_map(read_text(text) if isinstance(text, os.PathLike) else text, name)
     size = len(grid.rows) * len(grid.rows[0])
     demand_room((5 * CELL if slip else CELL) * size, f"a map of {size:,} cells")
     slip = probability(slip, "slip")
@@ -238,15 +238,6 @@ def _outcomes(
 
 
 # ---- parsing --------------------------------------------------------------------------------
-
-
-def _read(path: os.PathLike[str]) -> str:
-    try:
-        return read_whole(path).decode("utf-8-sig")
-    except FileNotFoundError:
-        raise MonMDPError(f"{path}: no such file") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise MonMDPError(f"{path}: cannot be read as text ({error})") from None
 
 
 def parse_map(text: str, name: str = "grid") -> GridMap:
