@@ -8,7 +8,6 @@ comes twice: for one environment, and for a vector of them, where every number i
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
 from typing import Any
 
 import gymnasium
@@ -45,7 +44,10 @@ def _parts(space: Any) -> tuple[Any, Any]:
 
 
 class _View:
-    """What a wrapper does to spaces, actions, observations and rewards: by default nothing."""
+    """What a wrapper does to spaces, actions, observations and rewards: by default nothing.
+
+    Resetting and stepping are the same around one environment and around a vector of them.
+    """
 
     env: Any
 
@@ -62,6 +64,17 @@ class _View:
     def _reward(self, reward: Any, _info: dict[str, Any]) -> Any:
         return reward
 
+    def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Any, Any]:
+        """Begin an episode; in every copy of a vector, or in those of ``reset_mask``."""
+        observation, info = self.env.reset(seed=seed, options=options)
+        return self._observation(observation, info), info
+
+    def step(self, action: Any) -> tuple[Any, Any, Any, Any, Any]:
+        """Take an action, in every copy of a vector."""
+        observation, reward, terminated, truncated, info = self.env.step(self._action(action))
+        seen = self._observation(observation, info)
+        return seen, self._reward(reward, info), terminated, truncated, info
+
 
 class _Single(_View, gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     """A view of one environment."""
@@ -73,19 +86,6 @@ class _Single(_View, gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArg
         self.observation_space, self.action_space = self._spaces(
             env.observation_space, env.action_space
         )
-
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Any, dict[str, Any]]:
-        """Start an episode."""
-        observation, info = self.env.reset(seed=seed, options=options)
-        return self._observation(observation, info), info
-
-    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
-        """Take an action."""
-        observation, reward, terminated, truncated, info = self.env.step(self._action(action))
-        seen = self._observation(observation, info)
-        return seen, self._reward(reward, info), terminated, truncated, info
 
 
 class _Vector(_View, VectorWrapper[Any, Any, Any, Any, Any]):
@@ -103,22 +103,6 @@ class _Vector(_View, VectorWrapper[Any, Any, Any, Any, Any]):
         )
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
-
-    def reset(
-        self,
-        *,
-        seed: int | Sequence[int | None] | None = None,
-        options: dict[str, Any] | None = None,
-    ) -> tuple[Any, dict[str, Any]]:
-        """Begin an episode in every copy, or in those of ``options["reset_mask"]``."""
-        observations, infos = self.env.reset(seed=seed, options=options)
-        return self._observation(observations, infos), infos
-
-    def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
-        """Take an action in every copy."""
-        observations, rewards, *ends, infos = self.env.step(self._action(actions))
-        seen = self._observation(observations, infos)
-        return seen, self._reward(rewards, infos), ends[0], ends[1], infos
 
 
 class _JointView(_View):
