@@ -25,6 +25,8 @@ from typing import Any, Generic, Literal, TypeVar
 from monmdp.errors import MonMDPError, nearest, told
 
 T = TypeVar("T")
+WANTED = {bool: "true or false", int: "a whole number", float: "a number"}
+"""types that are written as a word -> what they are, for messages"""
 MOST_NAMES = 20
 """names of a module that an error lists"""
 
@@ -36,6 +38,8 @@ class Parameter:
     name: str
     annotation: Any
     default: Any
+    needed: bool = False
+    """it has no default"""
 
     def __str__(self) -> str:
         """Write it as one would on the command line, with its default and the choices."""
@@ -49,27 +53,23 @@ class Parameter:
         """Return `value` (a string from the command line, or an object) as the annotated type."""
         if self.annotation is Any:
             return _literal(value)
-        kinds = _alternatives(self.annotation)
+        is_union = typing.get_origin(self.annotation) in (typing.Union, types.UnionType)
+        kinds = typing.get_args(self.annotation) if is_union else (self.annotation,)
         if value is None and type(None) in kinds:
             return None
         choices = _choices(self.annotation)
-        if choices:
-            if value in choices:
-                return value
-            raise MonMDPError(
-                f"{where}: {self.name}={value!r}{nearest(str(value), map(str, choices))}"
-            )
-        for kind in (bool, int, float):
-            if kind in kinds:
-                converted = _convert(value, kind)
-                if converted is not None:
-                    return converted
+        if choices and value not in choices:
+            close = nearest(str(value), map(str, choices))
+            raise MonMDPError(f"{where}: {self.name}={value!r}{close}")
+        simple = [kind for kind in WANTED if kind in kinds]
+        for kind in simple:
+            converted = _convert(value, kind)
+            if converted is not None:
+                return converted
         if isinstance(value, str) and value.lower() in ("none", "null") and type(None) in kinds:
             return None
-        simple = [kind for kind in kinds if kind in (bool, int, float)]
-        if simple and len(kinds) == len(simple) + (type(None) in kinds):
-            wanted = {bool: "true or false", int: "a whole number", float: "a number"}[simple[0]]
-            raise MonMDPError(f"{where}: {self.name} must be {wanted}, got {value!r}")
+        if simple and all(kind in (*simple, type(None)) for kind in kinds):
+            raise MonMDPError(f"{where}: {self.name} must be {WANTED[simple[0]]}, got {value!r}")
         return value
 
 
@@ -113,9 +113,9 @@ def _read(factory: Callable[..., Any]) -> tuple[Mapping[str, Parameter], bool]:
         if p.kind is p.VAR_KEYWORD:
             open_ended = True
         elif p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD) and p.name not in bound:
-            annotation = hints.get(p.name, Any)
-            default = None if p.default is p.empty else p.default
-            parameters[p.name] = Parameter(p.name, annotation, default)
+            needed = p.default is p.empty
+            default = None if needed else p.default
+            parameters[p.name] = Parameter(p.name, hints.get(p.name, Any), default, needed)
     return parameters, open_ended
 
 
@@ -130,61 +130,46 @@ def assign(given: Mapping[str, Any], scopes: Mapping[str, Scope]) -> dict[str, d
     """
     result: dict[str, dict[str, Any]] = {name: {} for name in scopes}
     for key, value in given.items():
-        prefix, dot, rest = key.partition(".")
-        if dot:
-            if prefix not in scopes:
-                if len(scopes) == 1:
-                    only = next(iter(scopes.values())).what
-                    raise MonMDPError(f"{key!r}: there is only {only} here; write {rest}=…")
-                raise MonMDPError(f"unknown prefix in {key!r}{nearest(prefix, scopes)}")
-            owners, name = [prefix], rest
-            if name not in scopes[prefix].parameters and not scopes[prefix].open_ended:
-                known = scopes[prefix].parameters
-                raise MonMDPError(
-                    f"{scopes[prefix].what} has no parameter {name!r}{nearest(name, known)}"
-                )
+        prefix, dot, name = key.partition(".")
+        if not dot:
+            meant, name = dict(scopes), key
+        elif prefix in scopes:
+            meant = {prefix: scopes[prefix]}
+        elif len(scopes) == 1:
+            only = next(iter(scopes.values())).what
+            raise MonMDPError(f"{key!r}: there is only {only} here; write {name}=…")
         else:
-            owners, name = [s for s in scopes if key in scopes[s].parameters], key
-            if not owners:
-                owners = [s for s in scopes if scopes[s].open_ended]
+            raise MonMDPError(f"unknown prefix in {key!r}{nearest(prefix, scopes)}")
+        owners = [s for s, scope in meant.items() if name in scope.parameters]
+        owners = owners or [s for s, scope in meant.items() if scope.open_ended]
+        all_named = " and ".join(meant[s].what for s in owners or meant)
         if not owners:
-            names = {k for scope in scopes.values() for k in scope.parameters}
-            owners_named = " and ".join(scope.what for scope in scopes.values())
-            verb = "have" if len(scopes) > 1 else "has"
-            raise MonMDPError(f"{owners_named} {verb} no parameter {key!r}{nearest(key, names)}")
+            names = {k for scope in meant.values() for k in scope.parameters}
+            verb = "have" if len(meant) > 1 else "has"
+            raise MonMDPError(f"{all_named} {verb} no parameter {name!r}{nearest(name, names)}")
         if len(owners) > 1:
             ways = " or ".join(f"{owner}.{key}=…" for owner in owners)
-            owners_named = " and ".join(scopes[owner].what for owner in owners)
-            raise MonMDPError(f"{key!r} is ambiguous: {owners_named} both have it; write {ways}")
-        scope = scopes[owners[0]]
-        parameter = scope.parameters.get(name)
-        if name in result[owners[0]]:
-            raise MonMDPError(f"{name!r} is given twice for {scope.what}")
-        result[owners[0]][name] = (
-            parameter.coerce(value, scope.what) if parameter else _literal(value)
-        )
+            raise MonMDPError(f"{key!r} is ambiguous: {all_named} both have it; write {ways}")
+        (owner,) = owners
+        if name in result[owner]:
+            raise MonMDPError(f"{name!r} is given twice for {all_named}")
+        parameter = scopes[owner].parameters.get(name)
+        result[owner][name] = parameter.coerce(value, all_named) if parameter else _literal(value)
     return result
 
 
 def call(factory: Callable[..., T], what: str, params: Mapping[str, Any]) -> T:
     """Check and coerce `params` against the factory's signature, then call it."""
-    arguments = assign(params, {"": scope_of(factory, what)})[""]
-    needed = [
-        p.name
-        for p in inspect.signature(factory).parameters.values()
-        if p.default is p.empty and p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)
-    ]
-    lacking = [name for name in needed if name not in arguments]
+    scope = scope_of(factory, what)
+    arguments = assign(params, {"": scope})[""]
+    lacking = [p.name for p in scope.parameters.values() if p.needed and p.name not in arguments]
     if lacking:
         raise MonMDPError(f"{what} needs {', '.join(f'{name}=…' for name in lacking)}")
-    try:
-        return factory(**arguments)
-    except MonMDPError as error:
-        raise MonMDPError(f"{what}: {error}") from None
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:  # sys.exit, too
-        raise MonMDPError(f"{what} raised {type(error).__name__}: {error}") from error
+    with told(what):
+        try:
+            return factory(**arguments)
+        except MonMDPError as error:
+            raise MonMDPError(f"{what}: {error}") from None
 
 
 class Registry(Generic[T]):
@@ -211,7 +196,7 @@ class Registry(Generic[T]):
         1
         """
         if name in self._factories:
-            raise MonMDPError(f"{_article(self.kind)} named {name!r} is registered already")
+            raise MonMDPError(f"{_a(self.kind)} named {name!r} is registered already")
         self._factories[name] = factory
 
     def __iter__(self) -> Iterator[str]:
@@ -231,8 +216,8 @@ class Registry(Generic[T]):
             if callable(found):
                 return found  # type: ignore[no-any-return]
             raise MonMDPError(
-                f"{name} is {_a(type(found))}; {_article(self.kind)} is a function that returns "
-                f"{_a(self.produces)}"
+                f"{name} is {_a(type(found).__name__)}; {_a(self.kind)} is a function that "
+                f"returns {_a(self.produces.__name__)}"
             )
         if name.endswith(".py"):
             raise MonMDPError(f"{name}: name the object in it, too, as {name}:object")
@@ -241,7 +226,8 @@ class Registry(Generic[T]):
     def checked(self, made: Any, what: str) -> T:
         """Demand that a factory returned what it should."""
         if not isinstance(made, self.produces):
-            raise MonMDPError(f"{what} returned {_a(type(made))}; {_a(self.produces)} expected")
+            got, wanted = _a(type(made).__name__), _a(self.produces.__name__)
+            raise MonMDPError(f"{what} returned {got}; {wanted} expected")
         return made
 
 
@@ -277,12 +263,10 @@ def import_trusted(name: str, kind: str, trusted: Collection[str]) -> Any:
 
 def demand_modules(names: Iterable[str]) -> None:
     """Import modules that the user trusts; an error if one is not there."""
-    here = Path.cwd()
-    if str(here) not in sys.path:
-        sys.path.append(str(here))
+    here = [Path.cwd()]
     for name in names:
         with told(f"the module {name!r}"):
-            _import_from([here], partial(_import_module, name, "agent", [here]))
+            _import_from(here, partial(_import_module, name, "agent", here))
 
 
 class UntrustedError(MonMDPError):
@@ -311,8 +295,6 @@ def import_object(name: str, kind: str, folders: Iterable[str | os.PathLike[str]
     them.
     """
     here = Path.cwd()
-    if str(here) not in sys.path:
-        sys.path.append(str(here))
     places = [here, *(folder.resolve() for folder in (*map(Path, folders), *_folders))]
     module_name, _, attribute = name.rpartition(":")
     try:
@@ -333,13 +315,18 @@ def import_object(name: str, kind: str, folders: Iterable[str | os.PathLike[str]
         names = [n for n in vars(module) if not n.startswith("_")]
         close = nearest(attribute, names) if len(names) <= MOST_NAMES else ""
         origin = getattr(module, "__file__", None)
-        where = "" if origin is None else f" (imported from {origin})"
+        where = f" (imported from {origin})" if origin else ""
         raise MonMDPError(f"{module_name}{where} has no {attribute!r}{close}")
     return getattr(module, attribute)
 
 
 def _import_from(places: list[Path], import_it: Callable[[], types.ModuleType]) -> types.ModuleType:
-    """Import with these places on the path; modules from other folders give way."""
+    """Import with these places on the path; modules from other folders give way.
+
+    The first place, the working directory, stays there.
+    """
+    if str(places[0]) not in sys.path:
+        sys.path.append(str(places[0]))
     stale = [top for top, folder in _folder_of.items() if folder not in places]
     for key in [key for key in sys.modules if key.split(".")[0] in stale]:
         del sys.modules[key]
@@ -366,7 +353,7 @@ def _folder(module: types.ModuleType) -> Path:
 def _import_module(name: str, kind: str, places: list[Path]) -> types.ModuleType:
     if not all(part.isidentifier() for part in name.split(".")):
         raise MonMDPError(
-            f"{name!r} is not a module name; {_article(kind)} of your own is module:object or "
+            f"{name!r} is not a module name; {_a(kind)} of your own is module:object or "
             "path/to/file.py:object"
         )
     top = name.split(".")[0]
@@ -421,20 +408,9 @@ def parse_assignments(words: Iterable[str]) -> dict[str, str]:
     return result
 
 
-def _a(kind: type) -> str:
-    """Name a type with its article: an MDP, a Monitor."""
-    return _article(kind.__name__)
-
-
-def _article(name: str) -> str:
-    """Put the article before a name."""
+def _a(name: str) -> str:
+    """Put the article before a name: an MDP, a Monitor."""
     return f"an {name}" if name == "MDP" or name[0] in "aeioAEIO" else f"a {name}"
-
-
-def _alternatives(annotation: Any) -> tuple[Any, ...]:
-    if typing.get_origin(annotation) in (typing.Union, types.UnionType):
-        return typing.get_args(annotation)
-    return (annotation,)
 
 
 def _choices(annotation: Any) -> tuple[Any, ...]:
@@ -465,10 +441,8 @@ def _literal(value: Any) -> Any:
     """Guess the type of a value whose parameter has no annotation."""
     if not isinstance(value, str):
         return value
-    word = {"true": True, "false": False, "none": None}.get(value.lower(), value)
-    if not isinstance(word, str):
-        return word
+    word = value.capitalize()
     try:
-        return ast.literal_eval(word)
+        return ast.literal_eval(word if word in ("True", "False", "None") else value)
     except (ValueError, SyntaxError):
-        return word
+        return value

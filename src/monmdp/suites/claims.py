@@ -228,9 +228,8 @@ def _count(sentence: Sentence, settings: Sequence[tuple[Setting, Agents]], where
         world, monitor, _ = min(lacking)
         known_agents = {name for _, agents in meant for pair in agents for name in pair}
         missing = [agent for agent in sentence.agents if agent not in known_agents]
-        which, close = (missing or [sentence.agents[-1]])[0], ""
-        if missing:
-            close = nearest(which, known_agents)
+        which = (*missing, sentence.agents[-1])[0]
+        close = nearest(which, known_agents) if missing else ""
         raise ValueError(f"{where}: {world} / {monitor} has no agent {which!r}{close}")
     return len(problems)
 

@@ -139,22 +139,19 @@ def resolve(configuration: Configuration, problems: Problems | None = None) -> R
 
     `problems` are shared by the configurations of a suite, so that each is made once.
     """
-    of, problems = configuration, {} if problems is None else problems
-    world, parameters = of.world, dict(of.problem)
+    of, problems, world = configuration, {} if problems is None else problems, configuration.world
     if isinstance(world, str) and of.monitor is None:
-        world = _shared(problems, (world,), lambda: MonMDP.load(str(of.world)))
-    params = parameters | {f"agent.{key}": value for key, value in of.of_agent}
+        world = _made(problems, (world, None), {})
     asked = assemble(
         world,
         of.monitor,
         of.agent,
-        params,
+        dict(of.problem) | {f"agent.{key}": value for key, value in of.of_agent},
         preset=of.preset,
         make=lambda *names, **given: _made(problems, names, given),
     )
     steps = default_steps(asked.monmdp) if of.steps is None else of.steps
     at = of.snapshots
-    snapshots = snapshots_from_start(at, steps) if isinstance(at, int) else at
     task = prepare(
         asked.monmdp,
         asked.agent,
@@ -163,7 +160,7 @@ def resolve(configuration: Configuration, problems: Problems | None = None) -> R
         every=of.every,
         episodes=of.episodes,
         gamma=of.gamma,
-        snapshots=snapshots,
+        snapshots=snapshots_from_start(at, steps) if isinstance(at, int) else at,
         made_with=asked.parameters,
     )
     unusual = _unusual(problems, (of.world, of.monitor), asked.given, task.monmdp)
@@ -177,16 +174,13 @@ def resolve(configuration: Configuration, problems: Problems | None = None) -> R
     )
 
 
-def _shared(problems: Problems, key: tuple[Any, ...], make: Any) -> MonMDP:
-    if key not in problems:
-        problems[key] = make()
-    return problems[key]
-
-
 def _made(problems: Problems, names: tuple[Any, ...], given: Mapping[str, Any]) -> MonMDP:
-    """Make a problem unless it is there."""
-    key = (*names, *sorted(given.items()))
-    return _shared(problems, key, lambda: catalogue.make(*names, **given))
+    """Make a problem, or read a finished one, unless it is there."""
+    (world, monitor), key = names, (*names, *sorted(given.items()))
+    if key not in problems:
+        finished = monitor is None
+        problems[key] = MonMDP.load(world) if finished else catalogue.make(*names, **given)
+    return problems[key]
 
 
 def _unusual(

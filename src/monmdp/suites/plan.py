@@ -25,7 +25,6 @@ from monmdp.suites.configuration import (
     unusual_parameters,
 )
 from monmdp.suites.spec import (
-    AgentChoice,
     Block,
     Illustration,
     MonitorChoice,
@@ -51,6 +50,8 @@ def _bundled(drawn: Drawn) -> Drawn:
 
 
 Bundled = Annotated[Drawn, AfterValidator(_bundled)]
+INHERITED = ("seeds", "steps", "every", "evaluation", "episodes", "gamma")
+"""what a block that does not say it takes from its suite"""
 MOST_WORLDS = 100
 """that a figure from a file may show"""
 
@@ -198,18 +199,17 @@ def expand(suite: Suite, preset: str = "paper") -> Plan:
         tuple((choice.shown_as, choice.name, choice.parameters) for choice in choices)
         for choices in (suite.draw, suite.draw_dynamics)
     )
-    seeds: dict[str, tuple[int, ...]] = {}
-    for grid in grids:
-        for curve in (c for row in grid.rows for panel in row for c in panel.curves):
-            if seeds.setdefault(curve.configuration, curve.seeds) != curve.seeds:
-                raise MonMDPError(
-                    f"suite {suite.name!r}: blocks that share runs have different seeds "
-                    f"({curve.configuration})"
-                )
     figure = Figure(
         suite.name, suite.title, preset, grids, maps, graphs, suite.illustration, suite.smooth,
         suite.reference, suite.claim,
     )  # fmt: skip
+    seeds: dict[str, tuple[int, ...]] = {}
+    for curve in figure.curves():
+        if seeds.setdefault(curve.configuration, curve.seeds) != curve.seeds:
+            raise MonMDPError(
+                f"suite {suite.name!r}: blocks that share runs have different seeds "
+                f"({curve.configuration})"
+            )
     return Plan(figure, expansion.resolved)
 
 
@@ -225,13 +225,10 @@ class _Expansion:
 
     def rows(self, block: Block, where: str) -> tuple[tuple[Panel, ...], ...]:
         """Return the panels of a block."""
-        settings = product(block.worlds, block.rho or (None,), block.overrides)
+        columns = block.monitors or (None,)
         return tuple(
-            tuple(
-                self._panel(block, where, world, m, rho, override)
-                for m in block.monitors or (None,)
-            )
-            for world, rho, override in settings
+            tuple(self._panel(block, where, world, of, rho, override) for of in columns)
+            for world, rho, override in product(block.worlds, block.rho or (None,), block.overrides)
         )
 
     def _panel(
@@ -243,16 +240,35 @@ class _Expansion:
         rho: float | None,
         override: Mapping[str, Any],
     ) -> Panel:
-        seeds = self.suite.seeds if block.seeds is None else block.seeds
+        """Put together what suite, block, choices and override say; the more special wins."""
+        own = {key: getattr(block, key) for key in INHERITED}
+        said = {k: getattr(self.suite, k) if of is None else of for k, of in own.items()}
+        seeds, of_suite = said.pop("seeds"), self.suite.seeds
         chosen = tuple(range(seeds)) if isinstance(seeds, int) else seeds
         problem = problem_of(world, monitor, rho)
+        name = monitor.name if monitor else None
         curves = []
-        for agent in block.agents:
-            if monitor is not None and monitor.name in agent.not_with:
-                continue
+        for agent in (of for of in block.agents if name not in of.not_with):
             try:
-                made = self._configuration(block, world, monitor, agent, problem, override)
-                found = resolve(made, self.problems).demand_curve()
+                by_part = assigned(world.name, name, agent.name, override)
+                of_agent = agent.parameters | by_part.pop("agent")
+                of_problem = problem | {
+                    f"{part}.{key}": v for part, keys in by_part.items() for key, v in keys.items()
+                }
+                configuration = Configuration(
+                    world=world.name,
+                    monitor=name,
+                    agent=agent.name,
+                    problem=tuple(sorted(of_problem.items())),
+                    of_agent=tuple(sorted(of_agent.items())),
+                    preset=self.preset,
+                    keep_policy=self.suite.policies,
+                    snapshots=self.suite.snapshots,
+                    snapshot_seed=0 if isinstance(of_suite, int) else of_suite[0],
+                    folder=self.suite.folder,
+                    **said,
+                )
+                found = resolve(configuration, self.problems).demand_curve()
             except MonMDPError as error:
                 names = " / ".join(choice.shown_as for choice in (world, monitor) if choice)
                 self.wrong.append(f"{where}: {names}, {agent.shown_as}: {error}")
@@ -260,57 +276,17 @@ class _Expansion:
             self.resolved.setdefault(found.id, found)
             curves.append(Curve(agent.shown_as, agent.name, found.id, chosen))
         shown = [] if rho is None else [f"{100 * rho:g} %"]
+        y_range = block.y_range_of.get(world.name, block.y_range)
         return Panel(
             row=" ".join([world.shown_as, *shown, *in_words(override)]),
             column=monitor.shown_as if monitor else "",
             world=world.short_name,
-            monitor=monitor.name if monitor else "",
+            monitor=name or "",
             problem=problem,
             score=block.score,
             x_range=block.x_range,
-            y_range=block.range_of(world.name, monitor.name if monitor else ""),
+            y_range=block.y_range_of.get(name or "", y_range),
             curves=tuple(curves),
-        )
-
-    def _configuration(
-        self,
-        block: Block,
-        world: WorldChoice,
-        monitor: MonitorChoice | None,
-        agent: AgentChoice,
-        problem: Mapping[str, Any],
-        override: Mapping[str, Any],
-    ) -> Configuration:
-        """Put together what suite, block, choices and override say; the more special wins."""
-        all_of_problem, of_agent = dict(problem), dict(agent.parameters)
-        name = None if monitor is None else monitor.name
-        if override:
-            by_part = assigned(world.name, name, agent.name, override)
-            of_agent |= by_part.pop("agent")
-            all_of_problem |= {
-                f"{k}.{n}": v for k, keys in by_part.items() for n, v in keys.items()
-            }
-
-        def said(key: str) -> Any:
-            own = getattr(block, key)
-            return getattr(self.suite, key) if own is None else own
-
-        return Configuration(
-            world=world.name,
-            monitor=name,
-            agent=agent.name,
-            problem=tuple(sorted(all_of_problem.items())),
-            of_agent=tuple(sorted(of_agent.items())),
-            steps=said("steps"),
-            every=said("every"),
-            evaluation=said("evaluation"),
-            episodes=said("episodes"),
-            gamma=said("gamma"),
-            preset=self.preset,
-            keep_policy=self.suite.policies,
-            snapshots=self.suite.snapshots,
-            snapshot_seed=self.suite.first_seed,
-            folder=self.suite.folder,
         )
 
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from math import prod
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     AfterValidator,
@@ -112,6 +112,17 @@ class Choice(BaseModel):
         """What was given besides the name."""
         return {key: _fixed(value) for key, value in (self.model_extra or {}).items()}
 
+    def _scope(self) -> Scope:
+        """What it may have for parameters."""
+        raise NotImplementedError
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        wrong = _errors_of(self.parameters, {"": self._scope()})
+        if wrong:
+            raise ValueError("; ".join(wrong))
+        return self
+
 
 def _fixed(value: Any) -> Any:
     """A parameter's value as one that cannot change: TOML writes a cell, (1, 2), as a list."""
@@ -126,13 +137,6 @@ def in_words(parameters: Mapping[str, Any]) -> list[str]:
 def _named(value: Any) -> Any:
     """``"ask"`` is short for ``{ name = "ask" }``."""
     return {"name": value} if isinstance(value, str) else value
-
-
-def _checked(choice: Choice, scope: Scope) -> None:
-    """Report every parameter that the chosen thing does not have or that is of a wrong type."""
-    wrong = _errors_of(choice.parameters, {"": scope})
-    if wrong:
-        raise ValueError("; ".join(wrong))
 
 
 def _errors_of(parameters: Mapping[str, Any], scopes: Mapping[str, Scope]) -> list[str]:
@@ -151,19 +155,15 @@ def _errors_of(parameters: Mapping[str, Any], scopes: Mapping[str, Scope]) -> li
 
 def _spread(agents: Any) -> Any:
     """Replace an agent that has a grid by one agent for each combination of its axes."""
-    if not isinstance(agents, list | tuple):
-        return agents
-    result: list[Any] = []
-    for agent in agents:
-        if isinstance(agent, dict) and "grid" in agent:
-            result += _grid(agent)
-        else:
-            result.append(agent)
-    return result
+    listed = isinstance(agents, list | tuple)
+    return [one for agent in agents for one in _grid(agent)] if listed else agents
 
 
-def _grid(agent: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _grid(agent: Any) -> Iterator[Any]:
     """Yield the agents of a grid: axis -> values; keys with spaces between are set together."""
+    if not isinstance(agent, dict) or "grid" not in agent:
+        yield agent
+        return
     axes, rest = agent["grid"], {key: value for key, value in agent.items() if key != "grid"}
     if not isinstance(axes, dict) or not axes:
         raise ValueError(f"grid must be a table of lists, {{ beta = [0.1, 1.0] }}, got {axes!r}")
@@ -195,10 +195,7 @@ class WorldChoice(Choice):
         if name not in worlds.registry:
             for path in (Path(name), *(() if beside is None else (beside / name,))):
                 if path.is_file():
-                    name = str(path.resolve())
-                    break
-        if not name.endswith(PROBLEM):
-            worlds.factory(name)
+                    return str(path.resolve())
         return name
 
     @property
@@ -206,23 +203,19 @@ class WorldChoice(Choice):
         """Return whether it is the file of a finished problem, which needs no monitor."""
         return self.name.endswith(PROBLEM)
 
-    @model_validator(mode="after")
-    def _check(self) -> WorldChoice:
-        if self.is_problem:
-            if self.parameters:
-                raise ValueError(f"{self.name} is a finished problem; it takes no parameters")
-            return self
-        _checked(self, scope_of(worlds.factory(self.name), f"world {self.name!r}"))
-        return self
+    def _scope(self) -> Scope:
+        if not self.is_problem:
+            return scope_of(worlds.factory(self.name), f"world {self.name!r}")
+        if self.parameters:
+            raise ValueError(f"{self.name} is a finished problem; it takes no parameters")
+        return Scope(self.name, {})
 
 
 class MonitorChoice(Choice):
     """A monitor: a registered name or module:object."""
 
-    @model_validator(mode="after")
-    def _check(self) -> MonitorChoice:
-        _checked(self, scope_of(monitors.factory(self.name), f"monitor {self.name!r}"))
-        return self
+    def _scope(self) -> Scope:
+        return scope_of(monitors.factory(self.name), f"monitor {self.name!r}")
 
 
 class AgentChoice(Choice):
@@ -231,12 +224,10 @@ class AgentChoice(Choice):
     not_with: tuple[str, ...] = ()
     """names of monitors that it is not run with"""
 
-    @model_validator(mode="after")
-    def _check(self) -> AgentChoice:
+    def _scope(self) -> Scope:
         for name in self.not_with:
             monitors.factory(name)
-        _checked(self, agents.parameters_of(self.name))
-        return self
+        return agents.parameters_of(self.name)
 
 
 Worlds = Annotated[tuple[Annotated[WorldChoice, BeforeValidator(_named)], ...], Field(min_length=1)]
@@ -347,28 +338,11 @@ class Block(Frozen):
 
     def settings(self) -> Iterator[tuple[Setting, list[tuple[str, str]]]]:
         """Yield what its panels are about, with name and label of their agents."""
-        for world, monitor, rho in product(
-            self.worlds, self.monitors or (None,), self.rho or (None,)
-        ):
-            setting = Setting(self.title or "", world.short_name, monitor.name if monitor else "",
-                              problem_of(world, monitor, rho))  # fmt: skip
-            yield (
-                setting,
-                [
-                    (agent.name, agent.shown_as)
-                    for agent in self.agents
-                    if monitor is None or monitor.name not in agent.not_with
-                ],
-            )
-
-    def range_of(self, world: str, monitor: str) -> Range | None:
-        """Return the range of returns that a panel shows."""
-        return self.y_range_of.get(monitor, self.y_range_of.get(world, self.y_range))
-
-    @property
-    def is_complete(self) -> bool:
-        """Return whether every world has a monitor, or needs none."""
-        return bool(self.monitors) or all(world.is_problem for world in self.worlds)
+        axes = self.worlds, self.monitors or (None,), self.rho or (None,)
+        for world, monitor, rho in product(*axes):
+            name, problem = monitor.name if monitor else "", problem_of(world, monitor, rho)
+            there = [(of.name, of.shown_as) for of in self.agents if name not in of.not_with]
+            yield Setting(self.title or "", world.short_name, name, problem), there
 
     def shortened(self) -> Block:
         """Return what ``--quick`` keeps of it."""
@@ -470,11 +444,6 @@ class Suite(Frozen):
         runs = sum(n * of.n_runs for n, of in zip(counts, self.experiment, strict=True))
         demand_runs(runs, f"runs of suite {self.name!r}")
 
-    @property
-    def first_seed(self) -> int:
-        """Return the seed that keeps snapshots."""
-        return 0 if isinstance(self.seeds, int) else self.seeds[0]
-
     def adapted(self, *, seeds: int | None = None, quick: bool = False) -> Suite:
         """Return it with another number of seeds, or as its quick version.
 
@@ -483,7 +452,10 @@ class Suite(Frozen):
         suite = self
         if quick:
             shorter = (block.shortened() for block in self.experiment)
-            blocks = tuple(block for block in shorter if block.worlds and block.is_complete)
+            # The worlds of a block have monitors, or are all finished problems that need none.
+            blocks = tuple(
+                b for b in shorter if b.worlds and (b.monitors or b.worlds[0].is_problem)
+            )
             suite = self.model_copy(update={"experiment": blocks, "quick": None})
             suite = suite._with_seeds(self.quick.seeds if self.quick else 10, "")
         return suite if seeds is None else suite._with_seeds(seeds, f"--seeds {seeds}")
@@ -595,9 +567,8 @@ def paper_suite(name: str) -> Suite:
     >>> suites.paper_suite("figure-4").title
     'Discounted return at test time'
     """
-    known = paper_suites()
-    if name not in known:
-        raise MonMDPError(f"unknown figure {name!r}{nearest(name, [*known, 'all'])}")
+    if name not in paper_suites():
+        raise MonMDPError(f"unknown figure {name!r}{nearest(name, [*paper_suites(), 'all'])}")
     return load(PAPER / f"{name}.toml")
 
 
@@ -613,9 +584,8 @@ def bundled_suites() -> list[str]:
 
 def bundled_suite(name: str) -> Suite:
     """Return a suite that comes with the package: ``beyond``."""
-    known = bundled_suites()
-    if name not in known:
-        raise MonMDPError(f"unknown suite {name!r}{nearest(name, known)}")
+    if name not in bundled_suites():
+        raise MonMDPError(f"unknown suite {name!r}{nearest(name, bundled_suites())}")
     return load(BEYOND / f"{name}.toml")
 
 
@@ -631,22 +601,18 @@ def find(name: str) -> Suite:
 
 def _described(problem: Any) -> str:
     """One mistake: where it is, what it is, and which key may have been meant."""
-    path, keys = "", [str(part) for part in problem["loc"]]
+    path = ""
     for part in problem["loc"]:
         if isinstance(part, int):
             path += f"[{part}]"
-        elif part in keys and not _is_branch(part):
-            path += f".{part}" if path else str(part)
+        elif not _is_branch(part):
+            path += f".{part}" if path else part
     message = str(problem["msg"]).removeprefix("Value error, ")
     if problem["type"] == "extra_forbidden":
-        # Which table the key is in: the suite's, a block's, or what --quick makes of either.
-        block, suite = (QuickBlock, Quick) if "quick" in keys[:-1] else (Block, Suite)
-        table: type[BaseModel] = block if "experiment" in keys[:-1] else suite
-        if "claim" in keys[:-1]:
-            table = Sentence if "sentence" in keys[:-1] else Claim
-        known: set[str] = {*table.model_fields}
-        known |= {"agents"} if table in (Block, Suite) else set()
-        message = f"no such key{nearest(keys[-1], known)}"
+        *inside, key = (part for part in problem["loc"] if isinstance(part, str))
+        table = TABLES[tuple(inside)]
+        known = {*table.model_fields} | ({"agents"} if table is Suite else set())
+        message = f"no such key{nearest(key, known)}"
     elif problem["type"] == "too_short" and problem["ctx"]["min_length"] > 1:
         message = f"must have {problem['ctx']['min_length']} entries or more"
     elif problem["type"] in PLAIN:
@@ -656,6 +622,15 @@ def _described(problem: Any) -> str:
     return f"{path or 'the suite'}: {message}"
 
 
+TABLES: dict[tuple[str, ...], type[BaseModel]] = {
+    (): Suite,
+    ("quick",): Quick,
+    ("experiment",): Block,
+    ("experiment", "quick"): QuickBlock,
+    ("claim",): Claim,
+    ("claim", "sentence"): Sentence,
+}
+"""keys that lead to a table -> what it may hold"""
 PLAIN = {
     "missing": "is missing",
     "tuple_type": "must be a list, in brackets, got {got}",
