@@ -134,11 +134,7 @@ class MonMDPEnv(gymnasium.Env[Observation, Observation]):
         truncated = not terminated and self._limit is not None and self._steps >= self._limit
         self._over = terminated or truncated
         proxy = float(re) if shown else self.fill
-        info = {
-            "reward_observed": bool(shown),
-            "monitor_reward": float(rm),
-            "proxy_reward": proxy,
-        }
+        info = {"reward_observed": bool(shown), "monitor_reward": float(rm), "proxy_reward": proxy}
         if self._expose_env_reward:
             info["env_reward"] = float(re)
         if self.render_mode is not None:

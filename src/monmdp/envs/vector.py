@@ -242,13 +242,7 @@ class MonMDPVectorEnv(VectorEnv[Observations, Observations, NDArray[Any]]):
             info["env_reward"], info["_env_reward"] = outcome.env_reward, outcome.stepped
         if self.render_mode is not None:
             self._last = ae.copy(), am.copy(), copy.deepcopy(outcome)
-        return (
-            self._observations(),
-            outcome.reward,
-            outcome.terminated,
-            outcome.truncated,
-            info,
-        )
+        return (self._observations(), outcome.reward, outcome.terminated, outcome.truncated, info)
 
     @property
     def np_random_seed(self) -> tuple[int, ...]:  # type: ignore[override]

@@ -53,10 +53,7 @@ def as_array(values: Any, what: str) -> NDArray[Any]:
 
 
 def frozen(
-    values: ArrayLike | None,
-    dtype: type[np.generic],
-    shape: tuple[int, ...],
-    what: str,
+    values: ArrayLike | None, dtype: type[np.generic], shape: tuple[int, ...], what: str
 ) -> NDArray[Any]:
     """Return a read-only C-contiguous copy of `values`, or say what is wrong with it."""
     given = as_array(values, what)

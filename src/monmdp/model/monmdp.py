@@ -24,14 +24,7 @@ from numpy.typing import ArrayLike
 from monmdp.errors import MonMDPError, told
 from monmdp.files import read_archive, write_archive
 from monmdp.memory import demand_room
-from monmdp.model.arrays import (
-    FloatArray,
-    FrozenArrays,
-    IntArray,
-    as_array,
-    cumulative,
-    frozen,
-)
+from monmdp.model.arrays import FloatArray, FrozenArrays, IntArray, as_array, cumulative, frozen
 from monmdp.model.dynamics import Tables
 from monmdp.model.mdp import MDP, Outcomes, whole_number
 from monmdp.model.monitor import Monitor

@@ -23,14 +23,7 @@ from numpy.typing import NDArray
 
 from monmdp.model.mdp import MDP, Outcomes, number, probability, whole_number
 from monmdp.model.monitor import Monitor
-from monmdp.monitors.paper import (
-    COST,
-    asked,
-    bottom_zero_or_other,
-    counted,
-    given_pair,
-    one_state,
-)
+from monmdp.monitors.paper import COST, asked, bottom_zero_or_other, counted, given_pair, one_state
 
 EVERY = 3
 """Patchy: one pair in this many is dim"""
