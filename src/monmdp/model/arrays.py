@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import fields
 from typing import Any
 
@@ -63,9 +63,9 @@ def frozen(
         if dtype is not np.float64 and given.dtype.kind == "f" and not np.all(given == given // 1):
             raise MonMDPError(f"{what}: whole numbers expected, got {given.dtype}")
         array = np.array(given, dtype=dtype, order="C")
+    except MonMDPError:
+        raise
     except (TypeError, ValueError) as error:
-        if isinstance(error, MonMDPError):
-            raise
         raise MonMDPError(f"{what}: not an array of {np.dtype(dtype)} ({error})") from None
     if array.shape != shape:
         raise MonMDPError(f"{what}: shape {shape} expected, got {array.shape}")
@@ -74,6 +74,17 @@ def frozen(
         raise MonMDPError(f"{what}: {array[index]} at index {list(index)}; finite numbers expected")
     array.setflags(write=False)
     return array
+
+
+def columns_of(rows: Iterable[tuple[ArrayLike, ...]]) -> tuple[NDArray[Any], ...]:
+    """Return the columns of a table whose rows hold numbers, or arrays for several rows at once."""
+    wide = (np.broadcast_arrays(*map(np.atleast_1d, row)) for row in rows)
+    return tuple(map(np.concatenate, zip(*wide, strict=True)))
+
+
+def first_true(mask: NDArray[np.bool_]) -> int | None:
+    """Return where a flat mask is true first; None if it is nowhere."""
+    return int(np.argmax(mask)) if mask.any() else None
 
 
 def first_index(mask: NDArray[np.bool_]) -> tuple[int, ...]:
@@ -89,20 +100,19 @@ def check_distribution(rows: FloatArray, what: str, place: Place) -> None:
         raise MonMDPError(
             f"{what}: probability {rows[index]} {place(index[:-1])}; must lie in [0, 1]"
         )
-    sums = rows.sum(axis=-1)
+    sums = np.atleast_1d(rows.sum(axis=-1))
     wrong = np.abs(sums - 1) > ROW_SUM_TOLERANCE
     if wrong.any():
-        index = first_index(np.atleast_1d(wrong))
-        total = np.atleast_1d(sums)[index]
+        index = first_index(wrong)
         raise MonMDPError(
-            f"{what}: probabilities sum to {total:.12g} {place(index)}; they must sum to 1"
+            f"{what}: probabilities sum to {sums[index]:.12g} {place(index)}; they must sum to 1"
         )
 
 
 def no_distribution(rows: FloatArray) -> int | None:
     """Return the first row that is not a probability distribution; None if all are."""
-    wrong = ~(np.abs(rows.sum(axis=1) - 1) <= ROW_SUM_TOLERANCE) | (rows < 0).any(axis=1)
-    return int(np.argmax(wrong)) if wrong.any() else None
+    sums_to_one = np.abs(rows.sum(axis=1) - 1) <= ROW_SUM_TOLERANCE
+    return first_true(~sums_to_one | (rows < 0).any(axis=1))
 
 
 def frozen_policy(values: Any, shape: tuple[int, ...]) -> FloatArray:

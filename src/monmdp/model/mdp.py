@@ -28,6 +28,7 @@ from monmdp.model.arrays import (
     IntArray,
     as_array,
     check_distribution,
+    first_true,
     frozen,
     labels,
 )
@@ -142,8 +143,8 @@ class MDP(FrozenArrays):
         counts = np.diff(self.first)
         if self.first[0] != 0 or (counts < 0).any():
             raise MonMDPError("first: must start at 0 and never decrease")
-        if (counts == 0).any():
-            where = self.pair_name(int(np.argmax(counts == 0)))
+        if (empty := first_true(counts == 0)) is not None:
+            where = self.pair_name(empty)
             raise MonMDPError(f"no outcome is given for {where}; every pair needs at least one")
         n = int(self.first[-1])
         no_goal, no_bottom = np.zeros((S, A), dtype=bool), np.zeros(S, dtype=bool)
@@ -174,27 +175,22 @@ class MDP(FrozenArrays):
                 raise MonMDPError(f"picture: {cells} cells for {S} states")
 
     def __repr__(self) -> str:
-        """Name it and its size."""
         return f"<MDP {self.name!r}: {self.n_states} states, {self.n_actions} actions>"
 
     def _check_outcomes(self) -> None:
-        outside = (self.successor < 0) | (self.successor >= self.n_states)
-        if outside.any():
-            o = int(np.argmax(outside))
+        o = first_true((self.successor < 0) | (self.successor >= self.n_states))
+        if o is not None:
             raise MonMDPError(
                 f"successor {self.successor[o]} of {self.outcome_name(o)} is not a state; "
                 f"states are 0 to {self.n_states - 1}"
             )
-        if (self.probability <= 0).any():
-            o = int(np.argmax(self.probability <= 0))
+        if (o := first_true(self.probability <= 0)) is not None:
             raise MonMDPError(
                 f"probability {self.probability[o]} of {self.outcome_name(o)}; must be positive "
                 "(leave out outcomes that cannot happen)"
             )
         sums = np.add.reduceat(self.probability, self.first[:-1])
-        wrong = np.abs(sums - 1) > ROW_SUM_TOLERANCE
-        if wrong.any():
-            pair = int(np.argmax(wrong))
+        if (pair := first_true(np.abs(sums - 1) > ROW_SUM_TOLERANCE)) is not None:
             raise MonMDPError(
                 f"the outcome probabilities of {self.pair_name(pair)} sum to {sums[pair]:.12g}; "
                 "they must sum to 1"
@@ -208,9 +204,7 @@ class MDP(FrozenArrays):
     def _check_rewards(self) -> None:
         if self.r_min > self.r_max:
             raise MonMDPError(f"r_min {self.r_min} is above r_max {self.r_max}")
-        outside = self.rewards_outside()
-        if outside.any():
-            o = int(np.argmax(outside))
+        if (o := first_true(self.rewards_outside())) is not None:
             raise MonMDPError(
                 f"reward {self.reward[o]:g} of {self.outcome_name(o)} lies outside "
                 f"[r_min, r_max] = [{self.r_min:g}, {self.r_max:g}]"
@@ -384,9 +378,7 @@ class MDP(FrozenArrays):
         s = frozen(state, np.int64, (n,), "states of the outcomes")
         a = frozen(action, np.int64, (n,), "actions of the outcomes")
         for index, size, kind in ((s, S, "state"), (a, A, "action")):
-            outside = (index < 0) | (index >= size)
-            if outside.any():
-                o = int(np.argmax(outside))
+            if (o := first_true((index < 0) | (index >= size))) is not None:
                 raise MonMDPError(
                     f"outcome {o}: {kind} {index[o]} does not exist; there are {size}"
                 )
@@ -399,8 +391,7 @@ class MDP(FrozenArrays):
             )
         p = frozen(probability, np.float64, (n,), "probability")
         r = frozen(reward, np.float64, (n,), "reward")
-        if (p < 0).any():
-            o = int(np.argmax(p < 0))
+        if (o := first_true(p < 0)) is not None:
             raise MonMDPError(f"probability {p[o]} of state {s[o]}, action {a[o]} is negative")
         keep = p > 0
         key = np.stack(
@@ -420,8 +411,7 @@ class MDP(FrozenArrays):
         begin = np.flatnonzero(new)
         key = key[begin]
         p = np.add.reduceat(p, begin) if len(begin) else p
-        pair = key[:, 0].astype(np.int64)
-        merged_reward = key[:, 2]
+        pair, r = key[:, 0].astype(np.int64), key[:, 2]
         return cls(
             name=name,
             n_states=S,
@@ -429,12 +419,12 @@ class MDP(FrozenArrays):
             first=np.concatenate([[0], np.cumsum(np.bincount(pair, minlength=S * A))]),
             successor=key[:, 1],
             probability=p,
-            reward=merged_reward,
+            reward=r,
             terminates=key[:, 3].astype(bool),
             hidden=key[:, 4].astype(bool),
             start=start,
-            r_min=merged_reward.min() if r_min is None and len(p) else r_min or 0.0,
-            r_max=merged_reward.max() if r_max is None and len(p) else r_max or 0.0,
+            r_min=r.min() if r_min is None and len(p) else r_min or 0.0,
+            r_max=r.max() if r_max is None and len(p) else r_max or 0.0,
             **fields,
         )
 

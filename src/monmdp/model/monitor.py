@@ -143,7 +143,6 @@ class Monitor(FrozenArrays):
         check_distribution(self.start, "monitor start distribution", lambda _: "")
 
     def __repr__(self) -> str:
-        """Name it and its size."""
         return f"<Monitor {self.name!r}: {self.n_states} states, {self.n_actions} actions>"
 
     def _place(self, index: tuple[int, ...]) -> str:

@@ -24,7 +24,15 @@ from numpy.typing import ArrayLike
 from monmdp.errors import MonMDPError, told
 from monmdp.files import read_archive, write_archive
 from monmdp.memory import demand_room
-from monmdp.model.arrays import FloatArray, FrozenArrays, IntArray, as_array, cumulative, frozen
+from monmdp.model.arrays import (
+    FloatArray,
+    FrozenArrays,
+    IntArray,
+    as_array,
+    cumulative,
+    first_true,
+    frozen,
+)
 from monmdp.model.dynamics import Tables
 from monmdp.model.mdp import MDP, Outcomes, whole_number
 from monmdp.model.monitor import Monitor
@@ -61,7 +69,6 @@ class Shape(NamedTuple):
     n_monitor_actions: int
 
     def __str__(self) -> str:
-        """Write it as people count."""
         se, sm, ae, am = self
         return f"{se} x {sm} states, {ae} x {am} actions"
 
@@ -128,7 +135,6 @@ class MonMDP(FrozenArrays):
         return self.monitor.outcome_class  # type: ignore[return-value]
 
     def __repr__(self) -> str:
-        """Name the parts and the size."""
         return (
             f"<MonMDP {self.mdp.name!r} / {self.monitor.name!r}: "
             f"{self.n_states} joint states, {self.n_actions} joint actions>"
@@ -205,14 +211,12 @@ class MonMDP(FrozenArrays):
         flat = mdp.pair_of_outcome * n_classes + self.outcome_class
         weights = mdp.probability if values is None else mdp.probability * values
         total = np.bincount(flat, weights, minlength=mdp.n_pairs * n_classes)
-        weight: FloatArray = total.astype(np.float64).reshape(mdp.n_pairs, n_classes)
-        return weight
+        return total.astype(np.float64).reshape(mdp.n_pairs, n_classes)
 
     def shown_chance(self) -> FloatArray:
         """[env pair, sᵐ, aᵐ] chance that the reward is shown, over the pair's outcomes."""
         chance = np.einsum("pl,lsa->psa", self.class_weights(), self.monitor.show)
-        at_most_one: FloatArray = np.minimum(chance, 1.0)
-        return at_most_one
+        return np.minimum(chance, 1.0)  # type: ignore[no-any-return]
 
     def observability(self) -> FloatArray:
         """[s, a] P(rᵉ is shown | s, a)."""
@@ -256,8 +260,7 @@ class MonMDP(FrozenArrays):
     def dense_transition(self, *, continuing: bool = False) -> FloatArray:
         """[s, a, s′] joint transition probabilities as one dense array (small problems only)."""
         shape = (self.n_states, self.n_actions, self.n_states)
-        dense: FloatArray = self.transition_matrix(continuing=continuing).toarray().reshape(shape)
-        return dense
+        return self.transition_matrix(continuing=continuing).toarray().reshape(shape)
 
     def with_mdp(self, mdp: MDP) -> MonMDP:
         """Return the same monitor, bound as it is, over an MDP of the same outcomes.
@@ -382,9 +385,7 @@ def _classes(given: Any, of: Any, n: int, n_classes: int, what: str) -> IntArray
             given = given(of)
     values = np.zeros(n, dtype=np.int64) if given is None else as_array(given, what).reshape(-1)
     classes: IntArray = frozen(values, np.int64, (n,), what)
-    outside = (classes < 0) | (classes >= n_classes)
-    if outside.any():
-        at = int(np.argmax(outside))
+    if (at := first_true((classes < 0) | (classes >= n_classes))) is not None:
         raise MonMDPError(
             f"{what}: class {classes[at]} at entry {at}; "
             f"the monitor has {n_classes} tables, 0 to {n_classes - 1}"

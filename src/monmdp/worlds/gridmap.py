@@ -19,6 +19,7 @@ keeps the agent in place, and it lands on its own cell again.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -28,7 +29,7 @@ from numpy.typing import ArrayLike
 from monmdp.errors import MonMDPError, nearest
 from monmdp.files import read_text
 from monmdp.memory import demand_room
-from monmdp.model.arrays import BoolArray, FloatArray, IntArray
+from monmdp.model.arrays import BoolArray, FloatArray, IntArray, columns_of
 from monmdp.model.mdp import MDP, number, parse_cell, probability, whole_number
 
 ACTIONS = ("LEFT", "DOWN", "RIGHT", "UP", "STAY")
@@ -138,7 +139,7 @@ def grid_world(
     forced = np.array([-1 if tile.one_way is None else tile.one_way for tile in tile_at])
     target = _targets(state_at, cells, forced, one_way)
 
-    columns = _outcomes(target, land, stay, pays, stuck, bottom & (not solvable), slip)
+    outcomes = _outcomes(target, land, stay, pays, stuck, bottom & (not solvable), slip)
     rewards = np.concatenate([[0.0], land, stay[pays]])
     best_stay = stay[pays].max(initial=-np.inf)
     goal = np.zeros((n, len(ACTIONS)), dtype=bool)
@@ -152,7 +153,7 @@ def grid_world(
         button = (_state_of(grid.button[0], state_at, "button"), grid.button[1])
     low = r_min if r_min is not None else grid.r_min
     return MDP.from_columns(
-        *columns,
+        *outcomes,
         name=grid.name,
         n_states=n,
         n_actions=len(ACTIONS),
@@ -216,8 +217,7 @@ def _outcomes(
     slip: float,
 ) -> tuple[Any, ...]:
     """Columns (state, action, successor, probability, reward, terminates, hidden)."""
-    n = len(land)
-    own = np.arange(n)
+    own = np.arange(len(land))
     parts: list[tuple[ArrayLike, ...]] = []
     for action in range(len(ACTIONS)):
         for executed in range(len(ACTIONS)):
@@ -231,10 +231,7 @@ def _outcomes(
             parts.append((own, action, to, weight * (1 - stuck), reward, paid, hidden[to]))
             if stuck.any():
                 parts.append((own, action, own, weight * stuck, land, np.False_, hidden))
-    return tuple(
-        np.concatenate([np.broadcast_to(c, n) for c in column])
-        for column in zip(*parts, strict=True)
-    )
+    return columns_of(parts)
 
 
 # ---- parsing --------------------------------------------------------------------------------
@@ -268,13 +265,10 @@ def parse_map(text: str, name: str = "grid") -> GridMap:
                 _read_header_line(line, grid)
             except MonMDPError as error:
                 raise MonMDPError(f"line {i + 1}: {error}") from None
-    while body and not body[-1].strip():
-        body.pop()
-    while body and not body[0].strip():
-        body.pop(0)
-    if not body:
+    filled = [i for i, line in enumerate(body) if line.strip()]
+    if not filled:
         raise MonMDPError("there are no tiles after the header")
-    grid.rows = tuple(line.rstrip() for line in body)
+    grid.rows = tuple(line.rstrip() for line in body[filled[0] : filled[-1] + 1])
     _check_rows(grid)
     marked = [(r, c) for r, row in enumerate(grid.rows) for c, t in enumerate(row) if t == START]
     if marked and grid.start:
@@ -320,42 +314,40 @@ def _read_header_line(line: str, grid: GridMap) -> None:
         raise MonMDPError(f"{line.strip()!r}: the header has lines 'key: value'")
     if not value:
         raise MonMDPError(f"{key!r} has no value")
-    match key:
-        case "name":
-            grid.name = value
-        case "start":
-            grid.start = _cells(value, "start")
-        case "button":
-            *cell_words, action = value.split()
-            cell = "".join(cell_words)
-            if not cell or action.upper() not in ACTIONS:
-                raise MonMDPError(
-                    f"button {value!r}: written 'row,column ACTION' with an action of "
-                    f"{', '.join(ACTIONS)}"
-                )
-            cells = _cells(cell, "button")
-            if len(cells) > 1:
-                raise MonMDPError("there can be only one button")
-            grid.button = (cells[0], ACTIONS.index(action.upper()))
-        case "time_limit":
-            grid.time_limit = whole_number(number(value, key), key, at_least=1)
-        case "r_min":
-            grid.r_min = number(value, key)
-        case "r_max":
-            grid.r_max = number(value, key)
-        case _:
-            known = ("name", "start", "button", "time_limit", "r_min", "r_max", "tile X")
-            raise MonMDPError(f"unknown key {key!r}{nearest(key, known)}")
+    readers: dict[str, Callable[[str, str], Any]] = {
+        "name": lambda text, _: text,
+        "start": _cells,
+        "button": _button,
+        "time_limit": lambda text, what: whole_number(number(text, what), what, at_least=1),
+        "r_min": number,
+        "r_max": number,
+    }
+    if key not in readers:
+        raise MonMDPError(f"unknown key {key!r}{nearest(key, (*readers, 'tile X'))}")
+    setattr(grid, key, readers[key](value, key))
+
+
+def _button(text: str, what: str) -> tuple[tuple[int, int], int]:
+    *cell_words, action = text.split()
+    cell = "".join(cell_words)
+    if not cell or action.upper() not in ACTIONS:
+        raise MonMDPError(
+            f"{what} {text!r}: written 'row,column ACTION' with an action of {', '.join(ACTIONS)}"
+        )
+    cells = _cells(cell, what)
+    if len(cells) > 1:
+        raise MonMDPError(f"there can be only one {what}")
+    return cells[0], ACTIONS.index(action.upper())
 
 
 def _read_tile(text: str) -> Tile:
     """Read ``land -5 hidden``: words, each of which may take a value."""
     words = text.split()
     values: dict[str, Any] = {}
-    readers = {
-        "land": lambda word: number(word, "land"),
-        "stay": lambda word: number(word, "stay"),
-        "stuck": lambda word: probability(word, "stuck"),
+    readers: dict[str, Callable[[str, str], Any]] = {
+        "land": number,
+        "stay": number,
+        "stuck": probability,
         "one_way": _direction,
     }
     while words:
@@ -365,15 +357,15 @@ def _read_tile(text: str) -> Tile:
         elif word in readers:
             if not words:
                 raise MonMDPError(f"{word!r} needs a value")
-            values[word] = readers[word](words.pop(0))
+            values[word] = readers[word](words.pop(0), word)
         else:
             raise MonMDPError(f"unknown word {word!r}{nearest(word, (*readers, 'hidden'))}")
     return Tile(text or "empty", **values)
 
 
-def _direction(word: str) -> int:
+def _direction(word: str, what: str) -> int:
     if word.upper() not in ACTIONS[:STAY]:
-        raise MonMDPError(f"one_way {word!r}{nearest(word, ACTIONS[:STAY])}")
+        raise MonMDPError(f"{what} {word!r}{nearest(word, ACTIONS[:STAY])}")
     return ACTIONS.index(word.upper())
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from monmdp.errors import MonMDPError, nearest
-from monmdp.model.arrays import FloatArray, IntArray, as_array, frozen
+from monmdp.model.arrays import FloatArray, IntArray, as_array, columns_of, first_true, frozen
 from monmdp.model.mdp import MDP, whole_number
 
 Layout = Literal["auto", "sas", "ass", "pairs"]
@@ -85,13 +85,12 @@ def from_tables(
             raise MonMDPError(f"unknown field {field!r}{nearest(field, FIELDS)}")
     columns, n_states, n_actions = _transitions(P, R, layout, s_indices, a_indices)
     state, action, successor, chance, reward = columns
-    if not np.isfinite(chance).all():
-        at = int(np.argmax(~np.isfinite(chance)))
-        raise MonMDPError(f"P: {chance[at]} at state {state[at]}, action {action[at]}")
-    bad = np.isnan(reward) | (reward == np.inf)
-    if bad.any():
-        at = int(np.argmax(bad))
-        raise MonMDPError(f"R: {reward[at]} at state {state[at]}, action {action[at]}")
+    for what, values, bad in (
+        ("P", chance, ~np.isfinite(chance)),
+        ("R", reward, np.isnan(reward) | (reward == np.inf)),
+    ):
+        if (at := first_true(bad)) is not None:
+            raise MonMDPError(f"{what}: {values[at]} at state {state[at]}, action {action[at]}")
 
     # A pair is feasible when it has transitions and none of them pays -inf.
     pair = state * n_actions + action
@@ -107,29 +106,26 @@ def from_tables(
                 f"state {s} has no action {a} (no transition, or reward -inf); give every pair "
                 "one, or choose missing='stay' to let such actions stay in place at r_min"
             )
-        keep = ~infeasible[pair]
-        extra = np.flatnonzero(infeasible)
-        state = np.concatenate([state[keep], extra // n_actions])
-        action = np.concatenate([action[keep], extra % n_actions])
-        successor = np.concatenate([successor[keep], extra // n_actions])
-        chance = np.concatenate([chance[keep], np.ones(len(extra))])
-        reward = np.concatenate([reward[keep], np.full(len(extra), lowest)])
+        kept = (column[~infeasible[pair]] for column in columns)
+        at_state, of_action = np.divmod(np.flatnonzero(infeasible), n_actions)
+        state, action, successor, chance, reward = columns_of(
+            [tuple(kept), (at_state, of_action, at_state, 1.0, lowest)]
+        )
 
     ends = np.zeros(n_states, dtype=bool)
     given_ends = as_array(terminal, "terminal")
     if given_ends.dtype == np.bool_:
-        ends[:] = frozen(given_ends, np.bool_, (n_states,), "terminal")
-        given_ends = np.empty(0)
-    for s in given_ends.reshape(-1).tolist():
-        ends[_state(s, n_states, "terminal")] = True
-    if hidden is None:
-        unseen = np.zeros((n_states, n_actions), dtype=bool)
+        ends = frozen(given_ends, np.bool_, (n_states,), "terminal")
     else:
-        unseen = frozen(hidden, np.bool_, (n_states, n_actions), "hidden")
-    return _world(
-        (state, action, successor, chance, reward, ends[successor], unseen[state, action]),
-        (n_states, n_actions),
-        start,
+        ends[[_state(s, n_states, "terminal") for s in given_ends.reshape(-1).tolist()]] = True
+    sizes = (n_states, n_actions)
+    none = np.zeros(sizes, dtype=bool)
+    unseen = frozen(none if hidden is None else hidden, np.bool_, sizes, "hidden")
+    return MDP.from_columns(
+        *(state, action, successor, chance, reward, ends[successor], unseen[state, action]),
+        n_states=n_states,
+        n_actions=n_actions,
+        start=_start(start, n_states),
         name=name,
         r_min=lowest,
         r_max=r_max,
@@ -213,10 +209,11 @@ def from_gymnasium(
         time_limit = getattr(spec, "max_episode_steps", None)
     if isinstance(env, str):
         made.close()
-    return _world(
-        zip(*outcomes, strict=True),
-        (n_states, n_actions),
-        start,
+    return MDP.from_outcomes(
+        outcomes,
+        n_states=n_states,
+        n_actions=n_actions,
+        start=_start(start, n_states),
         name=name or label,
         r_min=r_min,
         r_max=r_max,
@@ -225,13 +222,6 @@ def from_gymnasium(
         action_labels=_action_labels(base, n_actions),
         goal=goal,
     )
-
-
-def _world(columns: Iterable[Any], sizes: tuple[int, int], start: Any, **fields: Any) -> MDP:
-    """Build the MDP; the start is a state, a distribution or None for uniform."""
-    n_states, n_actions = sizes
-    fields |= {"n_states": n_states, "n_actions": n_actions, "start": _start(start, n_states)}
-    return MDP.from_columns(*columns, **fields)
 
 
 def _state_labels(base: Any, n_states: int) -> tuple[str, ...]:
@@ -249,15 +239,10 @@ def _state_labels(base: Any, n_states: int) -> tuple[str, ...]:
             f"{row},{column} {riders[rider]} to {places[goal]}"
             for row, column, rider, goal in map(base.decode, range(n_states))
         )
-    elif isinstance(base, CliffWalkingEnv):
-        names = _cell_names(*base.shape)
-    elif isinstance(base, FrozenLakeEnv):
-        names = _cell_names(base.nrow, base.ncol)
+    elif isinstance(base, CliffWalkingEnv | FrozenLakeEnv):
+        shape = base.shape if isinstance(base, CliffWalkingEnv) else (base.nrow, base.ncol)
+        names = tuple(f"{row},{column}" for row, column in np.ndindex(shape))
     return names if len(set(names)) == n_states else ()
-
-
-def _cell_names(rows: int, columns: int) -> tuple[str, ...]:
-    return tuple(f"{row},{column}" for row in range(rows) for column in range(columns))
 
 
 def _action_labels(base: Any, n_actions: int) -> tuple[str, ...]:
@@ -276,6 +261,7 @@ def _action_labels(base: Any, n_actions: int) -> tuple[str, ...]:
 
 
 def _start(start: ArrayLike | None, n_states: int) -> FloatArray:
+    """The distribution of the first state, given as one or as a state; None: uniform."""
     if start is None:
         return np.full(n_states, 1 / n_states)
     given = as_array(start, "start")

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from monmdp.memory import demand_room
+from monmdp.model.arrays import columns_of
 from monmdp.model.mdp import MDP, whole_number
 
 LEFT, RIGHT = 0, 1
@@ -25,26 +26,21 @@ def river_swim(*, length: int = 6, time_limit: int = 200) -> MDP:
     demand_room(STATE * n, f"length = {n:,}")
     s = np.arange(n)
     inner, last = s[1:-1], n - 1
-    # (state, action, successor, probability, reward)
+    # (state, action, successor, probability, reward), and whether it ends, or is hidden
     rows: list[tuple[ArrayLike, ...]] = [
-        (s, LEFT, np.maximum(s - 1, 0), 1.0, np.where(s == 0, 0.01, 0.0)),
-        (0, RIGHT, 1, 0.6, 0.0),
-        (0, RIGHT, 0, 0.4, 0.0),
-        (inner, RIGHT, inner + 1, 0.35, 0.0),
-        (inner, RIGHT, inner, 0.6, 0.0),
-        (inner, RIGHT, inner - 1, 0.05, 0.0),
-        (last, RIGHT, last, 0.6, 1.0),
-        (last, RIGHT, last - 1, 0.4, 0.0),
+        (s, LEFT, np.maximum(s - 1, 0), 1.0, np.where(s == 0, 0.01, 0.0), False, False),
+        (0, RIGHT, 1, 0.6, 0.0, False, False),
+        (0, RIGHT, 0, 0.4, 0.0, False, False),
+        (inner, RIGHT, inner + 1, 0.35, 0.0, False, False),
+        (inner, RIGHT, inner, 0.6, 0.0, False, False),
+        (inner, RIGHT, inner - 1, 0.05, 0.0, False, False),
+        (last, RIGHT, last, 0.6, 1.0, False, False),
+        (last, RIGHT, last - 1, 0.4, 0.0, False, False),
     ]
-    columns = [
-        np.concatenate([np.broadcast_to(row[c], np.shape(row[0]) or (1,)) for row in rows])
-        for c in range(5)
-    ]
-    never = np.zeros(len(columns[0]), dtype=bool)  # ends, or is hidden
     goal = np.zeros((n, 2), dtype=bool)
     goal[last, RIGHT] = True
     return MDP.from_columns(
-        *(*columns, never, never),
+        *columns_of(rows),
         name="river-swim",
         n_states=n,
         n_actions=2,
