@@ -24,6 +24,7 @@ import copy
 import inspect
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import product
 from typing import Any
 
 import gymnasium
@@ -116,19 +117,17 @@ class AddMonitor(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         _check_predicate(hidden, "hidden", "observation", "action", "next_observation")
         self.monitor = _made(monitor, params)
         _check_transitions(self.monitor, pressed, params)
-        _check_classes(self.monitor)
+        for reward, bottom in product((0.0, 1.0, -1.0), (False, True)):
+            _class_of(self.monitor, reward, bottom)  # refuses one that shows or hides by the state
         self.fill = number(fill, "fill")
         self._pressed, self._hidden = pressed, hidden
         self._expose_env_reward = switch(expose_env_reward, "expose_env_reward")
         self._lets_through = {*LET_THROUGH, *lets_through}
         self._moves = cumulative(self.monitor.transition)
         self._start = cumulative(self.monitor.start)
-        self.observation_space = spaces.Dict(
-            {"env": env.observation_space, "mon": spaces.Discrete(self.monitor.n_states)}
-        )
-        self.action_space = spaces.Dict(
-            {"env": env.action_space, "mon": spaces.Discrete(self.monitor.n_actions)}
-        )
+        states, actions = map(spaces.Discrete, (self.monitor.n_states, self.monitor.n_actions))
+        self.observation_space = spaces.Dict({"env": env.observation_space, "mon": states})
+        self.action_space = spaces.Dict({"env": env.action_space, "mon": actions})
         self._random: np.random.Generator | None = None
         self._state: int | None = None
         self._observation: Any = None
@@ -151,13 +150,10 @@ class AddMonitor(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         if self._random is None or self._state is None:
             raise gymnasium.error.ResetNeeded("no episode has begun: call reset()")
         env_action, am = self._split(action)
-        before, table = self._observation, 0
-        if self._pressed is not None:
-            table = int(_asked(self._pressed, "pressed", before, env_action))
+        before = self._observation
+        table = int(_asked(self._pressed, "pressed", before, env_action))
         following, env_reward, terminated, truncated, info = self.env.step(env_action)
-        bottom = False
-        if self._hidden is not None:
-            bottom = _asked(self._hidden, "hidden", before, env_action, following)
+        bottom = _asked(self._hidden, "hidden", before, env_action, following)
         re = self._finite(env_reward)
         kind = _class_of(self.monitor, re, bottom)
         u0, u1 = self._random.random(2)
@@ -233,10 +229,9 @@ class AddMonitor(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
 
 def _tells_yes_or_no(value: Any) -> bool:
     """Whether an info is what its name says: masks and flags, in which no reward can hide."""
-    if isinstance(value, Mapping):
-        return all(map(_tells_yes_or_no, value.values()))
-    if isinstance(value, list | tuple):
-        return all(map(_tells_yes_or_no, value))
+    if isinstance(value, Mapping | list | tuple):
+        parts = value.values() if isinstance(value, Mapping) else value
+        return all(map(_tells_yes_or_no, parts))
     found = np.asarray(value)
     return found.dtype.kind in "biu" and bool(np.isin(found, (0, 1)).all())
 
@@ -311,13 +306,6 @@ def _check_transitions(
             raise MonMDPError(f"{name}={params[name]!r} names a state; use `pressed` instead")
 
 
-def _check_classes(monitor: model.Monitor) -> None:
-    """Refuse a monitor that shows or hides by the state, by trying it."""
-    for bottom in (False, True):
-        for reward in (0.0, 1.0, -1.0):
-            _class_of(monitor, reward, bottom)
-
-
 def _class_of(monitor: model.Monitor, reward: float, bottom: bool) -> int:
     """The row of `show` for one step."""
     classify = monitor.outcome_class
@@ -363,9 +351,9 @@ def _check_predicate(predicate: Any, name: str, *arguments: str) -> None:
         return
 
 
-def _asked(predicate: Callable[..., Any], name: str, *args: Any) -> bool:
-    """The answer of a user's function, which must be yes or no."""
-    answer = predicate(*args)
+def _asked(predicate: Callable[..., Any] | None, name: str, *args: Any) -> bool:
+    """The answer of a user's function, which must be yes or no; no if there is none."""
+    answer = False if predicate is None else predicate(*args)
     if isinstance(answer, np.ndarray) and answer.size == 1:
         answer = answer.item()
     if not isinstance(answer, bool | np.bool_):

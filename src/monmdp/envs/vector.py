@@ -98,15 +98,11 @@ def step_copies(
             if exposed:
                 outcome.env_reward[i] = 0.0
             continue
-        u0, u1, u2 = (
-            uniform(copies.streams, i),
-            uniform(copies.streams, i),
-            uniform(copies.streams, i),
-        )
-        se, sm, re, rm, shown, ended = step(
+        u0, u1 = uniform(copies.streams, i), uniform(copies.streams, i)
+        u2 = uniform(copies.streams, i)
+        copies.se[i], copies.sm[i], re, rm, shown, ended = step(
             tables, copies.se[i], copies.sm[i], ae[i], am[i], u0, u1, u2
         )
-        copies.se[i], copies.sm[i] = se, sm
         copies.steps[i] += 1
         outcome.monitor_reward[i], outcome.shown[i] = rm, shown
         if exposed:
@@ -176,13 +172,9 @@ class MonMDPVectorEnv(VectorEnv[Observations, Observations, NDArray[Any]]):
             own = whole_number(max_episode_steps, "max_episode_steps", at_least=1)
             self._limit = min(self._limit, own)
         self._tables = self.monmdp.tables
-        self._copies = Copies(
-            se=np.zeros(self.num_envs, dtype=np.int64),
-            sm=np.zeros(self.num_envs, dtype=np.int64),
-            steps=np.zeros(self.num_envs, dtype=np.int64),
-            over=np.zeros(self.num_envs, dtype=np.bool_),
-            streams=np.zeros((self.num_envs, 4), dtype=np.uint64),
-        )
+        se, sm, steps = np.zeros((3, self.num_envs), dtype=np.int64)
+        over = np.zeros(self.num_envs, dtype=np.bool_)
+        self._copies = Copies(se, sm, steps, over, np.zeros((self.num_envs, 4), dtype=np.uint64))
         self._seeds_used = [-1] * self.num_envs
         self._begun = np.zeros(self.num_envs, dtype=np.bool_)
         self._last: tuple[IntArray, IntArray, StepArrays] | None = None
@@ -232,8 +224,7 @@ class MonMDPVectorEnv(VectorEnv[Observations, Observations, NDArray[Any]]):
         # Arrays of their own: views of one array would lead from each to all others.
         outcome = StepArrays(
             np.empty(n if self._expose_env_reward else 0), np.empty(n), np.empty(n), np.empty(n),
-            np.empty(n, np.bool_), np.empty(n, np.bool_), np.empty(n, np.bool_),
-            np.empty(n, np.bool_),
+            *(np.empty(n, np.bool_) for _ in range(4)),
         )  # fmt: skip
         compiled(step_copies)(self._tables, self._copies, ae, am, self._limit, self.fill, outcome)
         every = np.ones(self.num_envs, dtype=np.bool_)
@@ -259,16 +250,10 @@ class MonMDPVectorEnv(VectorEnv[Observations, Observations, NDArray[Any]]):
         if self.render_mode is None:
             gymnasium.logger.warn("render() was called, but no render_mode was given")
             return None
+        where = zip(*(of.tolist() for of in self._copies[:3]), strict=True)
         return tuple(
-            picture(
-                self.monmdp,
-                self.render_mode,
-                int(self._copies.se[i]),
-                int(self._copies.sm[i]),
-                int(self._copies.steps[i]),
-                self._event(i),
-            )
-            for i in range(self.num_envs)
+            picture(self.monmdp, self.render_mode, se, sm, steps, self._event(i))
+            for i, (se, sm, steps) in enumerate(where)
         )
 
     def _event(self, i: int) -> Event | None:

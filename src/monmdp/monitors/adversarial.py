@@ -21,9 +21,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from monmdp.model.arrays import BoolArray
 from monmdp.model.mdp import MDP, Outcomes, number, probability, whole_number
 from monmdp.model.monitor import Monitor
-from monmdp.monitors.paper import COST, asked, bottom_zero_or_other, counted, given_pair, one_state
+from monmdp.monitors.paper import (
+    COST,
+    asked,
+    bottom_zero_or_other,
+    counted,
+    off_or_on,
+    one_state,
+    only_at,
+)
 
 EVERY = 3
 """Patchy: one pair in this many is dim"""
@@ -69,22 +78,14 @@ def zones(*, rho: float = 1.0, cost: float = COST, chance: float = 0.2) -> Monit
     starts as either. With a chance of 1 it is never ON deep in the first half.
     """
     chance = probability(chance, "chance")
-    stay, off, on = np.eye(2), [1.0, 0.0], [0.0, 1.0]
 
-    def second_half(mdp: MDP) -> NDArray[np.bool_]:
+    def second_half(mdp: MDP) -> BoolArray:
         upper = 2 * np.arange(mdp.n_states) + 1 >= mdp.n_states  # of an odd number the middle, too
         return np.broadcast_to(upper[:, None], (mdp.n_states, mdp.n_actions))
 
-    turned = [(1.0 - chance) * stay + chance * np.array([to, to]) for to in (off, on)]
-    return Monitor(
-        states=("OFF", "ON"),
-        actions=("NO-OP",),
-        start=[0.5, 0.5],
-        transition=np.stack(turned)[:, :, None, :],
-        reward=[[0.0], [number(cost, "cost")]],
-        show=[[0.0], [probability(rho, "rho")]],
-        pair_class=second_half,
-    )
+    off, on = [1.0, 0.0], [0.0, 1.0]
+    turned = [(1.0 - chance) * np.eye(2) + chance * np.array([to, to]) for to in (off, on)]
+    return off_or_on(rho, cost, turned, second_half)
 
 
 def shy(*, rho: float = 1.0, cost: float = COST, hide: float = 0.9) -> Monitor:
@@ -119,11 +120,6 @@ def decoy(
     reward = np.zeros((2, 2))
     reward[:, press] = number(cost, "cost")
 
-    def where_it_works(mdp: MDP) -> NDArray[np.bool_]:
-        pairs = np.zeros((mdp.n_states, mdp.n_actions), dtype=bool)
-        pairs[_far_pair(mdp) if pair is None else given_pair(mdp, pair, "pair")] = True
-        return pairs
-
     return Monitor(
         states=("OFF", "ON"),
         actions=("NO-OP", "PRESS"),
@@ -131,7 +127,7 @@ def decoy(
         transition=np.stack([nothing, works]),
         reward=reward,
         show=[[0.0, 0.0], [probability(rho, "rho")] * 2],
-        pair_class=where_it_works,
+        pair_class=lambda mdp: only_at(mdp, _far_pair(mdp) if pair is None else pair, "pair"),
     )
 
 

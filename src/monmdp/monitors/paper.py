@@ -15,9 +15,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from monmdp.errors import MonMDPError
 from monmdp.memory import demand_room
-from monmdp.model.arrays import FloatArray
+from monmdp.model.arrays import BoolArray, FloatArray
 from monmdp.model.mdp import MDP, Outcomes, number, probability, whole_number
-from monmdp.model.monitor import Monitor, OutcomeClass
+from monmdp.model.monitor import Monitor, OutcomeClass, PairClass
 
 COST = -0.2
 ENTRY = 20
@@ -62,23 +62,17 @@ def button(
     `button` names the pair that pushes it, ``"row,column:ACTION"`` or ``"state:ACTION"`` (in Python
     also ``(state, action)``); by default the world says where it is.
     """
+
+    def pushed(mdp: MDP) -> BoolArray:
+        if button is None and mdp.button is None:
+            raise MonMDPError(
+                f"world {mdp.name!r} has no button; say which pair pushes it, "
+                "button='row,column:ACTION' or 'state:ACTION'"
+            )
+        return only_at(mdp, mdp.button if button is None else button, "button")
+
     stay, flip = np.eye(2), np.eye(2)[::-1]
-
-    def pushed(mdp: MDP) -> NDArray[np.bool_]:
-        state, action = _button_pair(mdp, button)
-        pairs = np.zeros((mdp.n_states, mdp.n_actions), dtype=bool)
-        pairs[state, action] = True
-        return pairs
-
-    return Monitor(
-        states=("OFF", "ON"),
-        actions=("NO-OP",),
-        start=[0.5, 0.5],
-        transition=np.stack([stay[:, None, :], flip[:, None, :]]),
-        reward=[[0.0], [number(cost, "cost")]],
-        show=[[0.0], [probability(rho, "rho")]],
-        pair_class=pushed,
-    )
+    return off_or_on(rho, cost, [stay, flip], pushed)
 
 
 def n_supporters(
@@ -88,16 +82,7 @@ def n_supporters(
 
     Naming a wrong one pays a small `bonus`, as a distraction.
     """
-    n = counted(n, 3)
-    match = np.eye(n, dtype=bool)
-    return Monitor(
-        states=[f"SUPPORTER-{i}" for i in range(n)],
-        actions=[f"CALL-{i}" for i in range(n)],
-        start=_uniform(n),
-        transition=np.broadcast_to(_uniform(n), (n, n, n)),
-        reward=np.where(match, number(cost, "cost"), number(bonus, "bonus")),
-        show=np.where(match, probability(rho, "rho"), 0.0),
-    )
+    return _one_of(n, "SUPPORTER", "CALL", rho, cost, number(bonus, "bonus"))
 
 
 def n_experts(
@@ -107,18 +92,7 @@ def n_experts(
 
     Asking a wrong one costs a little (`wrong`); the last action asks nobody.
     """
-    n = counted(n, 3)
-    match = np.eye(n, n + 1, dtype=bool)
-    reward = np.where(match, number(cost, "cost"), number(wrong, "wrong"))
-    reward[:, n] = 0.0
-    return Monitor(
-        states=[f"EXPERT-{i}" for i in range(n)],
-        actions=[*(f"ASK-{i}" for i in range(n)), "NO-OP"],
-        start=_uniform(n),
-        transition=np.broadcast_to(_uniform(n), (n, n + 1, n)),
-        reward=reward,
-        show=np.where(match, probability(rho, "rho"), 0.0),
-    )
+    return _one_of(n, "EXPERT", "ASK", rho, cost, number(wrong, "wrong"), "NO-OP")
 
 
 def level_up(
@@ -201,23 +175,44 @@ def _uniform(n: int) -> FloatArray:
     return np.full(n, 1 / n)
 
 
-def _button_pair(mdp: MDP, button: str | tuple[Any, Any] | None) -> tuple[int, int]:
-    """Where the button is: as given, or as the world says."""
-    if button is None:
-        if mdp.button is None:
-            raise MonMDPError(
-                f"world {mdp.name!r} has no button; say which pair pushes it, "
-                "button='row,column:ACTION' or 'state:ACTION'"
-            )
-        return mdp.button
-    return given_pair(mdp, button, "button")
+def _one_of(
+    n: int, who: str, verb: str, rho: float, cost: float, wrong: float, *idle: str
+) -> Monitor:
+    """One of N is there at random; turning to the right one shows and costs, else pays `wrong`."""
+    n = counted(n, 3)
+    actions = [*(f"{verb}-{i}" for i in range(n)), *idle]
+    match = np.eye(n, len(actions), dtype=bool)
+    reward = np.where(match, number(cost, "cost"), wrong)
+    reward[:, n:] = 0.0
+    return Monitor(
+        states=[f"{who}-{i}" for i in range(n)],
+        actions=actions,
+        start=_uniform(n),
+        transition=np.broadcast_to(_uniform(n), (n, len(actions), n)),
+        reward=reward,
+        show=np.where(match, probability(rho, "rho"), 0.0),
+    )
 
 
-def given_pair(mdp: MDP, pair: str | tuple[Any, Any], what: str) -> tuple[int, int]:
-    """Return the indices of a pair that the user gave, as text or as (state, action)."""
+def off_or_on(rho: float, cost: float, moves: ArrayLike, pair_class: PairClass) -> Monitor:
+    """Return a monitor that costs and shows rewards while ON; `moves` [class, sᵐ, s′ᵐ] flips it."""
+    return Monitor(
+        states=("OFF", "ON"),
+        actions=("NO-OP",),
+        start=[0.5, 0.5],
+        transition=np.expand_dims(np.asarray(moves), 2),
+        reward=[[0.0], [number(cost, "cost")]],
+        show=[[0.0], [probability(rho, "rho")]],
+        pair_class=pair_class,
+    )
+
+
+def only_at(mdp: MDP, pair: Any, what: str) -> BoolArray:
+    """Return [sᵉ, aᵉ] which pair the user gave, as text or as (state, action)."""
+    pairs = np.zeros((mdp.n_states, mdp.n_actions), dtype=bool)
+    find = mdp.parse_pair if isinstance(pair, str) else mdp.find_pair
     try:
-        if isinstance(pair, str):
-            return mdp.parse_pair(pair, what)
-        return mdp.find_pair(pair, what)
+        pairs[find(pair, what)] = True
     except MonMDPError as error:
         raise MonMDPError(f"{what} of world {mdp.name!r}: {error}") from None
+    return pairs
