@@ -23,7 +23,7 @@ from __future__ import annotations
 import copy
 import inspect
 import operator
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import product
 from typing import Any
 
@@ -35,8 +35,8 @@ from gymnasium.wrappers import Autoreset
 
 from monmdp import model, monitors
 from monmdp.envs.monmdp_env import MonMDPEnv, switch
-from monmdp.errors import MonMDPError
-from monmdp.model.arrays import BoolArray, FloatArray, cumulative
+from monmdp.errors import MonMDPError, told
+from monmdp.model.arrays import cumulative
 from monmdp.model.dynamics import draw
 from monmdp.model.mdp import number
 from monmdp.model.monitor import shown_or_bottom
@@ -162,12 +162,12 @@ class AddMonitor(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         row = self._moves[table, self._state, am]
         self._observation, self._state = self._kept(following), draw(row, 0, len(row), u0)
         proxy = re if shown else self.fill
-        told = self._told(info)
-        told |= {"reward_observed": shown, "monitor_reward": rm, "proxy_reward": proxy}
+        info = self._told(info)
+        info |= {"reward_observed": shown, "monitor_reward": rm, "proxy_reward": proxy}
         if self._expose_env_reward:
-            told["env_reward"] = re
+            info["env_reward"] = re
         observation = {"env": following, "mon": self._state}
-        return observation, rm + proxy, terminated, truncated, told
+        return observation, rm + proxy, terminated, truncated, info
 
     def _kept(self, observation: Any) -> Any:
         """What the predicates will be asked about; environments and agents may reuse arrays."""
@@ -247,18 +247,19 @@ def _names(given: Any, what: str) -> tuple[str, ...]:
 class _OneOutcome:
     """What a monitor may look at to classify one step of a black box; see `Outcomes`."""
 
-    def __init__(self, reward: FloatArray, hidden: BoolArray) -> None:
-        self.reward, self.hidden = reward, hidden
+    def __init__(self, reward: float, hidden: bool, monitor: str) -> None:
+        self.reward, self.hidden = np.array([reward]), np.array([hidden])
+        self._monitor = monitor
 
-    def __getattr__(self, name: str) -> Any:
-        raise _ReadsStateError
+    def refuse(self, *_: Any) -> Any:
+        """Say that a monitor asked for the number of a state or an action."""
+        raise MonMDPError(
+            f"monitor {self._monitor!r} looks at the number of the environment's state or action, "
+            "which only a finite world has; import the environment as one, 'gymnasium:ID' (it "
+            "needs a table of transitions), or use another monitor"
+        )
 
-    def __iter__(self) -> Iterator[Any]:
-        raise _ReadsStateError
-
-
-class _ReadsStateError(Exception):
-    """A monitor asked for the number of a state or an action."""
+    __getattr__ = __iter__ = refuse
 
 
 def _made(monitor: str | model.Monitor, params: Mapping[str, Any]) -> model.Monitor:
@@ -308,31 +309,17 @@ def _check_transitions(
 
 def _class_of(monitor: model.Monitor, reward: float, bottom: bool) -> int:
     """The row of `show` for one step."""
-    classify = monitor.outcome_class
+    classify: Any = monitor.outcome_class
     if classify is shown_or_bottom:
         return int(not bottom)
-    step: Any = _OneOutcome(np.array([reward]), np.array([bottom]))
-    try:
-        if not callable(classify):  # an array for one world
-            raise _ReadsStateError
+    step = _OneOutcome(reward, bottom, monitor.name)
+    if not callable(classify):  # an array for one world
+        step.refuse()
+    what = f"outcome_class of monitor {monitor.name!r}"
+    with told(what):
         kind = int(np.asarray(classify(step)).reshape(-1)[0])
-    except MonMDPError:
-        raise
-    except _ReadsStateError:
-        raise MonMDPError(
-            f"monitor {monitor.name!r} looks at the number of the environment's state or action, "
-            "which only a finite world has; import the environment as one, 'gymnasium:ID' (it "
-            "needs a table of transitions), or use another monitor"
-        ) from None
-    except Exception as error:
-        raise MonMDPError(
-            f"outcome_class of monitor {monitor.name!r} raised {type(error).__name__}: {error}"
-        ) from error
     if not 0 <= kind < len(monitor.show):
-        raise MonMDPError(
-            f"outcome_class of monitor {monitor.name!r}: class {kind}; there are "
-            f"{len(monitor.show)} tables, from 0"
-        )
+        raise MonMDPError(f"{what}: class {kind}; there are {len(monitor.show)} tables, from 0")
     return kind
 
 

@@ -306,11 +306,5 @@ def _info(
     shown: BoolArray, monitor_reward: FloatArray, proxy: FloatArray, given: BoolArray
 ) -> dict[str, Any]:
     """What Gymnasium makes of the info of all copies; `given` says which have one."""
-    return {
-        "reward_observed": shown,
-        "_reward_observed": given,
-        "monitor_reward": monitor_reward,
-        "_monitor_reward": given.copy(),
-        "proxy_reward": proxy,
-        "_proxy_reward": given.copy(),
-    }
+    told = {"reward_observed": shown, "monitor_reward": monitor_reward, "proxy_reward": proxy}
+    return {**told, **{f"_{key}": given.copy() for key in told}}

@@ -12,6 +12,7 @@ import textwrap
 import time
 import tokenize
 from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from dataclasses import fields
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -59,8 +60,7 @@ def todays_kernel(settings: Mapping[str, Any], trusted: Collection[str] = ()) ->
     None: it is not known, because the agent is somebody's own and its module is not `trusted`.
     """
     try:
-        agent = stored_agent(settings, trusted)
-        return kernel_hash(agent)
+        return kernel_hash(stored_agent(settings, trusted))
     except UntrustedError:
         return None
     except MonMDPError:  # parameters of another version
@@ -193,13 +193,10 @@ def _git(folder: Path, *words: str) -> str:
 def machine() -> dict[str, Any]:
     """Return what this machine is."""
     processor = platform.processor() or platform.machine()
-    try:
-        for line in Path("/proc/cpuinfo").read_text().splitlines():
-            if line.startswith("model name"):
-                processor = line.partition(":")[2].strip()
-                break
-    except OSError:  # not on every platform
-        pass
+    with suppress(OSError):  # not on every platform
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        named = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+        processor = next(named, processor)
     return {
         "host": platform.node(),
         "system": f"{platform.system()} {platform.release()}",

@@ -194,7 +194,7 @@ def expand(suite: Suite, preset: str = "paper") -> Plan:
             for i, block in enumerate(suite.experiment)
         )
     if expansion.wrong:
-        raise MonMDPError(mistakes(f"suite {suite.name!r}", list(dict.fromkeys(expansion.wrong))))
+        raise mistakes(f"suite {suite.name!r}", expansion.wrong)
     maps, graphs = (
         tuple((choice.shown_as, choice.name, choice.parameters) for choice in choices)
         for choices in (suite.draw, suite.draw_dynamics)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import product
 from math import prod
 from pathlib import Path
@@ -96,6 +96,12 @@ class Choice(BaseModel):
     label: str | None = None
     """its name in titles, legends and tables"""
 
+    @model_validator(mode="before")
+    @classmethod
+    def _named(cls, value: Any) -> Any:
+        """``"ask"`` is short for ``{ name = "ask" }``."""
+        return {"name": value} if isinstance(value, str) else value
+
     @property
     def short_name(self) -> str:
         """Return the name; that of a file without its folder."""
@@ -132,11 +138,6 @@ def _fixed(value: Any) -> Any:
 def in_words(parameters: Mapping[str, Any]) -> list[str]:
     """Parameters as titles show them: ``slip=0.1``, ``solvable``."""
     return [key if value is True else f"{key}={value}" for key, value in parameters.items()]
-
-
-def _named(value: Any) -> Any:
-    """``"ask"`` is short for ``{ name = "ask" }``."""
-    return {"name": value} if isinstance(value, str) else value
 
 
 def _errors_of(parameters: Mapping[str, Any], scopes: Mapping[str, Scope]) -> list[str]:
@@ -230,13 +231,8 @@ class AgentChoice(Choice):
         return agents.parameters_of(self.name)
 
 
-Worlds = Annotated[tuple[Annotated[WorldChoice, BeforeValidator(_named)], ...], Field(min_length=1)]
-Monitors = tuple[Annotated[MonitorChoice, BeforeValidator(_named)], ...]
-Agents = Annotated[
-    tuple[Annotated[AgentChoice, BeforeValidator(_named)], ...],
-    Field(min_length=1),
-    BeforeValidator(_spread),
-]
+Worlds = Annotated[tuple[WorldChoice, ...], Field(min_length=1)]
+Agents = Annotated[tuple[AgentChoice, ...], Field(min_length=1), BeforeValidator(_spread)]
 
 
 def _flat(value: Any) -> Any:
@@ -268,7 +264,7 @@ class Block(Frozen):
     title: str | None = None
     """above its panel or its grid of panels"""
     worlds: Worlds
-    monitors: Monitors = ()
+    monitors: tuple[MonitorChoice, ...] = ()
     """none where the worlds are files of finished problems"""
     rho: Annotated[tuple[Chance, ...], Field(min_length=1)] | None = None
     """the monitors' ρ; without it, theirs"""
@@ -396,9 +392,9 @@ class Suite(Frozen):
     experiment: tuple[Block, ...] = ()
     claim: tuple[Claim, ...] = ()
     """what its runs are to show"""
-    draw: tuple[Annotated[WorldChoice, BeforeValidator(_named)], ...] = ()
+    draw: tuple[WorldChoice, ...] = ()
     """worlds to draw as maps"""
-    draw_dynamics: tuple[Annotated[WorldChoice, BeforeValidator(_named)], ...] = ()
+    draw_dynamics: tuple[WorldChoice, ...] = ()
     """worlds to draw as graphs of their states"""
     illustration: Illustration | None = None
     """a picture of an idea, instead of experiments"""
@@ -416,11 +412,10 @@ class Suite(Frozen):
 
     @model_validator(mode="after")
     def _check(self, info: ValidationInfo) -> Suite:
-        figures = (self.experiment, self.draw, self.draw_dynamics, self.illustration)
-        kinds = [bool(of) for of in figures]
+        kinds = (self.experiment, self.draw, self.draw_dynamics, self.illustration)
         if not any(kinds):
             raise ValueError("nothing to do: there is no [[experiment]] and nothing to draw")
-        if sum(kinds) > 1:
+        if sum(map(bool, kinds)) > 1:
             raise ValueError(
                 "[[experiment]], draw, draw_dynamics and illustration are figures of their own"
             )
@@ -517,24 +512,21 @@ def parse(
         content = {"folder": str(folder.resolve()), **content}
     beside = content.get("folder")
     try:
-        with looking_in(*([beside] if isinstance(beside, str) else [])):
+        with looking_in(beside if isinstance(beside, str) else None):
             return Suite.model_validate(content, context={"folder": folder, "kept": kept})
     except ValidationError as error:
         # Of a list whose items are wrong pydantic also says that it is too short.
         found = error.errors()
         inside = {of["loc"][:k] for of in found for k in range(len(of["loc"]))}
-        lines = [
-            _described(problem)
-            for problem in found
-            if not (problem["type"] == "too_short" and problem["loc"] in inside)
-        ]
-        raise MonMDPError(mistakes(where, list(dict.fromkeys(lines)))) from None
+        meant = (of for of in found if of["type"] != "too_short" or of["loc"] not in inside)
+        raise mistakes(where, map(_described, meant)) from None
 
 
-def mistakes(where: str, lines: Sequence[str]) -> str:
-    """Put mistakes into one message, a line each."""
+def mistakes(where: str, told: Iterable[str]) -> MonMDPError:
+    """Put mistakes into one error, a line each, and each once."""
+    lines = list(dict.fromkeys(told))
     many = "1 mistake" if len(lines) == 1 else f"{len(lines)} mistakes"
-    return "\n  ".join([f"{where}: {many}", *lines])
+    return MonMDPError("\n  ".join([f"{where}: {many}", *lines]))
 
 
 def load(path: str | os.PathLike[str]) -> Suite:
