@@ -46,8 +46,7 @@ class Parameter:
         default = "" if self.default is None else str(self.default)
         if isinstance(self.default, bool):
             default = default.lower()
-        choices = [str(c) for c in _choices(self.annotation)]
-        return f"{self.name}={'|'.join(choices) if choices else default}"
+        return f"{self.name}={'|'.join(map(str, _choices(self.annotation))) or default}"
 
     def coerce(self, value: Any, where: str) -> Any:
         """Return `value` (a string from the command line, or an object) as the annotated type."""

@@ -556,6 +556,8 @@ def test_request_sorts_parameters_and_applies_presets():
     assert (of_finished.monmdp, of_finished.parameters) == (finished, {})
     assert experiment.assemble(monmdp.make("river-swim", "ask"), None, paper).agent.q_opt_init == 30
     assert experiment.assemble("loop", "ask").agent == agents.FactoredMBIEEB()
+    ready = experiment.assemble("loop", "ask", agents.UCB(), {"rho": "0.5"})
+    assert (ready.given, ready.agent) == ({"monitor.rho": 0.5}, agents.UCB())
 
 
 def test_agents_of_ones_own_by_module_and_object(tmp_path):

@@ -25,8 +25,6 @@ class Assembled:
     """parameters of the world and the monitor that were given, by hand or by the preset"""
     parameters: Mapping[str, Any]
     """all parameters of the world and the monitor, those included that were not given"""
-    of_agent: Mapping[str, Any]
-    """parameters of the agent that were given by hand"""
 
 
 def assemble(
@@ -81,36 +79,30 @@ def assemble(
         takes = agents.parameters_of(agent).parameters
         by_agent = {key: value for key, value in changes["agent"].items() if key in takes}
     found = agents.find(agent, monmdp, by_agent | chosen["agent"])
-    return Assembled(monmdp, found, given, usual | given, chosen["agent"])
+    return Assembled(monmdp, found, given, usual | given)
 
 
 def assigned(
     world: str | MonMDP, monitor: str | None, agent: Any, params: Mapping[str, Any]
 ) -> dict[str, dict[str, Any]]:
-    """Return whose parameters these are: of the world, the monitor, the agent."""
+    """Return whose parameters these are: of the world, the monitor, the agent.
+
+    One that is none of this agent's, but of another one's, is an error that says whose.
+    """
     scopes: dict[str, Scope] = {}
     if isinstance(world, str) and monitor is not None:
         scopes = catalogue.scopes(world, monitor)
     if isinstance(agent, str):
         scopes |= {"agent": agents.parameters_of(agent)}
-    if not params:
-        return {part: {} for part in (*scopes, "agent")}
-    _check_owner(params, scopes, f"agent {agent!r}")
-    return assign(params, scopes)
-
-
-def _check_owner(params: Mapping[str, Any], scopes: Mapping[str, Scope], what: str) -> None:
-    """Say whose a parameter is if it is none of this agent's but of another one's."""
     known = {name for scope in scopes.values() for name in scope.parameters}
-    if any(scope.open_ended for scope in scopes.values()):
-        return
-    kinds = agents.KINDS.items()
-    for name in (key.removeprefix("agent.") for key in params):
-        if name in known:
-            continue
-        owners = [agent for agent, kind in kinds if name in scope_of(kind, agent).parameters]
+    is_open = any(scope.open_ended for scope in scopes.values())
+    foreign = {key.removeprefix("agent.") for key in params} - known
+    for name in () if is_open else sorted(foreign):
+        owners = [of for of, kind in agents.KINDS.items() if name in scope_of(kind, of).parameters]
         if owners:
-            raise MonMDPError(f"{what} has no parameter {name!r}; {', '.join(owners)} have it")
+            have = f"{', '.join(owners)} have it"
+            raise MonMDPError(f"agent {agent!r} has no parameter {name!r}; {have}")
+    return {"agent": {}} | assign(params, scopes)
 
 
 def parse_agents(text: str) -> dict[str, tuple[str, dict[str, str]]]:

@@ -110,12 +110,11 @@ def level_up(
     n = counted(n, 3)
     if start not in ("lowest", "uniform"):
         raise MonMDPError(f"start must be 'lowest' or 'uniform', got {start!r}")
-    no_op = n
+    no_op, level = n, np.arange(n)
     transition = np.zeros((n, n + 1, n))
-    for level in range(n):
-        transition[level, :n, 0] = 1.0
-        transition[level, level] = np.eye(n)[min(level + 1, n - 1)]
-        transition[level, no_op] = np.eye(n)[level]
+    transition[:, :n, 0] = 1.0
+    transition[level, level] = np.eye(n)[np.minimum(level + 1, n - 1)]
+    transition[:, no_op] = np.eye(n)
     reward = np.full((n, n + 1), number(cost, "cost"))
     reward[:, no_op] = 0.0
     show = np.zeros((n, n + 1))

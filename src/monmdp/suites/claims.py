@@ -189,13 +189,11 @@ def checked(
         for j, sentence in enumerate(claim.sentence):
             where = f"claim[{i}].sentence[{j}]"
             n = _count(sentence, settings, where)
-            if sentence.of is not None and sentence.of < n:
-                raise ValueError(f"{where}.of: it speaks of {n} settings, not of {sentence.of}")
-            of = sentence.of or n
-            if sentence.at_least is not None and sentence.at_least > of:
-                raise ValueError(
-                    f"{where}.at_least: it speaks of {of} settings, not of {sentence.at_least}"
-                )
+            of, at_least = sentence.of or n, sentence.at_least or 0
+            if of < n:
+                raise ValueError(f"{where}.of: it speaks of {n} settings, not of {of}")
+            if at_least > of:
+                raise ValueError(f"{where}.at_least: it speaks of {of} settings, not of {at_least}")
             sentences.append(sentence.model_copy(update={"of": of}))
         found.append(claim.model_copy(update={"sentence": tuple(sentences)}))
     return tuple(found)
