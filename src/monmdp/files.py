@@ -121,18 +121,17 @@ def read_archive(
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             text = _Member.of(archive, "meta")
-            demand_room(COPIES * text.size, f"{path}: its meta")
+            demand_room(COPIES * text.size, "its meta")
             meta = dict(json.loads(str(text.unpacked(archive))))
             shapes = expected(meta)
             members = {name: _Member.of(archive, name) for name in shapes}
             for name, axes in shapes.items():
                 members[name].demand(axes)
             total = sum(member.size for member in members.values())
-            demand_room(COPIES * total, f"{path}: arrays of {total:,} bytes, once unpacked,")
+            demand_room(COPIES * total, f"arrays of {total:,} bytes, once unpacked,")
             return meta, {name: member.unpacked(archive) for name, member in members.items()}
     except MonMDPError as error:
-        said = str(error)
-        raise MonMDPError(said if said.startswith(f"{path}: ") else f"{path}: {said}") from None
+        raise MonMDPError(f"{path}: {error}") from None
     except Exception:  # zip, zlib, NumPy and JSON each complain in their own way
         raise MonMDPError(f"{path}: damaged, or not {what}") from None
 

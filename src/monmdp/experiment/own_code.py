@@ -63,8 +63,7 @@ def _imported(source: Source, text: bytes) -> Iterator[Source]:
         elif isinstance(node, ast.ImportFrom):
             parts = package.split(".") if package else []
             base = parts[: len(parts) - node.level + 1] if node.level else []
-            origin = ".".join([*base, *([node.module] if node.module else [])])
-            names = [".".join(filter(None, (origin, alias.name))) for alias in node.names]
+            names = [".".join(filter(None, (*base, node.module, of.name))) for of in node.names]
         for name in names:
             # Every package on the way runs, too; what a name stands for inside a module does not.
             words = name.split(".")

@@ -176,9 +176,9 @@ def commit() -> str | None:
     """Return the commit of the source tree that runs, ``+`` if it was changed; None outside git."""
     folder = Path(__file__).parent
     try:
-        tracked = _git(folder, "ls-files", "--error-unmatch", Path(__file__).name)
+        _git(folder, "ls-files", "--error-unmatch", Path(__file__).name)  # fails: not of this tree
         changed = _git(folder, "status", "--porcelain", "--untracked-files=no", "..")
-        return _git(folder, "rev-parse", "HEAD") + ("+" if changed else "") if tracked else None
+        return _git(folder, "rev-parse", "HEAD") + ("+" if changed else "")
     except (OSError, subprocess.SubprocessError):
         return None
 

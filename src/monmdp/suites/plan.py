@@ -138,14 +138,11 @@ class Figure:
 
     def panels(self) -> Iterator[Panel]:
         """Yield all panels."""
-        for grid in self.grids:
-            for row in grid.rows:
-                yield from row
+        return (panel for _, panel in self.settings())
 
     def curves(self) -> Iterator[Curve]:
         """Yield all curves of all panels."""
-        for panel in self.panels():
-            yield from panel.curves
+        return (curve for panel in self.panels() for curve in panel.curves)
 
 
 def as_json(figure: Figure) -> dict[str, Any]:

@@ -128,8 +128,10 @@ def grid_world(
         grid.start = _cells(start, "start")
     tile_at = [grid.tiles[tile] for row in grid.rows for tile in row if tile != WALL]
     n = len(tile_at)
-    state_at = _number_cells(grid.rows)  # [row, column] -> state, walls -1
-    cells = np.argwhere(state_at >= 0)
+    is_cell = np.array([[tile != WALL for tile in row] for row in grid.rows])
+    # [row, column] the state of each cell in reading order; -1 for walls
+    state_at = np.where(is_cell, np.cumsum(is_cell).reshape(is_cell.shape) - 1, -1)
+    cells = np.argwhere(is_cell)
 
     land = np.array([tile.land for tile in tile_at])
     pays = np.array([tile.stay is not None for tile in tile_at])
@@ -168,13 +170,6 @@ def grid_world(
         goal=goal,
         bottom=bottom,
     )
-
-
-def _number_cells(rows: tuple[str, ...]) -> IntArray:
-    """[row, column] the state of each cell in reading order; -1 for walls."""
-    is_cell = np.array([[tile != WALL for tile in row] for row in rows])
-    numbers: IntArray = np.where(is_cell, np.cumsum(is_cell).reshape(is_cell.shape) - 1, -1)
-    return numbers
 
 
 def _state_of(cell: tuple[int, int], state_at: IntArray, what: str) -> int:
