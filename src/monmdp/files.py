@@ -13,7 +13,7 @@ import zipfile
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO, Literal, NamedTuple
 from uuid import uuid4
 
 import numpy as np
@@ -141,8 +141,10 @@ class _Member(NamedTuple):
 
     name: str
     shape: tuple[int, ...]
-    size: int
-    """bytes of the array"""
+    fortran: bool
+    dtype: np.dtype[Any]
+    begin: int
+    """bytes before the array's own"""
 
     @classmethod
     def of(cls, archive: zipfile.ZipFile, name: str) -> _Member:
@@ -154,12 +156,17 @@ class _Member(NamedTuple):
         with archive.open(info) as file:
             if np.lib.format.read_magic(file) != (1, 0):  # others have headers of any length
                 raise MonMDPError(f"damaged, {name!r} is no array of ours")
-            shape, _, dtype = np.lib.format.read_array_header_1_0(file)
-            begin, size = file.tell(), math.prod(shape) * dtype.itemsize
-        plain = dtype.kind in "biufU" and dtype.itemsize > 0 and all(n >= 0 for n in shape)
-        if not plain or begin + size != info.file_size:
+            shape, fortran, dtype = np.lib.format.read_array_header_1_0(file)
+            member = cls(name, shape, fortran, dtype, file.tell())
+        plain = dtype.kind in "biufU" and all(n >= 0 for n in shape)
+        if not plain or member.begin + member.size != info.file_size:
             raise MonMDPError(f"damaged, {name!r} is {dtype} of shape {shape} in its header only")
-        return cls(name, shape, size)
+        return member
+
+    @property
+    def size(self) -> int:
+        """Return the bytes of the array."""
+        return math.prod(self.shape) * self.dtype.itemsize
 
     def demand(self, axes: Axes) -> None:
         """Refuse another shape than this."""
@@ -171,7 +178,9 @@ class _Member(NamedTuple):
             raise MonMDPError(f"damaged, {self.name!r} has shape {self.shape}, not ({wanted})")
 
     def unpacked(self, archive: zipfile.ZipFile) -> NDArray[Any]:
-        """Return the array; what is not as long as was said is an error of NumPy's."""
+        """Return the array; what is not as long as was said is an error of the archive's."""
         with archive.open(f"{self.name}.npy") as file:
-            array: NDArray[Any] = np.lib.format.read_array(file, allow_pickle=False)
-        return array
+            content = file.read(self.begin + self.size)  # and no more, whatever is in it
+        order: Literal["F", "C"] = "F" if self.fortran else "C"
+        flat = np.frombuffer(content, self.dtype, offset=self.begin)
+        return flat.reshape(self.shape, order=order)
