@@ -10,9 +10,12 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import fields, is_dataclass
 from difflib import get_close_matches
+from functools import wraps
+from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 from typer.core import TyperGroup
@@ -75,15 +78,10 @@ _told = threading.Event()
 """whether a command has said how far it is, lately"""
 
 
-def note_told() -> None:
-    """Note that a command has just shown how far it is."""
-    _told.set()
-
-
 def tell(text: str, end: str = "\n") -> None:
     """Say how far a command is."""
     print(text, end=end, file=sys.stderr, flush=True)
-    note_told()
+    _told.set()
 
 
 @contextmanager
@@ -248,19 +246,50 @@ def short(value: float) -> str:
 
 
 @contextmanager
-def counted(noun: str) -> Iterator[Callable[[int, int], None]]:
-    """Show how much is done: one line that changes on a terminal, else a line now and then."""
-    terminal = sys.stderr.isatty()
-    last = time.monotonic()
+def line_of_progress(early: float = 0.0) -> Iterator[Callable[[str], None]]:
+    """Show how far it is: one line that changes on a terminal, else a line now and then.
 
-    def count(done: int, of: int) -> None:
+    The first line comes some seconds earlier than it would.
+    """
+    terminal = sys.stderr.isatty()
+    begun = last = time.monotonic() - early
+
+    def show(text: str) -> None:
         nonlocal last
         if time.monotonic() - last >= (0.2 if terminal else INTERVAL):
             last = time.monotonic()
-            text = f"{done:,} of {of:,} {noun}"
-            end = "" if terminal else "\n"
-            tell(f"\r{text:<78}" if terminal else text, end)
+            tell(f"\r{text:<78}" if terminal else text, end="" if terminal else "\n")
 
-    yield count
-    if terminal:
-        print(f"\r{'':<78}\r", end="", file=sys.stderr, flush=True)
+    try:
+        yield show
+    finally:
+        if terminal and last > begun:
+            print(f"\r{'':<78}\r", end="", file=sys.stderr, flush=True)
+
+
+def spread(command: Callable[..., None]) -> Callable[..., None]:
+    """Let the fields of a data class that a command takes be options of its own.
+
+    So options that several commands share are described once and handed on together.
+    """
+    hints = get_type_hints(command, include_extras=True)
+    groups: dict[str, Any] = {name: kind for name, kind in hints.items() if is_dataclass(kind)}
+    parameters: list[Parameter] = []
+    for name, parameter in signature(command).parameters.items():
+        if name in groups:
+            hints |= get_type_hints(groups[name], include_extras=True)
+            parameters += signature(groups[name]).parameters.values()
+        else:
+            parameters.append(parameter)
+
+    @wraps(command)
+    def run(**given: Any) -> None:
+        for name, kind in groups.items():
+            given[name] = kind(**{of.name: given.pop(of.name) for of in fields(kind)})
+        command(**given)
+
+    run.__annotations__ = hints
+    run.__signature__ = Signature(  # type: ignore[attr-defined]
+        [of.replace(annotation=hints[of.name], kind=of.KEYWORD_ONLY) for of in parameters]
+    )
+    return run

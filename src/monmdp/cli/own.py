@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from monmdp.errors import MonMDPError
 
@@ -16,11 +14,6 @@ if TYPE_CHECKING:
 
 STEPS = 200
 """steps for which an agent is tried out, three times"""
-
-Unchecked = Annotated[
-    bool,
-    typer.Option("--unchecked", help="Do not check worlds, monitors and agents of your own first."),
-]
 
 
 def is_own(name: str | None, registry: Registry[Any]) -> bool:

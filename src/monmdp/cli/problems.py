@@ -16,8 +16,8 @@ from monmdp.cli.app import (
     Words,
     World,
     app,
-    counted,
     is_problem,
+    line_of_progress,
     make_problem,
     names_of,
     short,
@@ -282,8 +282,8 @@ def _print_what_if(solution: Solution, pairs: list[tuple[int, int]] | None) -> N
     if solution.solvable and pairs is None:
         print("what if a pair could be seen: every pair can be seen already")
         return
-    with counted("pairs") as tell:
-        answers = what_if(solution, pairs, tell)
+    with line_of_progress() as show:
+        answers = what_if(solution, pairs, lambda n, of: show(f"{n:,} of {of:,} pairs"))
     groups: dict[tuple[str, str], list[WhatIf]] = {}
     for answer in answers:
         groups.setdefault((short(answer.gain), short(answer.true_gain)), []).append(answer)

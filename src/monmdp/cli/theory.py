@@ -4,26 +4,13 @@ from __future__ import annotations
 
 import json
 import shlex
-import sys
-import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from monmdp.cli.app import (
-    INTERVAL,
-    AsJson,
-    Words,
-    World,
-    app,
-    make_problem,
-    note_told,
-    tell,
-    writable,
-)
+from monmdp.cli.app import AsJson, Words, World, app, line_of_progress, make_problem, writable
 from monmdp.errors import MonMDPError
 
 if TYPE_CHECKING:
@@ -175,7 +162,8 @@ def bandit(
 
     if png is not None:
         writable(png, "--png", ".png", ".svg", ".pdf")
-    with _bar(shown=not as_json) as told:
+    with line_of_progress() as show:
+        told = None if as_json else lambda done, of: show(f"{done:,} of {of:,} runs")
         law = bandit_law(
             _numbers(rhos), k=arms, epsilon=eps, delta=delta, runs=runs, seed=seed, progress=told
         )
@@ -202,32 +190,6 @@ def bandit(
         drawing.save(law.draw(), png)
         if not as_json:
             print(f"picture: {png}")
-
-
-@contextmanager
-def _bar(*, shown: bool) -> Iterator[Callable[[int, int], None] | None]:
-    """A progress bar on the terminal, else a line now and then; yields what to tell it."""
-    if not shown:
-        yield None
-    elif sys.stderr.isatty():
-        with typer.progressbar(length=1, file=sys.stderr, label="runs") as bar:
-
-            def move(done: int, runs: int) -> None:
-                bar.length = runs
-                bar.update(done - bar.pos)
-                note_told()
-
-            yield move
-    else:
-        last = time.monotonic()
-
-        def say(done: int, runs: int) -> None:
-            nonlocal last
-            if time.monotonic() - last >= INTERVAL:
-                last = time.monotonic()
-                tell(f"{done:,} of {runs:,} runs")
-
-        yield say
 
 
 def _numbers(text: str) -> list[float]:
