@@ -204,7 +204,12 @@ def sample_complexity(
     if constants not in get_args(Constants):
         raise MonMDPError(f"constants={constants!r}{nearest(constants, get_args(Constants))}")
     paid = Rewards() if rewards is None else rewards
-    epsilon = _checked_epsilon(epsilon, paid, gamma)
+    most = 2 * paid.largest / (1 - gamma)
+    epsilon = _positive(epsilon, "epsilon")
+    if epsilon >= most:
+        raise MonMDPError(
+            f"epsilon = {epsilon:g} asks for nothing: no two values differ by more than {most:g}"
+        )
     _check_range(epsilon=epsilon, delta=delta, rho=1.0 if rho is None else rho)
     if paid.largest > TOO_LARGE:
         raise MonMDPError(f"rewards of {paid.largest:g} are too large to compute with")
@@ -283,25 +288,17 @@ def _check_range(**values: float) -> None:
             raise MonMDPError(f"{name} = {value} is too small to compute with")
 
 
+def _positive(value: float, name: str) -> float:
+    if number(value, name) <= 0:
+        raise MonMDPError(f"{name} must be positive, got {value:g}")
+    return float(value)
+
+
 def check_unknown_constants(c1: float, c2: float, delta: float) -> None:
     """Demand constants for which the lower bound says something."""
-    if number(c1, "c1") <= 0:
-        raise MonMDPError(f"c1 must be positive, got {c1:g}")
+    _positive(c1, "c1")
     if number(c2, "c2") <= delta:
         raise MonMDPError(f"c2 must be above delta = {delta:g}, got {c2:g}")
-
-
-def _checked_epsilon(epsilon: float, paid: Rewards, gamma: float) -> float:
-    """Demand an accuracy that asks for something."""
-    epsilon = number(epsilon, "epsilon")
-    if epsilon <= 0:
-        raise MonMDPError(f"epsilon must be positive, got {epsilon:g}")
-    most = 2 * paid.largest / (1 - gamma)
-    if epsilon >= most:
-        raise MonMDPError(
-            f"epsilon = {epsilon:g} asks for nothing: no two values differ by more than {most:g}"
-        )
-    return epsilon
 
 
 def _effective_horizon(largest: float, gamma: float, epsilon: float) -> int:
