@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
+from typer import Argument, Option
 from typer.core import TyperGroup
 
 from monmdp import stopping
@@ -141,14 +142,14 @@ app = typer.Typer(
 
 World = Annotated[
     str,
-    typer.Argument(
+    Argument(
         help="A world's name, a map file, module:object, gymnasium:FrozenLake-v1, a .npz problem.",
         show_default=False,
     ),
 ]
 Words = Annotated[
     list[str] | None,
-    typer.Argument(
+    Argument(
         metavar="MONITOR [KEY=VALUE]...",
         help="A monitor's name or module:object, then parameters such as rho=0.05.",
         show_default=False,
@@ -156,19 +157,18 @@ Words = Annotated[
 ]
 Assignments = Annotated[
     list[str] | None,
-    typer.Argument(metavar="[KEY=VALUE]...", help="Parameters of the world.", show_default=False),
+    Argument(metavar="[KEY=VALUE]...", help="Parameters of the world.", show_default=False),
 ]
 Axes = Annotated[
-    str,
-    typer.Option(help="stated: the paper's, or those of the suite; full: all of every curve."),
+    str, Option(help="stated: the paper's, or those of the suite; full: all of every curve.")
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
+AsJson = Annotated[bool, Option("--json", help="Print one JSON object instead of text.")]
 
 
 @app.callback(invoke_without_command=True)
 def _options(
     context: typer.Context,
-    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+    version: Annotated[bool, Option("--version", help="Print the version.")] = False,
 ) -> None:
     if version:
         import monmdp

@@ -6,17 +6,9 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument, Option
 
-from monmdp.cli.app import (
-    AsJson,
-    Words,
-    World,
-    app,
-    make_problem,
-    short,
-    writable,
-)
+from monmdp.cli.app import AsJson, Words, World, app, make_problem, short, writable
 from monmdp.errors import MonMDPError
 from monmdp.tables import plural
 
@@ -34,21 +26,20 @@ def rollout(
     words: Words = None,
     policy: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             help="A policy, .npz, or a run, .parquet, to follow.",
             show_default="the minimax-optimal policy",
         ),
     ] = None,
     observe: Annotated[
-        bool,
-        typer.Option("--observe", help="With --policy: act as the run's agent to observe."),
+        bool, Option("--observe", help="With --policy: act as the run's agent to observe.")
     ] = False,
-    seed: Annotated[int, typer.Option(help="Seed of the episode.")] = 0,
+    seed: Annotated[int, Option(help="Seed of the episode.")] = 0,
     gamma: Annotated[
         float | None,
-        typer.Option(help="Discount, in [0, 1].", show_default="that of its training, or 0.99"),
+        Option(help="Discount, in [0, 1].", show_default="that of its training, or 0.99"),
     ] = None,
-    gif: Annotated[Path | None, typer.Option(help="Write a film to this .gif file.")] = None,
+    gif: Annotated[Path | None, Option(help="Write a film to this .gif file.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Follow a policy for one episode and print every step, hidden rewards included."""
@@ -100,19 +91,19 @@ def rollout(
 @app.command()
 def evaluate(
     policy: Annotated[
-        Path, typer.Argument(help="A policy, .npz, or a run, .parquet.", show_default=False)
+        Path, Argument(help="A policy, .npz, or a run, .parquet.", show_default=False)
     ],
     world: World,
     words: Words = None,
     gamma: Annotated[
         float | None,
-        typer.Option(help="Discount, in [0, 1].", show_default="the one it was trained with"),
+        Option(help="Discount, in [0, 1].", show_default="the one it was trained with"),
     ] = None,
-    evaluation: Annotated[str, typer.Option(help="exact or monte-carlo.")] = "exact",
+    evaluation: Annotated[str, Option(help="exact or monte-carlo.")] = "exact",
     episodes: Annotated[
-        int | None, typer.Option(help="Episodes that monte-carlo draws.", show_default="100")
+        int | None, Option(help="Episodes that monte-carlo draws.", show_default="100")
     ] = None,
-    seed: Annotated[int, typer.Option(help="Of the drawn episodes.")] = 0,
+    seed: Annotated[int, Option(help="Of the drawn episodes.")] = 0,
     as_json: AsJson = False,
 ) -> None:
     """Evaluate a learnt policy, here or in another world or monitor of the same shape."""

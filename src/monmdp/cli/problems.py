@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Option
 
 from monmdp.cli.app import (
     AsJson,
@@ -95,8 +95,8 @@ settings; some of them depend on the world and the monitor."""
 def show(
     world: World,
     assignments: Assignments = None,
-    png: Annotated[Path | None, typer.Option(help="Write a picture to this .png file.")] = None,
-    svg: Annotated[Path | None, typer.Option(help="Write a picture to this .svg file.")] = None,
+    png: Annotated[Path | None, Option(help="Write a picture to this .png file.")] = None,
+    svg: Annotated[Path | None, Option(help="Write a picture to this .svg file.")] = None,
 ) -> None:
     """Draw a world in the terminal, or as a picture with --png or --svg."""
     from monmdp import drawing, worlds
@@ -124,14 +124,13 @@ def show(
 def solve(
     world: World,
     words: Words = None,
-    gamma: Annotated[float, typer.Option(help="Discount, in [0, 1].")] = 0.99,
+    gamma: Annotated[float, Option(help="Discount, in [0, 1].")] = 0.99,
     what_if: Annotated[
-        bool,
-        typer.Option("--what-if", help="For each never-observable pair: the gain from seeing it."),
+        bool, Option("--what-if", help="For each never-observable pair: the gain from seeing it.")
     ] = False,
     pair: Annotated[
         list[str] | None,
-        typer.Option(help="With --what-if: only this pair, STATE:ACTION; may be repeated."),
+        Option(help="With --what-if: only this pair, STATE:ACTION; may be repeated."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -167,8 +166,7 @@ def check(
     world: World,
     words: Words = None,
     agent: Annotated[
-        str | None,
-        typer.Option(help="Also check this agent on the problem: a name, or module:object."),
+        str | None, Option(help="Also check this agent on the problem: a name, or module:object.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -202,7 +200,7 @@ def check(
 def export(
     world: World,
     words: Words = None,
-    out: Annotated[Path, typer.Option("--out", "-o", help="The .npz file to write.")] = Path(
+    out: Annotated[Path, Option("--out", "-o", help="The .npz file to write.")] = Path(
         "problem.npz"
     ),
 ) -> None:

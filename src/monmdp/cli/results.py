@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer import Argument, Option
 
 from monmdp.cli.app import AsJson, Axes, app, print_table, writable
 from monmdp.cli.printing import print_report
@@ -16,12 +17,12 @@ from monmdp.errors import MonMDPError
 from monmdp.files import read_whole
 
 MADE_BY_US = b'<meta name="generator" content="monmdp '
-Results = Annotated[Path, typer.Argument(help="A folder of results.", show_default=False)]
+Results = Annotated[Path, Argument(help="A folder of results.", show_default=False)]
 
 
 TrustModules = Annotated[
     str,
-    typer.Option(
+    Option(
         help="Modules, with commas between them, that names in the folder may be imported from.",
         show_default="none: no code is run",
     ),
@@ -113,8 +114,8 @@ def status(folder: Results, trust_modules: TrustModules = "", as_json: AsJson = 
 def verify(
     folder: Results,
     trust_modules: TrustModules = "",
-    sample: Annotated[int, typer.Option(help="How many runs to do again.")] = 10,
-    seed: Annotated[int, typer.Option(help="Of the choice of runs.")] = 0,
+    sample: Annotated[int, Option(help="How many runs to do again.")] = 10,
+    seed: Annotated[int, Option(help="Of the choice of runs.")] = 0,
 ) -> None:
     """Do some runs again and compare them with what is there, byte by byte."""
     from monmdp.model.mdp import whole_number
@@ -140,11 +141,11 @@ def verify(
 @app.command()
 def redraw(
     path: Annotated[
-        Path, typer.Argument(help="A folder of results, or a summary.parquet.", show_default=False)
+        Path, Argument(help="A folder of results, or a summary.parquet.", show_default=False)
     ],
     out: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             help="Folder for figures and claims.",
             show_default="the reports of the folder; for a file, a folder beside it",
         ),
@@ -195,14 +196,11 @@ def redraw(
 @app.command()
 def report(
     folders: Annotated[
-        list[Path],
-        typer.Argument(metavar="DIR", help="Folders of results.", show_default=False),
+        list[Path], Argument(metavar="DIR", help="Folders of results.", show_default=False)
     ],
     out: Annotated[
         Path | None,
-        typer.Option(
-            "--out", "-o", help="The HTML file.", show_default="report.html in the folder"
-        ),
+        Option("--out", "-o", help="The HTML file.", show_default="report.html in the folder"),
     ] = None,
     trust_modules: TrustModules = "",
 ) -> None:

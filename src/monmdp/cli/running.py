@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument, Option
 
 from monmdp import stopping
 from monmdp.cli.app import (
@@ -51,14 +52,11 @@ class Training:
     """Options of train and compare."""
 
     steps: Annotated[
-        int | None,
-        typer.Option(help="Training steps.", show_default="50000 for bottleneck, else 20000"),
+        int | None, Option(help="Training steps.", show_default="50000 for bottleneck, else 20000")
     ] = None
-    seeds: Annotated[int, typer.Option(help="How many seeds: 0, 1, 2, …")] = 30
-    evaluation: Annotated[str, typer.Option(help="exact, or monte-carlo as in the paper.")] = (
-        "exact"
-    )
-    every: Annotated[int, typer.Option(help="Steps between two tests.")] = 100
+    seeds: Annotated[int, Option(help="How many seeds: 0, 1, 2, …")] = 30
+    evaluation: Annotated[str, Option(help="exact, or monte-carlo as in the paper.")] = "exact"
+    every: Annotated[int, Option(help="Steps between two tests.")] = 100
 
 
 @dataclass(frozen=True)
@@ -66,21 +64,16 @@ class Doing:
     """Options of all commands that do runs."""
 
     preset: Annotated[
-        str, typer.Option(help="paper, or released: the options of the authors' released code.")
+        str, Option(help="paper, or released: the options of the authors' released code.")
     ] = "paper"
-    out: Annotated[Path, typer.Option(help="Folder for runs and reports.")] = Path("results")
-    jobs: Annotated[int | None, typer.Option(help="Runs at a time.", show_default="all cores")] = (
-        None
-    )
+    out: Annotated[Path, Option(help="Folder for runs and reports.")] = Path("results")
+    jobs: Annotated[int | None, Option(help="Runs at a time.", show_default="all cores")] = None
     stale: Annotated[
-        bool,
-        typer.Option("--stale", help="Do runs again that another version of the code has made."),
+        bool, Option("--stale", help="Do runs again that another version of the code has made.")
     ] = False
     unchecked: Annotated[
         bool,
-        typer.Option(
-            "--unchecked", help="Do not check worlds, monitors and agents of your own first."
-        ),
+        Option("--unchecked", help="Do not check worlds, monitors and agents of your own first."),
     ] = False
 
 
@@ -89,24 +82,24 @@ class OfSuite:
     """Options of run and reproduce."""
 
     seeds: Annotated[
-        int | None, typer.Option(help="How many seeds.", show_default="what the suite says")
+        int | None, Option(help="How many seeds.", show_default="what the suite says")
     ] = None
     quick: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--quick", help="Fewer seeds and settings, as the suite has it; no shorter training."
         ),
     ] = False
     shard: Annotated[
         str | None,
-        typer.Option(help="i/n: only this part of the runs, so that n machines share the work."),
+        Option(help="i/n: only this part of the runs, so that n machines share the work."),
     ] = None
     scheduler: Annotated[
-        str | None, typer.Option(help="Address of a dask.distributed scheduler that does the runs.")
+        str | None, Option(help="Address of a dask.distributed scheduler that does the runs.")
     ] = None
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print the plan and an estimate only.")
-    ] = False
+    dry_run: Annotated[bool, Option("--dry-run", help="Print the plan and an estimate only.")] = (
+        False
+    )
     axes: Axes = "stated"
 
 
@@ -117,11 +110,11 @@ def train(
     words: Words = None,
     *,
     agent: Annotated[
-        str, typer.Option(help="An agent's name, or module:object for one of your own.")
+        str, Option(help="An agent's name, or module:object for one of your own.")
     ] = "factored-mbie-eb",
     training: Training,
     snapshots: Annotated[
-        int, typer.Option(help="Snapshots of the first seed to keep, for monmdp report.")
+        int, Option(help="Snapshots of the first seed to keep, for monmdp report.")
     ] = 0,
     doing: Doing,
     as_json: AsJson = False,
@@ -152,7 +145,7 @@ def compare(
     *,
     agents: Annotated[
         str | None,
-        typer.Option(
+        Option(
             help="Names with commas between them; parameters of an agent follow it: "
             "factored-mbie-eb,directed-e2,r0=-10. The first one is the reference.",
             show_default="all that are offered for the problem",
@@ -161,7 +154,7 @@ def compare(
     training: Training,
     policy: Annotated[
         list[Path] | None,
-        typer.Option(help="Also compare with this policy, .npz, or a run, .parquet; repeatable."),
+        Option(help="Also compare with this policy, .npz, or a run, .parquet; repeatable."),
     ] = None,
     doing: Doing,
     as_json: AsJson = False,
@@ -219,7 +212,7 @@ def compare(
 def reproduce(
     names: Annotated[
         list[str],
-        typer.Argument(metavar="FIGURE...|all", help="figure-1 to figure-13 (or 1 to 13), or all."),
+        Argument(metavar="FIGURE...|all", help="figure-1 to figure-13 (or 1 to 13), or all."),
     ],
     suite: OfSuite,
     doing: Doing,
@@ -238,7 +231,7 @@ def reproduce(
 def run(
     names: Annotated[
         str,
-        typer.Argument(
+        Argument(
             metavar="SUITE",
             help="A TOML file, or a suite that comes with the package: see monmdp list.",
             show_default=False,

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Option
 
 from monmdp.cli.app import AsJson, Words, World, app, line_of_progress, make_problem, writable
 from monmdp.errors import MonMDPError
@@ -22,16 +22,15 @@ if TYPE_CHECKING:
 def theory(
     world: World,
     words: Words = None,
-    eps: Annotated[float, typer.Option(help="ε: how far from minimax-optimal is enough.")] = 0.1,
-    delta: Annotated[float, typer.Option(help="δ: chance that the promise fails.")] = 0.1,
-    gamma: Annotated[float, typer.Option(help="Discount, in [0, 1).")] = 0.99,
-    constants: Annotated[str, typer.Option(help="sound, or paper: as printed there.")] = "sound",
+    eps: Annotated[float, Option(help="ε: how far from minimax-optimal is enough.")] = 0.1,
+    delta: Annotated[float, Option(help="δ: chance that the promise fails.")] = 0.1,
+    gamma: Annotated[float, Option(help="Discount, in [0, 1).")] = 0.99,
+    constants: Annotated[str, Option(help="sound, or paper: as printed there.")] = "sound",
     horizon: Annotated[
-        int | None,
-        typer.Option(help="H, the longest episode.", show_default="the world's time limit"),
+        int | None, Option(help="H, the longest episode.", show_default="the world's time limit")
     ] = None,
-    c1: Annotated[float, typer.Option(help="c₁ of the lower bound; unknown.")] = 1.0,
-    c2: Annotated[float, typer.Option(help="c₂ of the lower bound; unknown.")] = 1.0,
+    c1: Annotated[float, Option(help="c₁ of the lower bound; unknown.")] = 1.0,
+    c2: Annotated[float, Option(help="c₂ of the lower bound; unknown.")] = 1.0,
     as_json: AsJson = False,
 ) -> None:
     """Print what the paper's theorem promises for a problem, and with which constants."""
@@ -144,14 +143,14 @@ def _command(world: str, words: list[str] | None, found: Bounds) -> str:
 @app.command()
 def bandit(
     rhos: Annotated[
-        str, typer.Option(help="Chances to see a reward, separated by commas.")
+        str, Option(help="Chances to see a reward, separated by commas.")
     ] = "1,0.5,0.2,0.1,0.05",
-    arms: Annotated[int, typer.Option(help="k, how many arms.")] = 4,
-    eps: Annotated[float, typer.Option(help="ε: how far below the best an arm may be.")] = 0.1,
-    delta: Annotated[float, typer.Option(help="δ: chance to be wrong.")] = 0.004,
-    runs: Annotated[int, typer.Option(help="Runs for each chance.")] = 100,
-    seed: Annotated[int, typer.Option(help="The random seed.")] = 0,
-    png: Annotated[Path | None, typer.Option(help="Write a picture to this file.")] = None,
+    arms: Annotated[int, Option(help="k, how many arms.")] = 4,
+    eps: Annotated[float, Option(help="ε: how far below the best an arm may be.")] = 0.1,
+    delta: Annotated[float, Option(help="δ: chance to be wrong.")] = 0.004,
+    runs: Annotated[int, Option(help="Runs for each chance.")] = 100,
+    seed: Annotated[int, Option(help="The random seed.")] = 0,
+    png: Annotated[Path | None, Option(help="Write a picture to this file.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Show the 1/ρ law: how many pulls it takes to find a good arm when few rewards are shown."""
