@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import json
 import os
 import re
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from difflib import get_close_matches
@@ -217,6 +218,23 @@ def make_problem(world: str, words: list[str] | None) -> tuple[MonMDP, dict[str,
     if params:
         raise MonMDPError(f"{world} is a finished problem; it takes no {next(iter(params))!r}")
     return MonMDP.load(world), {}
+
+
+def title_of(problem: MonMDP, params: Mapping[str, str], gap: str = "  ") -> str:
+    """Return the names of a problem and the parameters that were given."""
+    given = "".join(f"{gap}{key}={value}" for key, value in params.items())
+    return f"{problem.mdp.name} / {problem.monitor.name}{given}"
+
+
+def print_json(value: Mapping[str, Any]) -> None:
+    """Print one JSON object."""
+    print(json.dumps(value, indent=2))
+
+
+def print_facts(**facts: object) -> None:
+    """Print a fact a line, after its name."""
+    for name, fact in facts.items():
+        print(f"{name.replace('_', ' '):<24} {fact}")
 
 
 def writable(path: Path, option: str, *suffixes: str) -> Path:

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
-from monmdp.cli.app import AsJson, Words, World, app, make_problem, short, writable
+from monmdp.cli.app import (
+    AsJson,
+    Words,
+    World,
+    app,
+    make_problem,
+    print_facts,
+    print_json,
+    short,
+    title_of,
+    writable,
+)
 from monmdp.errors import MonMDPError
 from monmdp.tables import plural
 
@@ -73,17 +83,14 @@ def rollout(
             "steps": _steps(problem, episode),
             "film": None if gif is None else str(gif),
         }
-        print(json.dumps(result, indent=2))
+        print_json(result)
         return
-    given = "".join(f"  {key}={value}" for key, value in params.items())
-    print(f"{problem.mdp.name} / {problem.monitor.name}{given}")
-    print(f"{what}, seed {seed}")
-    print()
+    print(title_of(problem, params))
+    print(f"{what}, seed {seed}\n")
     _print_steps(problem, episode)
-    print()
-    n = f"{len(episode)} step{'s' if len(episode) > 1 else ''}"
+    n = plural(len(episode), "step")
     end = f"ended after {n}" if episode.terminated else f"cut after {n}, the time limit"
-    print(f"discounted return  {short(episode.discounted(gamma))}  (gamma {gamma:g}; {end})")
+    print(f"\ndiscounted return  {short(episode.discounted(gamma))}  (gamma {gamma:g}; {end})")
     if gif is not None:
         print(f"film: {gif}")
 
@@ -125,19 +132,16 @@ def evaluate(
     )
     best = planning.solve(problem, gamma).episode_return
     if as_json:
-        result = scores | {"episode_return_minimax": best, "origin": dict(learnt.origin)}
-        print(json.dumps(result, indent=2))
+        print_json(scores | {"episode_return_minimax": best, "origin": dict(learnt.origin)})
         return
     origin = ", ".join(f"{key} {value}" for key, value in learnt.origin.items())
-    print(f"policy                   {policy}" + (f"  ({origin})" if origin else ""))
-    with_parameters = "".join(f" {key}={value}" for key, value in given.items())
-    print(
-        f"evaluated in             {problem.mdp.name} / {problem.monitor.name}{with_parameters}, "
-        f"{'exact' if evaluation == 'exact' else plural(episodes, 'episode')}, gamma {gamma:g}"
+    how = "exact" if evaluation == "exact" else plural(episodes, "episode")
+    print_facts(
+        policy=f"{policy}" + (f"  ({origin})" if origin else ""),
+        evaluated_in=f"{title_of(problem, given, ' ')}, {how}, gamma {gamma:g}",
+        **{name: short(value) for name, value in scores.items()},
+        minimax_episode_return=short(best),
     )
-    for name, value in scores.items():
-        print(f"{name.replace('_', ' '):<24} {short(value)}")
-    print(f"{'minimax episode return':<24} {short(best)}")
 
 
 def _policies(
@@ -180,14 +184,12 @@ def _print_steps(problem: MonMDP, episode: Rollout) -> None:
     from monmdp.tables import Column, Table
 
     where = "state" if problem.mdp.cells is None else "cell"
-    words = (where, "monitor state", "action", "monitor action", "reward", "monitor reward")
-    steps = _steps(problem, episode)
-    rows = []
+    steps, rows = _steps(problem, episode), []
     for step in steps[:MOST_STEPS]:
         reward, paid = f"{step['reward']:g}", f"{step['monitor_reward']:g}"
-        here = [step[key] for key in ("state", "monitor_state", "action", "monitor_action")]
         shown = reward if step["shown"] else f"hidden ({reward})"
-        rows.append((step["step"], *here, shown, paid))
+        rows.append((*list(step.values())[:5], shown, paid))
+    words = (where, "monitor state", "action", "monitor action", "reward", "monitor reward")
     print(Table.of((Column("step", form=".0f"), *words), rows))
     if len(steps) > MOST_STEPS:
         print(f"… and {len(steps) - MOST_STEPS} more steps (all of them with --json)")

@@ -98,4 +98,5 @@ def count_bad_steps(
         following, _, terminated, truncated, info = env.step(action)
         learner.update(Transition.from_step(observation, action, following, terminated, info))
         observation, over = following, terminated or truncated
-    return BadSteps(*count[1].tolist(), *count[0].tolist(), last)
+    (optimizing, optimizing_bad), (observing, observing_bad) = count.tolist()
+    return BadSteps(observing, observing_bad, optimizing, optimizing_bad, last)
