@@ -161,20 +161,12 @@ def train(
     seed = whole_number(seed, "seed", at_least=0, at_most=None)
     steps = default_steps(checked_problem(problem)) if steps is None else steps
     steps = whole_number(steps, "steps", at_least=1)
-    found = resolve(
-        Configuration(
-            world=checked_problem(problem),
-            monitor=None,
-            agent=agent,
-            steps=steps,
-            every=every,
-            evaluation=evaluation,
-            episodes=episodes,
-            gamma=gamma,
-            keep_policy=True,
-            snapshots=snapshot_steps(weighed(snapshots), steps),
-        )
-    )
+    asked = Configuration(
+        checked_problem(problem), None, agent=agent, steps=steps, every=every, gamma=gamma,
+        evaluation=evaluation, episodes=episodes, keep_policy=True,
+        snapshots=snapshot_steps(weighed(snapshots), steps),
+    )  # fmt: skip
+    found = resolve(asked)
     key = found.id, seed
     outcome = execute(out, {key: found}, jobs=1, stale=stale)
     if key in outcome.failures:
@@ -236,16 +228,9 @@ def compare(
     for of in given.values():
         of.check_fits(checked_problem(problem))
     first = Configuration(
-        world=checked_problem(problem),
-        monitor=None,
-        agent=next(iter(chosen.values())),
-        steps=steps,
-        every=every,
-        evaluation=evaluation,
-        episodes=episodes,
-        gamma=gamma,
-        keep_policy=True,
-    )
+        checked_problem(problem), None, agent=next(iter(chosen.values())), steps=steps,
+        every=every, gamma=gamma, evaluation=evaluation, episodes=episodes, keep_policy=True,
+    )  # fmt: skip
     first = replace(first, gamma=resolve(first).task.gamma)  # one for all: returns are compared
     plan = plan_of("compare", {of: replace(first, agent=chosen[of]) for of in chosen}, which)
     outcome = execute(out, plan.runs(), jobs=jobs, stale=stale, tell=tell)

@@ -231,7 +231,7 @@ def print_json(value: Mapping[str, Any]) -> None:
     print(json.dumps(value, indent=2))
 
 
-def print_facts(**facts: object) -> None:
+def print_facts(facts: Mapping[str, object]) -> None:
     """Print a fact a line, after its name."""
     for name, fact in facts.items():
         print(f"{name.replace('_', ' '):<24} {fact}")

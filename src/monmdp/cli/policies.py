@@ -136,12 +136,12 @@ def evaluate(
         return
     origin = ", ".join(f"{key} {value}" for key, value in learnt.origin.items())
     how = "exact" if evaluation == "exact" else plural(episodes, "episode")
-    print_facts(
-        policy=f"{policy}" + (f"  ({origin})" if origin else ""),
-        evaluated_in=f"{title_of(problem, given, ' ')}, {how}, gamma {gamma:g}",
-        **{name: short(value) for name, value in scores.items()},
-        minimax_episode_return=short(best),
-    )
+    facts = {
+        "policy": f"{policy}" + (f"  ({origin})" if origin else ""),
+        "evaluated in": f"{title_of(problem, given, ' ')}, {how}, gamma {gamma:g}",
+    }
+    values = scores | {"minimax_episode_return": best}
+    print_facts(facts | {name: short(value) for name, value in values.items()})
 
 
 def _policies(

@@ -226,14 +226,15 @@ def _print_solution(solution: Solution, params: dict[str, str]) -> None:
     rho = "none: nothing is ever shown" if seen.rho is None else f"{seen.rho:g}"
     for_ever = "for ever" if solution.horizon is None else f"for {solution.horizon} steps"
     limit = "no time limit" if mdp.time_limit is None else f"cut at {mdp.time_limit} steps"
-    print_facts(
-        solvable="yes: every reward can be seen" if seen.solvable else unseen,
-        rho=f"{rho}  (smallest non-zero chance to see a reward)",
-        minimax_value=f"{short(solution.value)}  (from the start, {for_ever})",
-        episode_return=f"{short(solution.episode_return)}  ({limit})",
-        optimal_value=f"{short(solution.optimal_value)}  (if all were known)",
-        price_of_unobservability=short(solution.price),
-    )
+    facts = {
+        "solvable": "yes: every reward can be seen" if seen.solvable else unseen,
+        "rho": f"{rho}  (smallest non-zero chance to see a reward)",
+        "minimax value": f"{short(solution.value)}  (from the start, {for_ever})",
+        "episode return": f"{short(solution.episode_return)}  ({limit})",
+        "optimal value": f"{short(solution.optimal_value)}  (if all were known)",
+        "price of unobservability": short(solution.price),
+    }
+    print_facts(facts)
     if solution.horizon is not None:
         print(
             "note: gamma is 1 and only the time limit ends every episode, so the policy depends on "

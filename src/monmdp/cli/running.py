@@ -14,6 +14,7 @@ import typer
 from typer import Argument, Option
 
 from monmdp import stopping
+from monmdp.cli import printing
 from monmdp.cli.app import (
     INTERVAL,
     AsJson,
@@ -23,21 +24,11 @@ from monmdp.cli.app import (
     app,
     line_of_progress,
     names_of,
+    print_json,
     spread,
     tell,
 )
 from monmdp.cli.own import check_configurations
-from monmdp.cli.printing import (
-    again,
-    duration,
-    print_comparison,
-    print_files,
-    print_json,
-    print_outcome,
-    print_plan,
-    print_report,
-    print_training,
-)
 from monmdp.errors import MonMDPError
 from monmdp.tables import plural
 
@@ -130,10 +121,10 @@ def train(
     if as_json:
         told = row.to_dict()
         told.pop("agent")
-        print_json(dict(row.of.settings) | told, results, doing.preset)
+        print_json(dict(row.of.settings) | told | printing.in_json(results, doing.preset))
     else:
-        print_training(results)
-        print_files(results)
+        printing.training(results)
+        printing.files(results)
     _end(results)
 
 
@@ -198,12 +189,12 @@ def compare(
         shared = table.rows[0].of.settings
         keys = ("world", "monitor", "problem_parameters", "steps", "every", "evaluation", "gamma")
         told = {key: shared[key] for key in keys} | table.to_dict() | {"left_out": left_out}
-        print_json(told, results, doing.preset)
+        print_json(told | printing.in_json(results, doing.preset))
     else:
-        print_comparison(table)
+        printing.comparison(table)
         for name, reason in left_out.items():
             print(f"left out: {name} ({reason})")
-        print_files(results)
+        printing.files(results)
     _end(results)
 
 
@@ -354,7 +345,7 @@ def _carried_out(request: Request, doing: Doing, *, quiet: bool = False, **how: 
         else:
             show(_in_words(progress))
 
-    kept = "what is finished is kept. To go on: " + again()
+    kept = "what is finished is kept. To go on: " + printing.again()
     try:
         # the first line comes after two seconds
         with stopping.saying(f"interrupted; {kept}"), line_of_progress(INTERVAL - 2) as show:
@@ -400,26 +391,26 @@ def _do_suite(ask: Callable[..., Request], suite: OfSuite, doing: Doing) -> None
     request = ask(seeds=seeds, quick=suite.quick, preset=doing.preset)
     shard = _shard(suite.shard)
     if suite.dry_run:
-        print_plan(request, doing.out, _count(doing.jobs, "--jobs"), shard, doing.stale)
+        printing.plan(request, doing.out, _count(doing.jobs, "--jobs"), shard, doing.stale)
         return
     results = _carried_out(request, doing, shard=shard, scheduler=suite.scheduler, axes=axes)
-    print_outcome(results.outcome)
+    printing.outcome(results.outcome)
     if shard is not None:
         left = sum(not belongs(key, shard) for key in request.runs())
         part = f"{shard[0]}/{shard[1]}"
-        whole = again().replace(f" --shard {part}", "").replace(f" --shard={part}", "")
+        whole = printing.again().replace(f" --shard {part}", "").replace(f" --shard={part}", "")
         belong = "belongs" if left == 1 else "belong"
         print(f"shard {part} is done; {plural(left, 'run')} {belong} to other shards.")
         print(f"When all are done (copied together, if need be): {whole}")
     elif results.report is not None:
-        print_report(results.report)
+        printing.report(results.report)
     _end(results)
 
 
 def _in_words(progress: Progress) -> str:
     left = progress.seconds_left
     steps = progress.steps + progress.running
-    shown = "" if left is None else f"  {duration(left)} left"
+    shown = "" if left is None else f"  {printing.duration(left)} left"
     done = f"{progress.there + progress.done:,}/{plural(progress.total, 'run')}"
     if not steps:
         return f"{done}  starting, and compiling if need be"

@@ -161,16 +161,9 @@ def bounds(
     horizon = monmdp.mdp.time_limit if horizon is None else horizon
     if horizon is None:
         raise MonMDPError(f"world {monmdp.mdp.name!r} has no time limit: give the horizon, H")
+    sizes, rho = (monmdp.n_states, monmdp.n_actions), observability(monmdp).rho
     return sample_complexity(
-        monmdp.n_states,
-        monmdp.n_actions,
-        gamma,
-        epsilon,
-        delta,
-        observability(monmdp).rho,
-        horizon,
-        rewards=Rewards.of(monmdp),
-        constants=constants,
+        *sizes, gamma, epsilon, delta, rho, horizon, rewards=Rewards.of(monmdp), constants=constants
     )
 
 
@@ -234,19 +227,8 @@ def sample_complexity(
     log_opt, log_obs = math.log(6 * pairs * m2 / delta2), math.log(4 * pairs * m1 / delta1)
     root = math.sqrt(log_opt / 2)
     return Bounds(
-        n_states=size,
-        n_actions=pairs // size,
-        gamma=gamma,
-        epsilon=epsilon,
-        delta=delta,
-        rho=rho,
-        horizon=horizon,
-        constants=constants,
-        tau1=tau1,
-        tau2=tau2,
-        m1=m1,
-        m2=m2,
-        m3=m3,
+        size, pairs // size, gamma, epsilon, delta, rho, horizon, constants,
+        tau1, tau2, m1, m2, m3,
         beta=gamma * (paid.env_width + paid.monitor_width) * root / (1 - gamma),
         beta_m=paid.monitor_width * root,
         beta_e=paid.env_width * root,
@@ -256,7 +238,7 @@ def sample_complexity(
         q_obs_init=1 / (1 - gamma),
         bad_steps=horizon * (m3 + pairs * m2 / (eps2 * (1 - gamma))),
         effective_horizon=_effective_horizon(paid.largest, gamma, epsilon),
-    )
+    )  # fmt: skip
 
 
 def lower_bound(
