@@ -397,7 +397,7 @@ def _do_suite(ask: Callable[..., Request], suite: OfSuite, doing: Doing) -> None
     printing.outcome(results.outcome)
     if shard is not None:
         left = sum(not belongs(key, shard) for key in request.runs())
-        part = f"{shard[0]}/{shard[1]}"
+        part = suite.shard
         whole = printing.again().replace(f" --shard {part}", "").replace(f" --shard={part}", "")
         belong = "belongs" if left == 1 else "belong"
         print(f"shard {part} is done; {plural(left, 'run')} {belong} to other shards.")
