@@ -41,18 +41,14 @@ def list_names(as_json: AsJson = False) -> None:
     from monmdp import agents, monitors, suites, worlds
     from monmdp.naming import Registry, scope_of
 
-    registries: dict[str, Registry[Any]] = {
-        "worlds": worlds.registry,
-        "monitors": monitors.registry,
-        "agents": agents.registry,
-    }
     sections: dict[str, dict[str, Any]] = {}
-    for kind, registry in registries.items():
-        sections[kind] = {}
+    registries: list[Registry[Any]] = [worlds.registry, monitors.registry, agents.registry]
+    for registry in registries:
+        entries = sections.setdefault(f"{registry.kind}s", {})
         for name in registry:
             factory = registry.factory(name)
             parameters = [str(p) for p in scope_of(factory, name).parameters.values()]
-            sections[kind][name] = {"parameters": parameters, "about": _first_line(factory)}
+            entries[name] = {"parameters": parameters, "about": _first_line(factory)}
     for name, entry in sections["worlds"].items():
         mdp = worlds.make(name)
         entry["about"] = f"{mdp.n_states} states, {mdp.n_actions} actions"
@@ -68,11 +64,10 @@ def list_names(as_json: AsJson = False) -> None:
         before = None
         for name, entry in entries.items():
             print(f"  {name:<20} {entry['about']}")
-            parameters = entry.get("parameters", [])
-            text = "(parameters as above)" if parameters == before else "  ".join(parameters)
-            if text:
+            if parameters := entry.get("parameters"):
+                text = "(parameters as above)" if parameters == before else "  ".join(parameters)
                 print(textwrap.fill(text, 100, initial_indent=indent, subsequent_indent=indent))
-            before = entry.get("parameters")
+            before = parameters
         print()
     print(ENDING)
 
