@@ -234,7 +234,7 @@ def print_json(value: Mapping[str, Any]) -> None:
 def print_facts(facts: Mapping[str, object]) -> None:
     """Print a fact a line, after its name."""
     for name, fact in facts.items():
-        print(f"{name.replace('_', ' '):<24} {fact}")
+        print(f"{name:<24} {fact}")
 
 
 def writable(path: Path, option: str, *suffixes: str) -> Path:
@@ -267,7 +267,7 @@ def short(value: float) -> str:
 def line_of_progress(early: float = 0.0) -> Iterator[Callable[[str], None]]:
     """Show how far it is: one line that changes on a terminal, else a line now and then.
 
-    The first line comes some seconds earlier than it would.
+    The first line comes `early` seconds sooner than the others follow.
     """
     terminal = sys.stderr.isatty()
     begun = last = time.monotonic() - early

@@ -141,7 +141,7 @@ def evaluate(
         "evaluated in": f"{title_of(problem, given, ' ')}, {how}, gamma {gamma:g}",
     }
     values = scores | {"minimax_episode_return": best}
-    print_facts(facts | {name: short(value) for name, value in values.items()})
+    print_facts(facts | {name.replace("_", " "): short(of) for name, of in values.items()})
 
 
 def _policies(
