@@ -57,16 +57,16 @@ def theory(
     )
     check_unknown_constants(c1, c2, found.delta)
     # of a bandit with the actions of the world as arms
-    k, least, why_not = problem.mdp.n_actions, None, "no reward is ever shown"
+    k, least = problem.mdp.n_actions, None
+    why_not: str | None = "no reward is ever shown"
     if found.rho is not None:
         try:
-            least = lower_bound(k, found.rho, found.epsilon, found.delta, c1, c2)
+            least, why_not = lower_bound(k, found.rho, found.epsilon, found.delta, c1, c2), None
         except MonMDPError as error:
             why_not = str(error)
     if as_json:
         names = {"world": problem.mdp.name, "monitor": problem.monitor.name, "parameters": params}
-        reason = why_not if least is None else None
-        lower = {"lower_bound": least, "not_applicable": reason, "c1": c1, "c2": c2}
+        lower = {"lower_bound": least, "not_applicable": why_not, "c1": c1, "c2": c2}
         command = {"train": _command(world, words, found)}
         print_json(names | found.to_dict() | lower | command)
         return
