@@ -12,8 +12,8 @@ import os
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
@@ -31,19 +31,12 @@ from monmdp.results.comparison import Comparison, compare_agents
 from monmdp.results.evidence import Aggregate, Evidence, LeftOutWarning, Reader, gather, reader
 from monmdp.results.figures import Extent, checked_extent, draw
 from monmdp.results.publish import Publication, publish
-from monmdp.results.references import Reference, references
 from monmdp.results.references import keep as keep_references
-from monmdp.results.request import (
-    Request,
-    ask_paper,
-    ask_suite,
-    command_name,
-    keep,
-    log_session,
-)
+from monmdp.results.references import references
+from monmdp.results.request import Request, ask_paper, ask_suite, command_name, keep, log_session
 from monmdp.results.runner import Outcome, Progress, Tell, cores, execute
 from monmdp.results.store import Key, frame_of, read_run, run_path
-from monmdp.suites import Configuration, Panel, Plan, Suite, find, parse, plan_of, resolve
+from monmdp.suites import Configuration, Plan, Suite, find, parse, plan_of, resolve
 from monmdp.suites.spec import demand_runs
 
 if TYPE_CHECKING:
@@ -90,28 +83,22 @@ class Results:
     @cached_property
     def comparisons(self) -> list[Comparison]:
         """The agents of every problem, compared with the first one, and references."""
-        found = (
-            compare_agents(panel, self.evidence, self._references(plan, panel), self._returns)
-            for plan in self.plans
-            for panel in plan.figure.panels()
-            if panel.curves
-        )
+        found = []
+        for plan in self.plans:
+            for panel in plan.figure.panels():
+                if panel.curves:
+                    task = plan.resolved[panel.curves[0].configuration].task
+                    others = references(task.monmdp, task.gamma, self.policies)
+                    found.append(compare_agents(panel, self.evidence, others, self._returns))
         return [comparison for comparison in found if comparison is not None]
-
-    def _references(self, plan: Plan, panel: Panel) -> tuple[Reference, ...]:
-        task = plan.resolved[panel.curves[0].configuration].task
-        return references(task.monmdp, task.gamma, self.policies)
 
     def _returns(self, of: Aggregate) -> list[Returns]:
         """What the last policies of some runs pay; nothing if they were not kept."""
-        (resolved,) = {
-            plan.resolved[of.configuration].id: plan.resolved[of.configuration]
-            for plan in self.plans
-            if of.configuration in plan.resolved
-        }.values()
+        name = of.configuration
+        resolved = next(plan.resolved[name] for plan in self.plans if name in plan.resolved)
         if not resolved.keeps_inside:
             return []
-        last = [self.runs[of.configuration, seed].policy for seed in of.seeds]
+        last = [self.runs[name, seed].policy for seed in of.seeds]
         task = resolved.task
         return [policy.returns(task.monmdp, task.gamma) for policy in last if policy is not None]
 
@@ -174,20 +161,12 @@ def train(
     seed = whole_number(seed, "seed", at_least=0, at_most=None)
     steps = default_steps(checked_problem(problem)) if steps is None else steps
     steps = whole_number(steps, "steps", at_least=1)
-    found = resolve(
-        Configuration(
-            world=checked_problem(problem),
-            monitor=None,
-            agent=agent,
-            steps=steps,
-            every=every,
-            evaluation=evaluation,
-            episodes=episodes,
-            gamma=gamma,
-            keep_policy=True,
-            snapshots=snapshot_steps(weighed(snapshots), steps),
-        )
-    )
+    asked = Configuration(
+        checked_problem(problem), None, agent=agent, steps=steps, every=every, gamma=gamma,
+        evaluation=evaluation, episodes=episodes, keep_policy=True,
+        snapshots=snapshot_steps(weighed(snapshots), steps),
+    )  # fmt: skip
+    found = resolve(asked)
     key = found.id, seed
     outcome = execute(out, {key: found}, jobs=1, stale=stale)
     if key in outcome.failures:
@@ -248,27 +227,18 @@ def compare(
     given = {"given policy": policy} if isinstance(policy, Policy) else dict(policy or {})
     for of in given.values():
         of.check_fits(checked_problem(problem))
-    settings: dict[str, Any] = {
-        "world": checked_problem(problem),
-        "monitor": None,
-        "steps": steps,
-        "every": every,
-        "evaluation": evaluation,
-        "episodes": episodes,
-        "gamma": gamma,
-        "keep_policy": True,
-    }
-    first = resolve(Configuration(agent=next(iter(chosen.values())), **settings))
-    settings["gamma"] = first.task.gamma  # returns are compared: one discount for all
-    configurations = {
-        label: Configuration(agent=agent, **settings) for label, agent in chosen.items()
-    }
-    plan = plan_of("compare", configurations, which)
+    first = Configuration(
+        checked_problem(problem), None, agent=next(iter(chosen.values())), steps=steps,
+        every=every, gamma=gamma, evaluation=evaluation, episodes=episodes, keep_policy=True,
+    )  # fmt: skip
+    first = replace(first, gamma=resolve(first).task.gamma)  # one for all: returns are compared
+    plan = plan_of("compare", {of: replace(first, agent=chosen[of]) for of in chosen}, which)
     outcome = execute(out, plan.runs(), jobs=jobs, stale=stale, tell=tell)
     for key in outcome.failures:
         raise outcome.errors.get(key) or MonMDPError(outcome.failures[key])
     place = None if out is None else Path(out)
-    evidence, notes = _gathered([plan], _reader(place, outcome), provenance())
+    read = reader(place) if place else lambda name, seed: outcome.runs.get((name, seed))
+    evidence, notes = _gathered([plan], read, provenance())
     report = None
     if place is not None:
         words = ["compare", problem.mdp.name, problem.monitor.name, *chosen]
@@ -372,24 +342,18 @@ def run_suite(
         suite = parse(suite, "the suite")
     elif not isinstance(suite, Suite):
         suite = find(str(suite))
-    return run_request(ask_suite(suite, **_asking(options)), out, **_doing(options))
+    return _asked(partial(ask_suite, suite), out, options)
 
 
 def reproduce(*figures: str, out: Folder = "results", **options: Unpack[Options]) -> Results:
     """Reproduce figures of the paper, ``figure-4`` or ``4``, or ``all``; see `run_suite`."""
-    return run_request(ask_paper(figures, **_asking(options)), out, **_doing(options))
+    return _asked(partial(ask_paper, figures), out, options)
 
 
-_ASKING = ("seeds", "quick", "preset")
-"""options that say what to run; the others say how"""
-
-
-def _asking(options: Options) -> Any:
-    return {key: value for key, value in options.items() if key in _ASKING}
-
-
-def _doing(options: Options) -> Any:
-    return {key: value for key, value in options.items() if key not in _ASKING}
+def _asked(ask: Callable[..., Request], out: Folder, options: Any) -> Results:
+    """Some options say what to run, the others how."""
+    asking = {key: options.pop(key) for key in ("seeds", "quick", "preset") if key in options}
+    return run_request(ask(**asking), out, **options)
 
 
 def run_request(
@@ -434,10 +398,8 @@ def run_request(
         return Results(plans, Evidence((), {}, made), outcome, folder, None, notes)
     evidence, left_out = _gathered(plans, reader(folder), made)
     report = publish(request.folder(folder), evidence, axes, within=folder)
-    told_of = [*notes, *left_out]
-    return _with_policies(
-        Results(plans, evidence, outcome, folder, report, told_of, policies or {})
-    )
+    notes += left_out
+    return _with_policies(Results(plans, evidence, outcome, folder, report, notes, policies or {}))
 
 
 @contextmanager
@@ -466,12 +428,6 @@ def _on_record(folder: Path, options: Mapping[str, Any], tell: Tell | None) -> I
             }
             with suppress(MonMDPError):  # a full disk has its own word
                 log_session(folder, session)
-
-
-def _reader(folder: Path | None, outcome: Outcome) -> Reader:
-    if folder is not None:
-        return reader(folder)
-    return lambda configuration, seed: outcome.runs.get((configuration, seed))
 
 
 def _gathered(

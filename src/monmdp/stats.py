@@ -334,10 +334,7 @@ def probability_of_improvement(
 
 
 def performance_profile(
-    scores: ArrayLike,
-    thresholds: ArrayLike,
-    rng: np.random.Generator,
-    resamples: int = RESAMPLES,
+    scores: ArrayLike, thresholds: ArrayLike, rng: np.random.Generator, resamples: int = RESAMPLES
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Fraction [threshold] of scores[run, task] above each threshold, and its band: low, high.
 

@@ -231,15 +231,13 @@ class Table:
         """Return it as HTML, with its title and its notes."""
         return render("table.html.j2", of=self)
 
-    def _repr_html_(self) -> str:
-        return self.to_html()
+    _repr_html_ = to_html
 
     def _repr_markdown_(self) -> str:
         title = f"**{markdown(self.title)}**\n\n" if self.title else ""
         return f"{title}{self.to_markdown()}\n"
 
-    def __str__(self) -> str:
-        return self.to_text()
+    __str__ = to_text
 
     def _lines(self) -> Iterator[list[str]]:
         for row in self.rows:

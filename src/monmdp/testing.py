@@ -17,18 +17,20 @@ import copy
 import functools
 import pickle
 import random
+from collections.abc import Mapping
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from monmdp import agents
-from monmdp.agents import AgentConfig, AgentFactory, PythonAgent, Transition, is_python_agent
+from monmdp.agents import AgentConfig, AgentFactory, Transition, is_python_agent
 from monmdp.api import train
 from monmdp.envs import MonMDPEnv
 from monmdp.errors import MonMDPError, told
 from monmdp.experiment import streams
 from monmdp.model import MDP, Monitor, MonMDP, join
-from monmdp.model.arrays import ROW_SUM_TOLERANCE, BoolArray
+from monmdp.model.arrays import ROW_SUM_TOLERANCE, BoolArray, FloatArray
 from monmdp.planning import observability, remarks
 
 __all__ = ["CheckError", "check_agent", "check_monitor", "check_monmdp", "check_world"]
@@ -53,32 +55,23 @@ def check_world(mdp: MDP) -> list[str]:
     >>> testing.check_world(worlds.grid_world("@.#$"))
     ["1 states can never be reached, for example '0,3'"]
     """
-    problems: list[str] = []
-
-    def demand(condition: bool, problem: str) -> None:
-        if not condition:
-            problems.append(problem)
-
     if not isinstance(mdp, MDP):
         raise CheckError("world", [f"an MDP expected, got {type(mdp).__name__}"])
     sums = np.add.reduceat(mdp.probability, mdp.first[:-1])
-    demand(bool((np.abs(sums - 1) <= ROW_SUM_TOLERANCE).all()), "a pair's outcomes do not sum to 1")
-    demand(bool((mdp.probability > 0).all()), "an outcome has no chance")
-    inside = (mdp.successor >= 0) & (mdp.successor < mdp.n_states)
-    demand(bool(inside.all()), "a successor is no state")
-    demand(
-        abs(mdp.start.sum() - 1) <= ROW_SUM_TOLERANCE, "the start distribution does not sum to 1"
-    )
-    demand(not mdp.rewards_outside().any(), "a reward lies outside [r_min, r_max]")
-    demand(len(mdp.state_labels) == mdp.n_states, "there is not one label per state")
-    demand(len(mdp.action_labels) == mdp.n_actions, "there is not one label per action")
-    for name in ("first", "successor", "probability", "reward", "terminates", "hidden", "start"):
-        demand(not getattr(mdp, name).flags.writeable, f"{name} can be written to")
-    if not problems:
-        copy = pickle.loads(pickle.dumps(mdp))
-        demand(not copy.reward.flags.writeable, "an unpickled copy can be written to")
-    if problems:
-        raise CheckError(f"world {mdp.name!r}", problems)
+    arrays = ("first", "successor", "probability", "reward", "terminates", "hidden", "start")
+    frozen = {f"{of} can be written to": not getattr(mdp, of).flags.writeable for of in arrays}
+    demands = {
+        "a pair's outcomes do not sum to 1": (np.abs(sums - 1) <= ROW_SUM_TOLERANCE).all(),
+        "an outcome has no chance": (mdp.probability > 0).all(),
+        "a successor is no state": ((mdp.successor >= 0) & (mdp.successor < mdp.n_states)).all(),
+        "the start distribution does not sum to 1": (abs(mdp.start.sum() - 1) <= ROW_SUM_TOLERANCE),
+        "a reward lies outside [r_min, r_max]": not mdp.rewards_outside().any(),
+        "there is not one label per state": len(mdp.state_labels) == mdp.n_states,
+        "there is not one label per action": len(mdp.action_labels) == mdp.n_actions,
+    }
+    _demand(f"world {mdp.name!r}", demands | frozen)
+    if pickle.loads(pickle.dumps(mdp)).reward.flags.writeable:
+        raise CheckError(f"world {mdp.name!r}", ["an unpickled copy can be written to"])
 
     notes = []
     acted_from = _reachable_states(mdp)
@@ -104,27 +97,22 @@ def check_monitor(monitor: Monitor) -> list[str]:
     """
     if not isinstance(monitor, Monitor):
         raise CheckError("monitor", [f"a Monitor expected, got {type(monitor).__name__}"])
-    problems: list[str] = []
-    notes: list[str] = []
-    sums = monitor.transition.sum(axis=-1)
-    if not (np.abs(sums - 1) <= ROW_SUM_TOLERANCE).all() or (monitor.transition < 0).any():
-        problems.append("a transition row is no distribution")
-    if not ((monitor.show >= 0) & (monitor.show <= 1)).all():
-        problems.append("a probability of showing lies outside [0, 1]")
-    if abs(monitor.start.sum() - 1) > ROW_SUM_TOLERANCE or (monitor.start < 0).any():
-        problems.append("the start distribution is none")
-    if not np.isfinite(monitor.reward).all():
-        problems.append("a monitor reward is not finite")
+    demands = {
+        "a transition row is no distribution": _are_distributions(monitor.transition),
+        "a probability of showing lies outside [0, 1]": _are_chances(monitor.show),
+        "the start distribution is none": _are_distributions(monitor.start),
+        "a monitor reward is not finite": np.isfinite(monitor.reward).all(),
+    }
+    notes = []
     if callable(monitor.pair_class) or callable(monitor.outcome_class):
         try:
             join(_small_world(), monitor)
         except MonMDPError as error:
             if error.__cause__ is not None:  # a callback of its own broke down
-                problems.append(str(error))
+                demands[str(error)] = False
             else:
                 notes.append(f"it does not fit every world: {error}")
-    if problems:
-        raise CheckError(f"monitor {monitor.name!r}", problems)
+    _demand(f"monitor {monitor.name!r}", demands)
     if not (monitor.show > 0).any():
         notes.append("it never shows any reward")
     return notes
@@ -144,17 +132,14 @@ def check_monmdp(monmdp: MonMDP, *, steps: int = 300, seed: int = 0) -> list[str
     if not isinstance(monmdp, MonMDP):
         raise CheckError("problem", [f"a MonMDP expected, got {type(monmdp).__name__}"])
     notes = check_world(monmdp.mdp) + check_monitor(monmdp.monitor)
-    name = f"{monmdp.mdp.name}/{monmdp.monitor.name}"
-    problems: list[str] = []
-    chance = monmdp.observability()
-    if not ((chance >= 0) & (chance <= 1)).all():
-        problems.append("a probability of seeing the reward lies outside [0, 1]")
-    back = monmdp.joint_state(*monmdp.split_state(np.arange(monmdp.n_states)))
-    if not (back == np.arange(monmdp.n_states)).all():
-        problems.append("joint state indices do not round-trip")
-    problems += _check_steps(monmdp, steps, seed)
-    if problems:
-        raise CheckError(name, sorted(set(problems)))
+    chance, joint = monmdp.observability(), np.arange(monmdp.n_states)
+    back = monmdp.joint_state(*monmdp.split_state(joint))
+    demands = {
+        "a probability of seeing the reward lies outside [0, 1]": _are_chances(chance),
+        "joint state indices do not round-trip": (back == joint).all(),
+    }
+    demands |= dict.fromkeys(_wrong_steps(monmdp, steps, seed), False)
+    _demand(f"{monmdp.mdp.name}/{monmdp.monitor.name}", dict(sorted(demands.items())))
 
     seen = observability(monmdp)
     if seen.rho is None:
@@ -164,16 +149,38 @@ def check_monmdp(monmdp: MonMDP, *, steps: int = 300, seed: int = 0) -> list[str
     return notes + remarks(monmdp)
 
 
-def _check_steps(monmdp: MonMDP, steps: int, seed: int) -> list[str]:
-    problems: list[str] = []
+def _demand(what: str, demands: Mapping[str, Any]) -> None:
+    """Raise what is wrong."""
+    if problems := _wrong(demands):
+        raise CheckError(what, problems)
+
+
+def _wrong(demands: Mapping[str, Any]) -> list[str]:
+    """Return the sentences whose conditions do not hold."""
+    return [sentence for sentence, holds in demands.items() if not holds]
+
+
+def _are_distributions(rows: FloatArray) -> bool:
+    sums = rows.sum(axis=-1)
+    return bool((np.abs(sums - 1) <= ROW_SUM_TOLERANCE).all() and not (rows < 0).any())
+
+
+def _are_chances(values: FloatArray) -> bool:
+    return bool(((values >= 0) & (values <= 1)).all())
+
+
+def _wrong_steps(monmdp: MonMDP, steps: int, seed: int) -> set[str]:
+    """Return what is wrong with a random walk in the Gymnasium environment."""
     mdp, monitor = monmdp.mdp, monmdp.monitor
     env = MonMDPEnv(monmdp, fill=-12345.0, expose_env_reward=True)
     rng = np.random.default_rng(seed)
     observation, info = env.reset(seed=seed)
-    if info["reward_observed"]:
-        problems.append("a reset shows a reward")
-    if mdp.start[observation["env"]] == 0 or monitor.start[observation["mon"]] == 0:
-        problems.append("an episode starts where the start distribution has no mass")
+    starts = mdp.start[observation["env"]] > 0 and monitor.start[observation["mon"]] > 0
+    demands = {
+        "a reset shows a reward": not info["reward_observed"],
+        "an episode starts where the start distribution has no mass": starts,
+    }
+    wrong = set(_wrong(demands))
     for _ in range(steps):
         se, sm = observation["env"], observation["mon"]
         ae, am = int(rng.integers(mdp.n_actions)), int(rng.integers(monitor.n_actions))
@@ -185,25 +192,22 @@ def _check_steps(monmdp: MonMDP, steps: int, seed: int) -> list[str]:
             & (mdp.reward[outcomes] == info["env_reward"])
             & (mdp.terminates[outcomes] == terminated)
         )
-        if not possible.any():
-            problems.append("a step has an outcome that is not in the tables")
-        if not monitor.transition[monmdp.pair_class[pair], sm, am, observation["mon"]] > 0:
-            problems.append("the monitor moved where it cannot")
-        shown = info["reward_observed"]
-        if shown and info["proxy_reward"] != info["env_reward"]:
-            problems.append("the reward shown is not the true one")
-        if not shown and info["proxy_reward"] != env.fill:
-            problems.append("something is shown for a hidden reward")
-        classes = monmdp.outcome_class[outcomes][possible]
-        if shown and not (monitor.show[classes, sm, am] > 0).any():
-            problems.append("a reward is shown that never can be")
-        if info["monitor_reward"] != monitor.reward[sm, am]:
-            problems.append("the monitor reward is not the one of the table")
-        if reward != info["monitor_reward"] + info["proxy_reward"]:
-            problems.append("the reward is not monitor reward plus proxy reward")
+        moves = monitor.transition[monmdp.pair_class[pair], sm, am]
+        can_be_shown = monitor.show[monmdp.outcome_class[outcomes][possible], sm, am] > 0
+        shown, seen, paid = info["reward_observed"], info["proxy_reward"], info["monitor_reward"]
+        demands = {
+            "a step has an outcome that is not in the tables": possible.any(),
+            "the monitor moved where it cannot": moves[observation["mon"]] > 0,
+            "the reward shown is not the true one": not shown or seen == info["env_reward"],
+            "something is shown for a hidden reward": shown or seen == env.fill,
+            "a reward is shown that never can be": not shown or can_be_shown.any(),
+            "the monitor reward is not the one of the table": paid == monitor.reward[sm, am],
+            "the reward is not monitor reward plus proxy reward": reward == paid + seen,
+        }
+        wrong.update(_wrong(demands))
         if terminated or truncated:
             observation, info = env.reset()
-    return problems
+    return wrong
 
 
 def check_agent(
@@ -223,7 +227,6 @@ def check_agent(
     >>> testing.check_agent("monitored-mbie-eb", make("loop", "ask"))
     []
     """
-    problems: list[str] = []
     runs, actions = [], []
     before = _global_streams()
     try:
@@ -241,21 +244,21 @@ def check_agent(
     same = np.array_equal(policies[0], policies[1])
     for name in ("worst_case_return", "episodes", "observe_episodes", "rewards_seen"):
         same &= np.array_equal(first.curve[name], again.curve[name], equal_nan=True)
-    if not same or actions[0] != actions[1]:
-        problems.append("the same seed gives another run: use only the random stream it is given")
-    elif actions[0] != actions[2] or not np.array_equal(policies[0], policies[2]):
-        problems.append("how often it is tested changes the run: test_policy must change nothing")
-    if _global_streams() != before:
-        problems.append("it uses random or np.random: use only the random stream it is given")
+    same &= actions[0] == actions[1]
+    as_rarely_tested = actions[0] == actions[2] and np.array_equal(policies[0], policies[2])
+    changed = same and not as_rarely_tested
+    only = "use only the random stream it is given"
+    demands = {
+        f"the same seed gives another run: {only}": same,
+        "how often it is tested changes the run: test_policy must change nothing": not changed,
+        f"it uses random or np.random: {only}": _global_streams() == before,
+    }
     if isinstance(found, AgentConfig):
         stepwise = _stepwise_snapshot(found.for_training(steps), monmdp, steps, seed)
-        problems += [
-            f"{name} differs between compiled and stepwise training"
-            for name, values in first.snapshots.items()
-            if not np.array_equal(values[0], stepwise[name])
-        ]
-    if problems:
-        raise CheckError("agent", problems)
+        for name, values in first.snapshots.items():
+            alike = np.array_equal(values[0], stepwise[name])
+            demands[f"{name} differs between compiled and stepwise training"] = alike
+    _demand("agent", demands)
     return []
 
 
@@ -272,33 +275,20 @@ def _recorded(agent: Any, actions: list[Any]) -> Any:
     def factory(shape: Any, rng: Any) -> Any:
         with told("making it"):
             made = agent(shape, rng)
-        # training says what an agent lacks
-        return _Recorder(made, actions) if is_python_agent(made) else made
+        if not is_python_agent(made):
+            return made  # training says what it lacks
+
+        def act(observation: dict[str, int]) -> Any:
+            action = made.act(observation)
+            actions.append(copy.copy(action))  # an agent may reuse its dictionary
+            return action
+
+        others = {name: getattr(made, name) for name in ("begin_episode", "update", "test_policy")}
+        return SimpleNamespace(act=act, **others)
 
     functools.update_wrapper(factory, getattr(agent, "func", agent), updated=())
     factory.__wrapped__ = agent  # type: ignore[attr-defined]  # whose signature is checked
     return factory
-
-
-class _Recorder:
-    """An agent that behaves like another one and writes down its actions."""
-
-    def __init__(self, agent: PythonAgent, actions: list[Any]) -> None:
-        self._agent, self._actions = agent, actions
-
-    def begin_episode(self) -> object:
-        return self._agent.begin_episode()
-
-    def act(self, observation: dict[str, int]) -> Any:
-        action = self._agent.act(observation)
-        self._actions.append(copy.copy(action))  # an agent may reuse its dictionary
-        return action
-
-    def update(self, transition: Transition) -> None:
-        self._agent.update(transition)
-
-    def test_policy(self) -> Any:
-        return self._agent.test_policy()
 
 
 def _stepwise_snapshot(

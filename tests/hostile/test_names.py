@@ -155,7 +155,7 @@ def test_usual_names_and_our_own_progress_are_printed_as_they_are():
     _escape(written, OWN)
     for text in ("\r3/4 runs", "\x1b[?25h\n"):
         written.write(text)
-    assert written.getvalue() == "\r3/4 runs\x1b[?25h\n"
+    assert written.getvalue() == "\r3/4 runs\\x1b[?25h\n", "nothing else moves the cursor"
 
 
 def monmdp_says(folder, *words):

@@ -156,7 +156,6 @@ def test_a_long_command_shows_that_it_is_at_work_where_there_is_no_terminal(
     stock, name, monkeypatch, capsys
 ):
     monkeypatch.setattr(sys.modules["monmdp.cli.app"], "INTERVAL", 0.001)
-    monkeypatch.setattr(cli.theory, "INTERVAL", 0.001)
     files, run = stock
     monkeypatch.chdir(files)
     words = [str(run) if word == "run.parquet" else word for word in COMMANDS[name]]

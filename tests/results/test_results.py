@@ -222,6 +222,13 @@ def test_shards_run_apart_and_copied_together_are_the_whole(small, command):
     assert stamps(merged) == before
 
 
+@pytest.mark.parametrize("shard", [("--shard", "01/900"), ("--shard=1/900",)])
+def test_however_a_shard_is_written_it_is_left_out_of_the_command_for_all(small, command, shard):
+    code, out, _ = command("run", small / "small.toml", "--out", "here", *shard)
+    assert code == 0
+    assert f"if need be): monmdp run {small}/small.toml --out here\n" in out
+
+
 @contextmanager
 def two_workers():
     """A scheduler with two worker processes on loopback."""

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import itertools
+import json
 import os
 import re
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import fields, is_dataclass
 from difflib import get_close_matches
+from functools import wraps
+from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
+from typer import Argument, Option
 from typer.core import TyperGroup
 
 from monmdp import stopping
@@ -75,15 +80,10 @@ _told = threading.Event()
 """whether a command has said how far it is, lately"""
 
 
-def note_told() -> None:
-    """Note that a command has just shown how far it is."""
-    _told.set()
-
-
 def tell(text: str, end: str = "\n") -> None:
     """Say how far a command is."""
     print(text, end=end, file=sys.stderr, flush=True)
-    note_told()
+    _told.set()
 
 
 @contextmanager
@@ -143,14 +143,14 @@ app = typer.Typer(
 
 World = Annotated[
     str,
-    typer.Argument(
+    Argument(
         help="A world's name, a map file, module:object, gymnasium:FrozenLake-v1, a .npz problem.",
         show_default=False,
     ),
 ]
 Words = Annotated[
     list[str] | None,
-    typer.Argument(
+    Argument(
         metavar="MONITOR [KEY=VALUE]...",
         help="A monitor's name or module:object, then parameters such as rho=0.05.",
         show_default=False,
@@ -158,19 +158,18 @@ Words = Annotated[
 ]
 Assignments = Annotated[
     list[str] | None,
-    typer.Argument(metavar="[KEY=VALUE]...", help="Parameters of the world.", show_default=False),
+    Argument(metavar="[KEY=VALUE]...", help="Parameters of the world.", show_default=False),
 ]
 Axes = Annotated[
-    str,
-    typer.Option(help="stated: the paper's, or those of the suite; full: all of every curve."),
+    str, Option(help="stated: the paper's, or those of the suite; full: all of every curve.")
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
+AsJson = Annotated[bool, Option("--json", help="Print one JSON object instead of text.")]
 
 
 @app.callback(invoke_without_command=True)
 def _options(
     context: typer.Context,
-    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+    version: Annotated[bool, Option("--version", help="Print the version.")] = False,
 ) -> None:
     if version:
         import monmdp
@@ -221,6 +220,23 @@ def make_problem(world: str, words: list[str] | None) -> tuple[MonMDP, dict[str,
     return MonMDP.load(world), {}
 
 
+def title_of(problem: MonMDP, params: Mapping[str, str], gap: str = "  ") -> str:
+    """Return the names of a problem and the parameters that were given."""
+    given = "".join(f"{gap}{key}={value}" for key, value in params.items())
+    return f"{problem.mdp.name} / {problem.monitor.name}{given}"
+
+
+def print_json(value: Mapping[str, Any]) -> None:
+    """Print one JSON object."""
+    print(json.dumps(value, indent=2))
+
+
+def print_facts(facts: Mapping[str, object]) -> None:
+    """Print a fact a line, after its name."""
+    for name, fact in facts.items():
+        print(f"{name:<24} {fact}")
+
+
 def writable(path: Path, option: str, *suffixes: str) -> Path:
     """Return the path of a file that an option names, or refuse it before any work is done."""
     if path.suffix.lower() not in suffixes:
@@ -248,19 +264,50 @@ def short(value: float) -> str:
 
 
 @contextmanager
-def counted(noun: str) -> Iterator[Callable[[int, int], None]]:
-    """Show how much is done: one line that changes on a terminal, else a line now and then."""
-    terminal = sys.stderr.isatty()
-    last = time.monotonic()
+def line_of_progress(early: float = 0.0) -> Iterator[Callable[[str], None]]:
+    """Show how far it is: one line that changes on a terminal, else a line now and then.
 
-    def count(done: int, of: int) -> None:
+    The first line comes `early` seconds sooner than the others follow.
+    """
+    terminal = sys.stderr.isatty()
+    begun = last = time.monotonic() - early
+
+    def show(text: str) -> None:
         nonlocal last
         if time.monotonic() - last >= (0.2 if terminal else INTERVAL):
             last = time.monotonic()
-            text = f"{done:,} of {of:,} {noun}"
-            end = "" if terminal else "\n"
-            tell(f"\r{text:<78}" if terminal else text, end)
+            tell(f"\r{text:<78}" if terminal else text, end="" if terminal else "\n")
 
-    yield count
-    if terminal:
-        print(f"\r{'':<78}\r", end="", file=sys.stderr, flush=True)
+    try:
+        yield show
+    finally:
+        if terminal and last > begun:
+            print(f"\r{'':<78}\r", end="", file=sys.stderr, flush=True)
+
+
+def spread(command: Callable[..., None]) -> Callable[..., None]:
+    """Let the fields of a data class that a command takes be options of its own.
+
+    So options that several commands share are described once and handed on together.
+    """
+    hints = get_type_hints(command, include_extras=True)
+    groups: dict[str, Any] = {name: kind for name, kind in hints.items() if is_dataclass(kind)}
+    parameters: list[Parameter] = []
+    for name, parameter in signature(command).parameters.items():
+        if name in groups:
+            hints |= get_type_hints(groups[name], include_extras=True)
+            parameters += signature(groups[name]).parameters.values()
+        else:
+            parameters.append(parameter)
+
+    @wraps(command)
+    def run(**given: Any) -> None:
+        for name, kind in groups.items():
+            given[name] = kind(**{of.name: given.pop(of.name) for of in fields(kind)})
+        command(**given)
+
+    run.__annotations__ = hints
+    run.__signature__ = Signature(  # type: ignore[attr-defined]
+        [of.replace(annotation=hints[of.name], kind=of.KEYWORD_ONLY) for of in parameters]
+    )
+    return run

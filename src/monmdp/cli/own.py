@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from monmdp.errors import MonMDPError
 
@@ -17,15 +15,10 @@ if TYPE_CHECKING:
 STEPS = 200
 """steps for which an agent is tried out, three times"""
 
-Unchecked = Annotated[
-    bool,
-    typer.Option("--unchecked", help="Do not check worlds, monitors and agents of your own first."),
-]
 
-
-def is_own(name: str | None, registry: Registry[Any]) -> bool:
+def is_own(name: str, registry: Registry[Any]) -> bool:
     """Return whether a name stands for something of the user's: a file, or ``module:object``."""
-    return name is not None and name not in registry and not name.startswith("gymnasium:")
+    return name not in registry and not name.startswith("gymnasium:")
 
 
 def check_problem(problem: MonMDP, again: MonMDP | None) -> list[str]:
@@ -61,7 +54,7 @@ def check_agent(agent: Any, name: str, problem: MonMDP, steps: int = STEPS) -> l
 
 def check_configurations(found: Iterable[Resolved]) -> None:
     """Check what is the user's own: problems, and agents on each shape of a problem."""
-    from monmdp import agents
+    from monmdp import agents, monitors, worlds
     from monmdp.naming import looking_in
     from monmdp.suites import resolve
 
@@ -69,7 +62,11 @@ def check_configurations(found: Iterable[Resolved]) -> None:
     for resolved in found:
         of, task = resolved.configuration, resolved.task
         problem = of.world, of.monitor, of.problem
-        if problem not in problems and _is_own_problem(str(of.world), of.monitor):
+        # without a monitor it was read from a file, and checked there
+        own = of.monitor is not None and (
+            is_own(str(of.world), worlds.registry) or is_own(of.monitor, monitors.registry)
+        )
+        if own and problem not in problems:
             problems.add(problem)
             with looking_in(of.folder):
                 check_problem(task.monmdp, resolve(of).task.monmdp)
@@ -77,11 +74,3 @@ def check_configurations(found: Iterable[Resolved]) -> None:
         if agent not in tried and is_own(of.agent, agents.registry):
             tried.add(agent)
             check_agent(task.agent, of.agent, task.monmdp, min(task.steps, STEPS))
-
-
-def _is_own_problem(world: str, monitor: str | None) -> bool:
-    from monmdp import monitors, worlds
-
-    if monitor is None:  # read from a file, and checked there
-        return False
-    return is_own(world, worlds.registry) or is_own(monitor, monitors.registry)

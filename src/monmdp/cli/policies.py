@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument, Option
 
 from monmdp.cli.app import (
     AsJson,
@@ -14,7 +13,10 @@ from monmdp.cli.app import (
     World,
     app,
     make_problem,
+    print_facts,
+    print_json,
     short,
+    title_of,
     writable,
 )
 from monmdp.errors import MonMDPError
@@ -34,21 +36,20 @@ def rollout(
     words: Words = None,
     policy: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             help="A policy, .npz, or a run, .parquet, to follow.",
             show_default="the minimax-optimal policy",
         ),
     ] = None,
     observe: Annotated[
-        bool,
-        typer.Option("--observe", help="With --policy: act as the run's agent to observe."),
+        bool, Option("--observe", help="With --policy: act as the run's agent to observe.")
     ] = False,
-    seed: Annotated[int, typer.Option(help="Seed of the episode.")] = 0,
+    seed: Annotated[int, Option(help="Seed of the episode.")] = 0,
     gamma: Annotated[
         float | None,
-        typer.Option(help="Discount, in [0, 1].", show_default="that of its training, or 0.99"),
+        Option(help="Discount, in [0, 1].", show_default="that of its training, or 0.99"),
     ] = None,
-    gif: Annotated[Path | None, typer.Option(help="Write a film to this .gif file.")] = None,
+    gif: Annotated[Path | None, Option(help="Write a film to this .gif file.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Follow a policy for one episode and print every step, hidden rewards included."""
@@ -82,17 +83,14 @@ def rollout(
             "steps": _steps(problem, episode),
             "film": None if gif is None else str(gif),
         }
-        print(json.dumps(result, indent=2))
+        print_json(result)
         return
-    given = "".join(f"  {key}={value}" for key, value in params.items())
-    print(f"{problem.mdp.name} / {problem.monitor.name}{given}")
-    print(f"{what}, seed {seed}")
-    print()
+    print(title_of(problem, params))
+    print(f"{what}, seed {seed}\n")
     _print_steps(problem, episode)
-    print()
-    n = f"{len(episode)} step{'s' if len(episode) > 1 else ''}"
+    n = plural(len(episode), "step")
     end = f"ended after {n}" if episode.terminated else f"cut after {n}, the time limit"
-    print(f"discounted return  {short(episode.discounted(gamma))}  (gamma {gamma:g}; {end})")
+    print(f"\ndiscounted return  {short(episode.discounted(gamma))}  (gamma {gamma:g}; {end})")
     if gif is not None:
         print(f"film: {gif}")
 
@@ -100,19 +98,19 @@ def rollout(
 @app.command()
 def evaluate(
     policy: Annotated[
-        Path, typer.Argument(help="A policy, .npz, or a run, .parquet.", show_default=False)
+        Path, Argument(help="A policy, .npz, or a run, .parquet.", show_default=False)
     ],
     world: World,
     words: Words = None,
     gamma: Annotated[
         float | None,
-        typer.Option(help="Discount, in [0, 1].", show_default="the one it was trained with"),
+        Option(help="Discount, in [0, 1].", show_default="the one it was trained with"),
     ] = None,
-    evaluation: Annotated[str, typer.Option(help="exact or monte-carlo.")] = "exact",
+    evaluation: Annotated[str, Option(help="exact or monte-carlo.")] = "exact",
     episodes: Annotated[
-        int | None, typer.Option(help="Episodes that monte-carlo draws.", show_default="100")
+        int | None, Option(help="Episodes that monte-carlo draws.", show_default="100")
     ] = None,
-    seed: Annotated[int, typer.Option(help="Of the drawn episodes.")] = 0,
+    seed: Annotated[int, Option(help="Of the drawn episodes.")] = 0,
     as_json: AsJson = False,
 ) -> None:
     """Evaluate a learnt policy, here or in another world or monitor of the same shape."""
@@ -134,19 +132,16 @@ def evaluate(
     )
     best = planning.solve(problem, gamma).episode_return
     if as_json:
-        result = scores | {"episode_return_minimax": best, "origin": dict(learnt.origin)}
-        print(json.dumps(result, indent=2))
+        print_json(scores | {"episode_return_minimax": best, "origin": dict(learnt.origin)})
         return
     origin = ", ".join(f"{key} {value}" for key, value in learnt.origin.items())
-    print(f"policy                   {policy}" + (f"  ({origin})" if origin else ""))
-    with_parameters = "".join(f" {key}={value}" for key, value in given.items())
-    print(
-        f"evaluated in             {problem.mdp.name} / {problem.monitor.name}{with_parameters}, "
-        f"{'exact' if evaluation == 'exact' else plural(episodes, 'episode')}, gamma {gamma:g}"
-    )
-    for name, value in scores.items():
-        print(f"{name.replace('_', ' '):<24} {short(value)}")
-    print(f"{'minimax episode return':<24} {short(best)}")
+    how = "exact" if evaluation == "exact" else plural(episodes, "episode")
+    facts = {
+        "policy": f"{policy}" + (f"  ({origin})" if origin else ""),
+        "evaluated in": f"{title_of(problem, given, ' ')}, {how}, gamma {gamma:g}",
+    }
+    values = scores | {"minimax_episode_return": best}
+    print_facts(facts | {name.replace("_", " "): short(of) for name, of in values.items()})
 
 
 def _policies(
@@ -189,14 +184,12 @@ def _print_steps(problem: MonMDP, episode: Rollout) -> None:
     from monmdp.tables import Column, Table
 
     where = "state" if problem.mdp.cells is None else "cell"
-    words = (where, "monitor state", "action", "monitor action", "reward", "monitor reward")
-    steps = _steps(problem, episode)
-    rows = []
+    steps, rows = _steps(problem, episode), []
     for step in steps[:MOST_STEPS]:
         reward, paid = f"{step['reward']:g}", f"{step['monitor_reward']:g}"
-        here = [step[key] for key in ("state", "monitor_state", "action", "monitor_action")]
         shown = reward if step["shown"] else f"hidden ({reward})"
-        rows.append((step["step"], *here, shown, paid))
+        rows.append((*list(step.values())[:5], shown, paid))
+    words = (where, "monitor state", "action", "monitor action", "reward", "monitor reward")
     print(Table.of((Column("step", form=".0f"), *words), rows))
     if len(steps) > MOST_STEPS:
         print(f"… and {len(steps) - MOST_STEPS} more steps (all of them with --json)")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 import sys
 import textwrap
@@ -10,14 +9,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from monmdp.cli.app import print_table, short
+from monmdp.cli.app import print_facts, print_table, short
 from monmdp.tables import plural
 
 if TYPE_CHECKING:
     from monmdp.api import Results
     from monmdp.results import Comparison, Outcome, Publication
     from monmdp.results.request import Request
-    from monmdp.stats import Interval
 
 
 def again() -> str:
@@ -32,7 +30,7 @@ def duration(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
-def print_plan(
+def plan(
     request: Request, out: Path, jobs: int | None, shard: tuple[int, int] | None, stale: bool
 ) -> None:
     """Print what would be run, and about how long it takes."""
@@ -61,9 +59,9 @@ def print_plan(
     )
 
 
-def print_outcome(outcome: Outcome) -> None:
+def outcome(of: Outcome) -> None:
     """Print what a runner did."""
-    progress, found = outcome.progress, outcome.inventory
+    progress, found = of.progress, of.inventory
     if progress.done:
         print(
             f"{plural(progress.done, 'run')} in {duration(progress.seconds)}, "
@@ -82,49 +80,45 @@ def print_outcome(outcome: Outcome) -> None:
         print(f"They are used as they are. To do them again: {again()} --stale")
 
 
-def print_report(report: Publication) -> None:
+def report(of: Publication) -> None:
     """Print what a report says, and where it is."""
-    if report.cpu_total:
+    if of.cpu_total:
         print()
-        lines = [(name, seconds) for name, seconds in report.cpu.items() if seconds]
-        lines.append(("all, shared runs once", report.cpu_total))
+        lines = [(name, seconds) for name, seconds in of.cpu.items() if seconds]
+        lines.append(("all, shared runs once", of.cpu_total))
         print_table(["figure"], ["CPU seconds"], lines)
-    for claim in report.claims:
+    for claim in of.claims:
         about = f"{claim.about}: " if claim.about else ""
         print(f"\n{claim.name}  {about}{claim.headline}")
-        for of in claim.sentences:
-            said = f"{of.verdict.value.upper()}: “{of.says}”"
-            found = f"{of.measured}. {of.how}"
+        for one in claim.sentences:
+            said = f"{one.verdict.value.upper()}: “{one.says}”"
+            found = f"{one.measured}. {one.how}"
             for text, indent in ((said, "    - "), (found, "      ")):
                 print(textwrap.fill(text, 100, initial_indent=indent, subsequent_indent="      "))
     print()
-    for path in report.pictures:
+    for path in of.pictures:
         print(f"picture: {path}")
-    if report.claims:
-        print(f"claims: {report.folder / 'claims.md'}")
-    if report.cpu_total:
-        print(f"statistics: {report.folder / 'statistics.md'}")
-        print(f"steps: {report.folder / 'steps.md'}")
+    made = {"claims": of.claims, "statistics": of.cpu_total, "steps": of.cpu_total}
+    for name in (name for name, there in made.items() if there):
+        print(f"{name}: {of.folder / name}.md")
 
 
-def print_json(told: Mapping[str, Any], results: Results, preset: str) -> None:
-    """Print one JSON object, with where the files are."""
+def in_json(results: Results, preset: str) -> dict[str, Any]:
+    """Return what the JSON of all commands that train says: where the files are, how they came."""
     assert results.report is not None
     where = {"out": str(results.folder), "report": str(results.report.folder)}
-    seconds = results.outcome.progress.seconds
-    print(json.dumps({**told, **where, "preset": preset, "seconds": seconds}, indent=2))
+    return where | {"preset": preset, "seconds": results.outcome.progress.seconds}
 
 
-def print_files(results: Results) -> None:
+def files(results: Results) -> None:
     """Print where runs, report and picture are."""
     assert results.report is not None
-    progress, runs = results.outcome.progress, results.outcome.progress.total
+    progress = results.outcome.progress
     there = f", {progress.there} already there" if progress.there else ""
-    counted = f"{plural(runs, 'run')}{there}"
-    print(f"runs                     {results.folder}/runs  ({counted})")
-    print(f"report                   {results.report.folder}")
+    counted = f"{plural(progress.total, 'run')}{there}"
+    print_facts({"runs": f"{results.folder}/runs  ({counted})", "report": results.report.folder})
     for path in results.report.pictures[:1]:
-        print(f"picture                  {path}")
+        print_facts({"picture": path})
 
 
 def _problem_of(settings: Mapping[str, Any]) -> str:
@@ -136,11 +130,7 @@ def _problem_of(settings: Mapping[str, Any]) -> str:
     return f"{settings['world']} / {settings['monitor']}{parameters}"
 
 
-def _steps(of: float | None) -> str:
-    return "never" if of is None else f"{of:,.0f}"
-
-
-def print_training(results: Results) -> None:
+def training(results: Results) -> None:
     """Print what one agent came to."""
     from math import isnan
 
@@ -157,41 +147,40 @@ def print_training(results: Results) -> None:
     if settings["told_hidden_rewards"]:
         print("an oracle: it is told hidden rewards, as an upper reference")
     print()
-    print(f"minimax episode return   {short(row.of.minimax)}")
-    over = " (95 % interval over seeds)" if n > 1 else ""
+    half = (row.end.high - row.end.low) / 2
+    end = short(row.end.estimate)
+    if not isnan(half):
+        end += f" ± {half if half > 1e-12 else 0.0:.3g} (95 % interval over seeds)"
     n_tests = len(runs[0].step)
     tests = f"all {n_tests} tests, the untrained agent's included"
     tests = f"the last {END} tests" if n_tests > END else tests
-    print(f"end return               {_plus_minus(row.end)}{over}, mean of {tests}")
+    facts = {
+        "minimax episode return": short(row.of.minimax),
+        "end return": f"{end}, mean of {tests}",
+    }
     if row.parts is not None:
         env, monitor = (part.estimate for part in row.parts)
-        print(f"of the last policy       rᵉ {short(env)}, rᵐ {short(monitor)}")
+        facts["of the last policy"] = f"rᵉ {short(env)}, rᵐ {short(monitor)}"
     reached = [step for step in row.steps_to_1pct if step is not None]
-    print(f"seeds converged          {len(reached)} of {n}  (minimax-optimal, and stay so)")
+    facts["seeds converged"] = f"{len(reached)} of {n}  (minimax-optimal, and stay so)"
     if reached:
-        print(
-            f"steps to 1 %             median {_steps(row.median_steps)}, "
-            f"from {min(reached):,} to {max(reached):,}"
-        )
+        median = "never" if row.median_steps is None else f"{row.median_steps:,.0f}"
+        facts["steps to 1 %"] = f"median {median}, from {min(reached):,} to {max(reached):,}"
     last = {name: sum(run.curve[name][-1] for run in runs) / n for name in runs[0].curve}
     seen = last["rewards_seen"]  # NaN where nothing can be seen
-    print(f"observable rewards seen  {'there are none' if isnan(seen) else f'{100 * seen:.4g} %'}")
-    print(
-        f"episodes                 {last['episodes']:,.0f} a seed, "
-        f"{last['observe_episodes']:,.0f} of them to observe"
-    )
-    mean = sum(run.curve["episode_return"] for run in runs) / n
-    print(f"test return              {drawing.sparkline(mean)}")
+    observing = f"{last['observe_episodes']:,.0f} of them to observe"
+    facts["observable rewards seen"] = "there are none" if isnan(seen) else f"{100 * seen:.4g} %"
+    facts["episodes"] = f"{last['episodes']:,.0f} a seed, {observing}"
+    facts["test return"] = drawing.sparkline(sum(run.curve["episode_return"] for run in runs) / n)
     for of in table.references:
-        print(
-            f"{of.name:<24} {short(of.episode_return)}  "
-            f"(rᵉ {short(of.env_return)}, rᵐ {short(of.monitor_return)})"
-        )
+        parts = f"(rᵉ {short(of.env_return)}, rᵐ {short(of.monitor_return)})"
+        facts[of.name] = f"{short(of.episode_return)}  {parts}"
+    print_facts(facts)
     for remark in table.remarks:
         print(remark)
 
 
-def print_comparison(table: Comparison) -> None:
+def comparison(table: Comparison) -> None:
     """Print what several agents came to."""
     of, n = table.rows[0].of, len(table.seeds)
     settings = of.settings
@@ -201,13 +190,4 @@ def print_comparison(table: Comparison) -> None:
         f"{settings['evaluation']} evaluation with discount {settings['gamma']:g}; minimax episode "
         f"return {short(of.minimax)}"
     )
-    print()
-    print(table.table().to_text())
-
-
-def _plus_minus(interval: Interval) -> str:
-    """A mean with half of its interval, if there is one."""
-    half = (interval.high - interval.low) / 2
-    if half != half:
-        return f"{interval.estimate:.6g}"
-    return f"{interval.estimate:.6g} ± {half if half > 1e-12 else 0.0:.3g}"
+    print(f"\n{table.table()}")

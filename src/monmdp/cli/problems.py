@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import textwrap
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Option
 
 from monmdp.cli.app import (
     AsJson,
@@ -16,11 +14,14 @@ from monmdp.cli.app import (
     Words,
     World,
     app,
-    counted,
     is_problem,
+    line_of_progress,
     make_problem,
     names_of,
+    print_facts,
+    print_json,
     short,
+    title_of,
     writable,
 )
 from monmdp.cli.own import check_agent, check_problem
@@ -30,8 +31,8 @@ if TYPE_CHECKING:
     from monmdp.planning import Solution, WhatIf
 
 
-MOST_GAINS = 20
-"""lines of --what-if"""
+MOST_LINES = 20
+"""of never observable states, and of --what-if"""
 
 
 @app.command("list")
@@ -40,47 +41,34 @@ def list_names(as_json: AsJson = False) -> None:
     from monmdp import agents, monitors, suites, worlds
     from monmdp.naming import Registry, scope_of
 
-    registries: dict[str, Registry[Any]] = {
-        "worlds": worlds.registry,
-        "monitors": monitors.registry,
-        "agents": agents.registry,
-    }
-    sections = {
-        kind: {
-            name: {
-                "parameters": [
-                    str(p) for p in scope_of(registry.factory(name), name).parameters.values()
-                ],
-                "about": _first_line(registry.factory(name)),
-            }
-            for name in registry
-        }
-        for kind, registry in registries.items()
-    }
+    sections: dict[str, dict[str, Any]] = {}
+    registries: list[Registry[Any]] = [worlds.registry, monitors.registry, agents.registry]
+    for registry in registries:
+        entries = sections.setdefault(f"{registry.kind}s", {})
+        for name in registry:
+            factory = registry.factory(name)
+            parameters = [str(p) for p in scope_of(factory, name).parameters.values()]
+            entries[name] = {"parameters": parameters, "about": _first_line(factory)}
     for name, entry in sections["worlds"].items():
         mdp = worlds.make(name)
         entry["about"] = f"{mdp.n_states} states, {mdp.n_actions} actions"
-    bundled = {
+    sections["suites"] = {
         name: {"about": suites.bundled_suite(name).title} for name in suites.bundled_suites()
     }
     if as_json:
-        print(json.dumps(sections | {"suites": bundled}, indent=2))
+        print_json(sections)
         return
+    indent = " " * 25
     for kind, entries in sections.items():
-        print(f"{kind}:")
-        before: Sequence[str] = []
+        print("suites, for monmdp run:" if kind == "suites" else f"{kind}:")
+        before = None
         for name, entry in entries.items():
             print(f"  {name:<20} {entry['about']}")
-            same = entry["parameters"] == before
-            text = "(parameters as above)" if same else "  ".join(entry["parameters"])
-            indent = " " * 25
-            print(textwrap.fill(text, 100, initial_indent=indent, subsequent_indent=indent))
-            before = entry["parameters"]
+            if parameters := entry.get("parameters"):
+                text = "(parameters as above)" if parameters == before else "  ".join(parameters)
+                print(textwrap.fill(text, 100, initial_indent=indent, subsequent_indent=indent))
+            before = parameters
         print()
-    print("suites, for monmdp run:")
-    for name, of in bundled.items():
-        print(f"  {name:<20} {of['about']}")
-    print()
     print(ENDING)
 
 
@@ -95,8 +83,8 @@ settings; some of them depend on the world and the monitor."""
 def show(
     world: World,
     assignments: Assignments = None,
-    png: Annotated[Path | None, typer.Option(help="Write a picture to this .png file.")] = None,
-    svg: Annotated[Path | None, typer.Option(help="Write a picture to this .svg file.")] = None,
+    png: Annotated[Path | None, Option(help="Write a picture to this .png file.")] = None,
+    svg: Annotated[Path | None, Option(help="Write a picture to this .svg file.")] = None,
 ) -> None:
     """Draw a world in the terminal, or as a picture with --png or --svg."""
     from monmdp import drawing, worlds
@@ -113,7 +101,8 @@ def show(
             raise MonMDPError(f"{world} is a finished problem; it takes no parameters")
         mdp = make_problem(world, None)[0].mdp
     else:
-        mdp = worlds.make(world, **_unprefixed(params))
+        # world.key=value is fine, too, where there is only a world
+        mdp = worlds.make(world, **{key.removeprefix("world."): of for key, of in params.items()})
     print(drawing.world_text(mdp))
     for path in pictures:
         drawing.save(drawing.draw_world(mdp), path)
@@ -124,14 +113,13 @@ def show(
 def solve(
     world: World,
     words: Words = None,
-    gamma: Annotated[float, typer.Option(help="Discount, in [0, 1].")] = 0.99,
+    gamma: Annotated[float, Option(help="Discount, in [0, 1].")] = 0.99,
     what_if: Annotated[
-        bool,
-        typer.Option("--what-if", help="For each never-observable pair: the gain from seeing it."),
+        bool, Option("--what-if", help="For each never-observable pair: the gain from seeing it.")
     ] = False,
     pair: Annotated[
         list[str] | None,
-        typer.Option(help="With --what-if: only this pair, STATE:ACTION; may be repeated."),
+        Option(help="With --what-if: only this pair, STATE:ACTION; may be repeated."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -151,7 +139,7 @@ def solve(
             answers = planning.what_if(solution, pairs or None)
             result["gain_of_all"] = planning.gain_of_all(solution)
             result["what_if"] = [answer.to_dict(problem.mdp) for answer in answers]
-        print(json.dumps(result, indent=2))
+        print_json(result)
         return
     from monmdp import drawing
 
@@ -167,8 +155,7 @@ def check(
     world: World,
     words: Words = None,
     agent: Annotated[
-        str | None,
-        typer.Option(help="Also check this agent on the problem: a name, or module:object."),
+        str | None, Option(help="Also check this agent on the problem: a name, or module:object.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -181,16 +168,15 @@ def check(
     monitor, params = names_of(world, words)
     if agent is None:
         problem, given = make_problem(world, words)
-        again = None if monitor is None else make(world, monitor, **given)
-        notes = check_problem(problem, again)
     else:
         found = world if monitor is not None else make_problem(world, None)[0]
         asked = experiment.assemble(found, monitor, agent, params)
-        problem = asked.monmdp
-        again = None if monitor is None else make(world, monitor, **asked.parameters)
-        notes = check_problem(problem, again) + check_agent(asked.agent, agent, problem)
+        problem, given = asked.monmdp, dict(asked.parameters)
+    notes = check_problem(problem, None if monitor is None else make(world, monitor, **given))
+    if agent is not None:
+        notes += check_agent(asked.agent, agent, problem)
     if as_json:
-        print(json.dumps({"passed": True, "notes": notes}, indent=2))
+        print_json({"passed": True, "notes": notes})
         return
     by = "" if agent is None else f", {agent}"
     print(f"{problem.mdp.name} / {problem.monitor.name}{by}: passed")
@@ -202,7 +188,7 @@ def check(
 def export(
     world: World,
     words: Words = None,
-    out: Annotated[Path, typer.Option("--out", "-o", help="The .npz file to write.")] = Path(
+    out: Annotated[Path, Option("--out", "-o", help="The .npz file to write.")] = Path(
         "problem.npz"
     ),
 ) -> None:
@@ -211,11 +197,6 @@ def export(
     problem, _ = make_problem(world, words)
     problem.save(out)
     print(f"{out}: {problem.n_states} joint states, {problem.n_actions} joint actions")
-
-
-def _unprefixed(params: dict[str, str]) -> dict[str, str]:
-    """Accept world.key=value where there is only a world."""
-    return {key.removeprefix("world."): value for key, value in params.items()}
 
 
 def _first_line(factory: Any) -> str:
@@ -229,27 +210,26 @@ def _print_solution(solution: Solution, params: dict[str, str]) -> None:
 
     problem = solution.monmdp
     mdp, monitor, seen = problem.mdp, problem.monitor, solution.seen
-    given = "".join(f"  {key}={value}" for key, value in params.items())
-    print(f"{mdp.name} / {monitor.name}{given}")
+    print(title_of(problem, params))
     print(
         f"{mdp.n_states} x {monitor.n_states} states, "
-        f"{mdp.n_actions} x {monitor.n_actions} actions, gamma {solution.gamma:g}"
+        f"{mdp.n_actions} x {monitor.n_actions} actions, gamma {solution.gamma:g}\n"
     )
-    print()
     never = seen.never_observable_pairs
     reachable = int(seen.reachable.any(axis=1).sum()) * mdp.n_actions
-    if seen.solvable:
-        print("solvable                 yes: every reward can be seen")
-    else:
-        print(f"solvable                 no: {len(never)} of {reachable} pairs can never be seen")
+    unseen = f"no: {len(never)} of {reachable} pairs can never be seen"
     rho = "none: nothing is ever shown" if seen.rho is None else f"{seen.rho:g}"
-    print(f"rho                      {rho}  (smallest non-zero chance to see a reward)")
     for_ever = "for ever" if solution.horizon is None else f"for {solution.horizon} steps"
-    print(f"minimax value            {short(solution.value)}  (from the start, {for_ever})")
     limit = "no time limit" if mdp.time_limit is None else f"cut at {mdp.time_limit} steps"
-    print(f"episode return           {short(solution.episode_return)}  ({limit})")
-    print(f"optimal value            {short(solution.optimal_value)}  (if all were known)")
-    print(f"price of unobservability {short(solution.price)}")
+    facts = {
+        "solvable": "yes: every reward can be seen" if seen.solvable else unseen,
+        "rho": f"{rho}  (smallest non-zero chance to see a reward)",
+        "minimax value": f"{short(solution.value)}  (from the start, {for_ever})",
+        "episode return": f"{short(solution.episode_return)}  ({limit})",
+        "optimal value": f"{short(solution.optimal_value)}  (if all were known)",
+        "price of unobservability": short(solution.price),
+    }
+    print_facts(facts)
     if solution.horizon is not None:
         print(
             "note: gamma is 1 and only the time limit ends every episode, so the policy depends on "
@@ -260,16 +240,15 @@ def _print_solution(solution: Solution, params: dict[str, str]) -> None:
     if not solution.minimax.converged:
         print(f"NOT CONVERGED: values may be off by {solution.minimax.error_bound:.2g}")
     if len(never):
-        print()
-        print("never observable:")
+        print("\nnever observable:")
         by_state: dict[int, list[str]] = {}
         for s, a in never:
             by_state.setdefault(int(s), []).append(mdp.action_labels[a])
-        for i, (s, actions) in enumerate(by_state.items()):
-            if i == 20:
-                print(f"  … and {len(by_state) - 20} more states (all of them with --json)")
-                break
+        for s, actions in list(by_state.items())[:MOST_LINES]:
             print(f"  {mdp.state_labels[s]:<8} {' '.join(actions)}")
+        if len(by_state) > MOST_LINES:
+            left = len(by_state) - MOST_LINES
+            print(f"  … and {left} more states (all of them with --json)")
 
 
 def _print_what_if(solution: Solution, pairs: list[tuple[int, int]] | None) -> None:
@@ -282,13 +261,13 @@ def _print_what_if(solution: Solution, pairs: list[tuple[int, int]] | None) -> N
     if solution.solvable and pairs is None:
         print("what if a pair could be seen: every pair can be seen already")
         return
-    with counted("pairs") as tell:
-        answers = what_if(solution, pairs, tell)
+    with line_of_progress() as show:
+        answers = what_if(solution, pairs, lambda n, of: show(f"{n:,} of {of:,} pairs"))
     groups: dict[tuple[str, str], list[WhatIf]] = {}
     for answer in answers:
         groups.setdefault((short(answer.gain), short(answer.true_gain)), []).append(answer)
     rows = []
-    for (gain, true), alike in list(groups.items())[:MOST_GAINS]:
+    for (gain, true), alike in list(groups.items())[:MOST_LINES]:
         names = [f"{mdp.state_labels[of.state]} {mdp.action_labels[of.action]}" for of in alike]
         more = ", …" if len(alike) > 3 else ""
         pays = sorted({of.mean_reward for of in alike})
@@ -299,6 +278,6 @@ def _print_what_if(solution: Solution, pairs: list[tuple[int, int]] | None) -> N
     gains = (Column("guaranteed", form=""), Column("in truth", form=""), Column("it pays", form=""))
     print("what if a pair could be seen: what the minimax policy gains")
     print(Table.of((*gains, "pair"), rows))
-    if len(groups) > MOST_GAINS:
-        left = sum(len(alike) for alike in list(groups.values())[MOST_GAINS:])
+    if len(groups) > MOST_LINES:
+        left = sum(len(alike) for alike in list(groups.values())[MOST_LINES:])
         print(f"… and {plural(left, 'pair')} that gain less (all of them with --json)")

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import warnings
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer import Argument, Option
 
-from monmdp.cli.app import AsJson, Axes, app, print_table, writable
-from monmdp.cli.printing import print_report
+from monmdp.cli import printing
+from monmdp.cli.app import AsJson, Axes, app, print_json, print_table, writable
 from monmdp.errors import MonMDPError
 from monmdp.files import read_whole
 
 MADE_BY_US = b'<meta name="generator" content="monmdp '
-Results = Annotated[Path, typer.Argument(help="A folder of results.", show_default=False)]
+Results = Annotated[Path, Argument(help="A folder of results.", show_default=False)]
 
 
 TrustModules = Annotated[
     str,
-    typer.Option(
+    Option(
         help="Modules, with commas between them, that names in the folder may be imported from.",
         show_default="none: no code is run",
     ),
@@ -50,12 +50,8 @@ def status(folder: Results, trust_modules: TrustModules = "", as_json: AsJson = 
     trusted = _modules(trust_modules)
     requests, unreadable = understood(folder)
     reports: list[dict[str, Any]] = []
-    damaged: dict[str, None] = {}  # several reports may share a run
-    locked: dict[str, None] = {}
     for request in requests:
         found = take_inventory(folder, request.runs(trusted))
-        damaged |= dict.fromkeys(found.damaged.values())
-        locked |= dict.fromkeys(found.unreadable.values())
         reports.append(
             {
                 "report": request.name,
@@ -70,16 +66,15 @@ def status(folder: Results, trust_modules: TrustModules = "", as_json: AsJson = 
             }
         )
     idle, foreign = strangers(folder, [key for request in requests for key in request.runs()])
-    half_written = parts(folder)
+    result: dict[str, list[Any]] = {
+        "reports": reports,
+        "not_asked_for": [str(path) for path in idle],
+        "foreign": [str(path) for path in foreign],
+        "half_written": [str(path) for path in parts(folder)],
+        "unreadable_requests": unreadable,
+    }
     if as_json:
-        result = {
-            "reports": reports,
-            "not_asked_for": [str(path) for path in idle],
-            "foreign": [str(path) for path in foreign],
-            "half_written": [str(path) for path in half_written],
-            "unreadable_requests": unreadable,
-        }
-        print(json.dumps(result, indent=2))
+        print_json(result)
         return
     counted = ("runs", "there", "missing", "stale")
     lines = [
@@ -87,18 +82,22 @@ def status(folder: Results, trust_modules: TrustModules = "", as_json: AsJson = 
         for one in reports
     ]
     print_table(["report"], [*counted, "damaged", "CPU seconds"], lines)
-    for line in damaged:
-        print(f"damaged: {line}")
-    for line in locked:
-        print(f"unreadable: {line}")
-    for path in foreign:
-        print(f"foreign: {path}")
-    for path in half_written:
-        print(f"half-written, by a runner at work or one that was killed: {path}")
-    if idle:
-        print(f"not asked for by any report here: {len(idle)} runs")
-    for line in unreadable:
-        print(f"unreadable request: {line}")
+    # several reports may share a run
+    damaged, locked = (
+        dict.fromkeys(line for one in reports for line in one[key])
+        for key in ("damaged", "unreadable")
+    )
+    told = {
+        "damaged": damaged,
+        "unreadable": locked,
+        "foreign": foreign,
+        "half-written, by a runner at work or one that was killed": result["half_written"],
+        "not asked for by any report here": [plural(len(idle), "run")] if idle else [],
+        "unreadable request": unreadable,
+    }
+    for what, lines_of in told.items():
+        for line in lines_of:
+            print(f"{what}: {line}")
     if damaged:
         print(f"the next run in {folder} sets damaged files aside and does these runs again")
     unchecked = sum(one["not_checked"] for one in reports)
@@ -113,8 +112,8 @@ def status(folder: Results, trust_modules: TrustModules = "", as_json: AsJson = 
 def verify(
     folder: Results,
     trust_modules: TrustModules = "",
-    sample: Annotated[int, typer.Option(help="How many runs to do again.")] = 10,
-    seed: Annotated[int, typer.Option(help="Of the choice of runs.")] = 0,
+    sample: Annotated[int, Option(help="How many runs to do again.")] = 10,
+    seed: Annotated[int, Option(help="Of the choice of runs.")] = 0,
 ) -> None:
     """Do some runs again and compare them with what is there, byte by byte."""
     from monmdp.model.mdp import whole_number
@@ -140,11 +139,11 @@ def verify(
 @app.command()
 def redraw(
     path: Annotated[
-        Path, typer.Argument(help="A folder of results, or a summary.parquet.", show_default=False)
+        Path, Argument(help="A folder of results, or a summary.parquet.", show_default=False)
     ],
     out: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             help="Folder for figures and claims.",
             show_default="the reports of the folder; for a file, a folder beside it",
         ),
@@ -161,7 +160,7 @@ def redraw(
 
     extent = checked_extent(axes)
     if not path.is_dir():
-        print_report(publish(path.with_suffix("") if out is None else out, load(path), extent))
+        printing.report(publish(path.with_suffix("") if out is None else out, load(path), extent))
         return
     _demand_results(path)
     drawn, trusted = 0, _modules(trust_modules)
@@ -186,7 +185,7 @@ def redraw(
         drawn += 1
         place = request.folder if out is None else out / asked.name
         within = path if out is None else out
-        print_report(publish(place, evidence, extent, within=within))
+        printing.report(publish(place, evidence, extent, within=within))
     if not drawn:
         why = "has runs that can be read" if kept(path) else "was asked for"
         raise MonMDPError(f"{path}: nothing to draw, no report here {why}")
@@ -195,14 +194,11 @@ def redraw(
 @app.command()
 def report(
     folders: Annotated[
-        list[Path],
-        typer.Argument(metavar="DIR", help="Folders of results.", show_default=False),
+        list[Path], Argument(metavar="DIR", help="Folders of results.", show_default=False)
     ],
     out: Annotated[
         Path | None,
-        typer.Option(
-            "--out", "-o", help="The HTML file.", show_default="report.html in the folder"
-        ),
+        Option("--out", "-o", help="The HTML file.", show_default="report.html in the folder"),
     ] = None,
     trust_modules: TrustModules = "",
 ) -> None:
@@ -218,18 +214,16 @@ def report(
     if out is None and path.is_file() and MADE_BY_US not in read_whole(path):
         raise MonMDPError(f"{path} is none of our reports; name another file with --out")
     made = write_report(folders, path, trust=_modules(trust_modules))
-    for remark in made.remarks:
-        print(f"note: {remark}", file=sys.stderr)
+    notes = [*made.remarks]
     for chapter in made.chapters:
         of = f"{chapter.title}: " if len(made.chapters) > 1 else ""
-        for remark in chapter.remarks:
-            print(f"note: {of}{remark}", file=sys.stderr)
+        notes += [f"{of}{remark}" for remark in chapter.remarks]
+    for note in notes:
+        print(f"note: {note}", file=sys.stderr)
     settings = sum(len(chapter.settings) for chapter in made.chapters)
-    runs = made.runs
     inside = f", {len(made.explorers)} to look into" if made.explorers else ""
-    size = path.stat().st_size / 1e6
-    print(f"{plural(runs, 'run')}, {plural(settings, 'setting')}{inside}")
-    print(f"report: {path}  ({size:.1f} MB)")
+    print(f"{plural(made.runs, 'run')}, {plural(settings, 'setting')}{inside}")
+    print(f"report: {path}  ({path.stat().st_size / 1e6:.1f} MB)")
 
 
 def _demand_results(folder: Path) -> None:

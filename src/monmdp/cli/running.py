@@ -5,138 +5,149 @@ from __future__ import annotations
 import re
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument, Option
 
 from monmdp import stopping
-from monmdp.cli.app import INTERVAL, AsJson, Axes, Words, World, app, names_of, tell
-from monmdp.cli.own import Unchecked, check_configurations
-from monmdp.cli.printing import (
-    again,
-    duration,
-    print_comparison,
-    print_files,
+from monmdp.cli import printing
+from monmdp.cli.app import (
+    INTERVAL,
+    AsJson,
+    Axes,
+    Words,
+    World,
+    app,
+    line_of_progress,
+    names_of,
     print_json,
-    print_outcome,
-    print_plan,
-    print_report,
-    print_training,
+    spread,
+    tell,
 )
+from monmdp.cli.own import check_configurations
 from monmdp.errors import MonMDPError
 from monmdp.tables import plural
 
 if TYPE_CHECKING:
     from monmdp.api import Results
-    from monmdp.experiment import Policy
     from monmdp.results import Comparison, Progress
-    from monmdp.results.figures import Extent
     from monmdp.results.request import Request
 
-Steps = Annotated[
-    int | None,
-    typer.Option(help="Training steps.", show_default="50000 for bottleneck, else 20000"),
-]
-Seeds = Annotated[int, typer.Option(help="How many seeds: 0, 1, 2, …")]
-SeedCount = Annotated[
-    int | None, typer.Option("--seeds", help="How many seeds.", show_default="what the suite says")
-]
-Evaluation = Annotated[str, typer.Option(help="exact, or monte-carlo as in the paper.")]
-Every = Annotated[int, typer.Option(help="Steps between two tests.")]
-Preset = Annotated[
-    str, typer.Option(help="paper, or released: the options of the authors' released code.")
-]
-Out = Annotated[Path, typer.Option(help="Folder for runs and reports.")]
-Jobs = Annotated[int | None, typer.Option(help="Runs at a time.", show_default="all cores")]
-Quick = Annotated[
-    bool,
-    typer.Option(
-        "--quick", help="Fewer seeds and settings, as the suite has it; no shorter training."
-    ),
-]
-ShardOf = Annotated[
-    str | None,
-    typer.Option(help="i/n: only this part of the runs, so that n machines share the work."),
-]
-Scheduler = Annotated[
-    str | None, typer.Option(help="Address of a dask.distributed scheduler that does the runs.")
-]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Print the plan and an estimate only.")]
-Stale = Annotated[
-    bool, typer.Option("--stale", help="Do runs again that another version of the code has made.")
-]
+
+@dataclass(frozen=True)
+class Training:
+    """Options of train and compare."""
+
+    steps: Annotated[
+        int | None, Option(help="Training steps.", show_default="50000 for bottleneck, else 20000")
+    ] = None
+    seeds: Annotated[int, Option(help="How many seeds: 0, 1, 2, …")] = 30
+    evaluation: Annotated[str, Option(help="exact, or monte-carlo as in the paper.")] = "exact"
+    every: Annotated[int, Option(help="Steps between two tests.")] = 100
+
+
+@dataclass(frozen=True)
+class Doing:
+    """Options of all commands that do runs."""
+
+    preset: Annotated[
+        str, Option(help="paper, or released: the options of the authors' released code.")
+    ] = "paper"
+    out: Annotated[Path, Option(help="Folder for runs and reports.")] = Path("results")
+    jobs: Annotated[int | None, Option(help="Runs at a time.", show_default="all cores")] = None
+    stale: Annotated[
+        bool, Option("--stale", help="Do runs again that another version of the code has made.")
+    ] = False
+    unchecked: Annotated[
+        bool,
+        Option("--unchecked", help="Do not check worlds, monitors and agents of your own first."),
+    ] = False
+
+
+@dataclass(frozen=True)
+class OfSuite:
+    """Options of run and reproduce."""
+
+    seeds: Annotated[
+        int | None, Option(help="How many seeds.", show_default="what the suite says")
+    ] = None
+    quick: Annotated[
+        bool,
+        Option(
+            "--quick", help="Fewer seeds and settings, as the suite has it; no shorter training."
+        ),
+    ] = False
+    shard: Annotated[
+        str | None,
+        Option(help="i/n: only this part of the runs, so that n machines share the work."),
+    ] = None
+    scheduler: Annotated[
+        str | None, Option(help="Address of a dask.distributed scheduler that does the runs.")
+    ] = None
+    dry_run: Annotated[bool, Option("--dry-run", help="Print the plan and an estimate only.")] = (
+        False
+    )
+    axes: Axes = "stated"
 
 
 @app.command()
+@spread
 def train(
     world: World,
     words: Words = None,
+    *,
     agent: Annotated[
-        str, typer.Option(help="An agent's name, or module:object for one of your own.")
+        str, Option(help="An agent's name, or module:object for one of your own.")
     ] = "factored-mbie-eb",
-    steps: Steps = None,
-    seeds: Seeds = 30,
-    evaluation: Evaluation = "exact",
-    preset: Preset = "paper",
-    out: Out = Path("results"),
-    jobs: Jobs = None,
-    every: Every = 100,
+    training: Training,
     snapshots: Annotated[
-        int, typer.Option(help="Snapshots of the first seed to keep, for monmdp report.")
+        int, Option(help="Snapshots of the first seed to keep, for monmdp report.")
     ] = 0,
-    stale: Stale = False,
-    unchecked: Unchecked = False,
+    doing: Doing,
     as_json: AsJson = False,
 ) -> None:
     """Train an agent: learning curve, end return, seeds and steps to minimax-optimality.
 
     What is done is kept: killed and started again, the same command does only what is missing.
     """
-    settings = {
-        "steps": steps, "seeds": seeds, "evaluation": evaluation, "every": every,
-        "snapshots": snapshots,
-    }  # fmt: skip
-    request = _request("train", world, words, {agent: (agent, {})}, settings, preset)
-    results = _carried_out(request, out, jobs, stale=stale, unchecked=unchecked, quiet=as_json)
+    settings = asdict(training) | {"snapshots": snapshots}
+    request = _request("train", world, words, {agent: (agent, {})}, settings, doing.preset)
+    results = _carried_out(request, doing, quiet=as_json)
     (row,) = _table(results).rows
     if as_json:
         told = row.to_dict()
         told.pop("agent")
-        print_json(dict(row.of.settings) | told, results, preset)
+        print_json(dict(row.of.settings) | told | printing.in_json(results, doing.preset))
     else:
-        print_training(results)
-        print_files(results)
+        printing.training(results)
+        printing.files(results)
     _end(results)
 
 
 @app.command()
+@spread
 def compare(
     world: World,
     words: Words = None,
+    *,
     agents: Annotated[
         str | None,
-        typer.Option(
+        Option(
             help="Names with commas between them; parameters of an agent follow it: "
             "factored-mbie-eb,directed-e2,r0=-10. The first one is the reference.",
             show_default="all that are offered for the problem",
         ),
     ] = None,
-    steps: Steps = None,
-    seeds: Seeds = 30,
-    evaluation: Evaluation = "exact",
-    preset: Preset = "paper",
-    out: Out = Path("results"),
-    jobs: Jobs = None,
-    every: Every = 100,
+    training: Training,
     policy: Annotated[
         list[Path] | None,
-        typer.Option(help="Also compare with this policy, .npz, or a run, .parquet; repeatable."),
+        Option(help="Also compare with this policy, .npz, or a run, .parquet; repeatable."),
     ] = None,
-    stale: Stale = False,
-    unchecked: Unchecked = False,
+    doing: Doing,
     as_json: AsJson = False,
 ) -> None:
     """Train several agents with the same seeds and compare them in one table and one picture.
@@ -149,113 +160,82 @@ def compare(
     from monmdp.experiment.assembly import parse_agents
     from monmdp.results import load_policy
 
+    settings = asdict(training)
+
+    def asked(agents: Named) -> Request:
+        return _request("compare", world, words, agents, settings, doing.preset)
+
     policies = {str(path): load_policy(path) for path in policy or []}
-    settings: dict[str, Any] = {
-        "steps": steps, "seeds": seeds, "evaluation": evaluation, "every": every,
-    }  # fmt: skip
     chosen = parse_agents(",".join(registry) if agents is None else agents)
-    first = _request("compare", world, words, dict([next(iter(chosen.items()))]), settings, preset)
-    (resolved,) = first.plans[0].resolved.values()
+    (resolved,) = asked(dict([next(iter(chosen.items()))])).plans[0].resolved.values()
     settings["gamma"] = resolved.settings["gamma"]  # returns are compared: one discount for all
     for of in policies.values():
         of.check_fits(resolved.task.monmdp)
     left_out: dict[str, str] = {}
     try:
-        request = _request("compare", world, words, chosen, settings, preset)
+        request = asked(chosen)
     except MonMDPError:
         if agents is not None:
             raise
-        chosen, left_out = _fitting(world, words, chosen, settings, preset)
-        request = _request("compare", world, words, chosen, settings, preset)
-    results = _carried_out(
-        request, out, jobs, stale=stale, unchecked=unchecked, quiet=as_json, policies=policies
-    )
+        for label, agent in chosen.items():
+            try:
+                asked({label: agent})
+            except MonMDPError as error:
+                left_out[label] = str(error).partition(f", {label}: ")[2] or str(error)
+        request = asked({label: of for label, of in chosen.items() if label not in left_out})
+    results = _carried_out(request, doing, quiet=as_json, policies=policies)
     table = _table(results)
     if as_json:
         shared = table.rows[0].of.settings
         keys = ("world", "monitor", "problem_parameters", "steps", "every", "evaluation", "gamma")
         told = {key: shared[key] for key in keys} | table.to_dict() | {"left_out": left_out}
-        print_json(told, results, preset)
+        print_json(told | printing.in_json(results, doing.preset))
     else:
-        print_comparison(table)
+        printing.comparison(table)
         for name, reason in left_out.items():
             print(f"left out: {name} ({reason})")
-        print_files(results)
+        printing.files(results)
     _end(results)
 
 
-def _suite_command(name: str, doc: str, names: Any, ask: Callable[..., Request]) -> None:
-    """Add a command that runs suites; `ask` turns their names and options into a request."""
-
-    def command(
-        names: list[str],
-        seeds: SeedCount = None,
-        quick: Quick = False,
-        preset: Preset = "paper",
-        out: Out = Path("results"),
-        jobs: Jobs = None,
-        shard: ShardOf = None,
-        scheduler: Scheduler = None,
-        dry_run: DryRun = False,
-        stale: Stale = False,
-        axes: Axes = "stated",
-        unchecked: Unchecked = False,
-    ) -> None:
-        from monmdp.results.figures import checked_extent
-
-        extent = checked_extent(axes)
-        request = ask(names, seeds=_count(seeds, "--seeds"), quick=quick, preset=preset)
-        part = _shard(shard)
-        if dry_run:
-            print_plan(request, out, _count(jobs, "--jobs"), part, stale)
-        else:
-            _do_suite(
-                request, out, jobs, part, scheduler, stale=stale, axes=extent, unchecked=unchecked
-            )
-
-    command.__doc__ = doc
-    command.__annotations__["names"] = names
-    app.command(name)(command)
-
-
-def _ask_paper(names: list[str], **options: Any) -> Request:
-    from monmdp.results.request import ask_paper
-
-    return ask_paper(names, **options)
-
-
-def _ask_suite(names: str, **options: Any) -> Request:
-    from monmdp.results.request import ask_suite
-    from monmdp.suites import find
-
-    return ask_suite(find(names), **options)
-
-
-_suite_command(
-    "reproduce",
+@app.command()
+@spread
+def reproduce(
+    names: Annotated[
+        list[str],
+        Argument(metavar="FIGURE...|all", help="figure-1 to figure-13 (or 1 to 13), or all."),
+    ],
+    suite: OfSuite,
+    doing: Doing,
+) -> None:
     """Reproduce figures of the paper, or all of it, and check its claims.
 
     What is done is kept: killed and started again, the same command does only what is missing.
-    """,
-    Annotated[
-        list[str],
-        typer.Argument(metavar="FIGURE...|all", help="figure-1 to figure-13 (or 1 to 13), or all."),
-    ],
-    _ask_paper,
-)
-_suite_command(
-    "run",
-    """Run a suite, bundled or your own: worlds x monitors x ρ x agents x seeds, from TOML.""",
-    Annotated[
+    """
+    from monmdp.results.request import ask_paper
+
+    _do_suite(lambda **asked: ask_paper(names, **asked), suite, doing)
+
+
+@app.command()
+@spread
+def run(
+    names: Annotated[
         str,
-        typer.Argument(
+        Argument(
             metavar="SUITE",
             help="A TOML file, or a suite that comes with the package: see monmdp list.",
             show_default=False,
         ),
     ],
-    _ask_suite,
-)
+    suite: OfSuite,
+    doing: Doing,
+) -> None:
+    """Run a suite, bundled or your own: worlds x monitors x ρ x agents x seeds, from TOML."""
+    from monmdp.results.request import ask_suite
+    from monmdp.suites import find
+
+    _do_suite(lambda **asked: ask_suite(find(names), **asked), suite, doing)
 
 
 @app.command()
@@ -325,25 +305,6 @@ def _request(
     return request
 
 
-def _fitting(
-    world: str,
-    words: list[str] | None,
-    agents: Named,
-    settings: Mapping[str, Any],
-    preset: str,
-) -> tuple[Named, dict[str, str]]:
-    """Return the agents that are made for a problem, and why the others are not."""
-    fitting, left_out = {}, {}
-    for label, agent in agents.items():
-        try:
-            _request("compare", world, words, {label: agent}, settings, preset)
-            fitting[label] = agent
-        except MonMDPError as error:
-            reason = str(error)
-            left_out[label] = reason.partition(f", {label}: ")[2] or reason
-    return fitting, left_out
-
-
 def _count(value: int | None, option: str) -> int | None:
     from monmdp.model.mdp import whole_number
 
@@ -364,40 +325,33 @@ def _shard(text: str | None) -> tuple[int, int] | None:
 # ---- doing it -------------------------------------------------------------------------------
 
 
-def _carried_out(
-    request: Request,
-    out: Path,
-    jobs: int | None,
-    shard: tuple[int, int] | None = None,
-    scheduler: str | None = None,
-    *,
-    stale: bool = False,
-    axes: Extent = "stated",
-    unchecked: bool = False,
-    quiet: bool = False,
-    policies: Mapping[str, Policy] | None = None,
-) -> Results:
+def _carried_out(request: Request, doing: Doing, *, quiet: bool = False, **how: Any) -> Results:
     """Run what is missing and report; say what went wrong, and how to go on if it was stopped."""
     from monmdp.api import run_request
 
-    _count(jobs, "--jobs")
-    runs = request.runs()
-    if not unchecked:
-        check_configurations(runs.values())
+    _count(doing.jobs, "--jobs")
+    if not doing.unchecked:
+        check_configurations(request.runs().values())
     begun = False
 
     def told(progress: Progress) -> None:
         nonlocal begun
-        begun = True
-        show(progress)
+        to_do, first, begun = progress.total - progress.there, not begun, True
+        if quiet or not to_do:
+            return
+        if first:
+            hint = "the first time, compiling takes half a minute"
+            tell(f"{to_do:,} of {plural(progress.total, 'run')} to do; {hint}")
+        else:
+            show(_in_words(progress))
 
-    kept = "what is finished is kept. To go on: " + again()
+    kept = "what is finished is kept. To go on: " + printing.again()
     try:
-        with stopping.saying(f"interrupted; {kept}"), _shown_progress(quiet) as show:
+        # the first line comes after two seconds
+        with stopping.saying(f"interrupted; {kept}"), line_of_progress(INTERVAL - 2) as show:
             results = run_request(
-                request, out, jobs=jobs, shard=shard, scheduler=scheduler, stale=stale,
-                axes=axes, policies=policies, tell=told,
-            )  # fmt: skip
+                request, doing.out, jobs=doing.jobs, stale=doing.stale, tell=told, **how
+            )
     except MonMDPError as error:
         if not begun:  # refused: the same command would be refused again
             raise
@@ -427,68 +381,36 @@ def _end(results: Results) -> None:
         raise typer.Exit(1)
 
 
-def _do_suite(
-    request: Request,
-    out: Path,
-    jobs: int | None,
-    shard: tuple[int, int] | None,
-    scheduler: str | None,
-    *,
-    stale: bool,
-    axes: Extent,
-    unchecked: bool,
-) -> None:
-    """Run a suite and print what came out."""
+def _do_suite(ask: Callable[..., Request], suite: OfSuite, doing: Doing) -> None:
+    """Run suites and print what came out; `ask` turns some options into a request."""
+    from monmdp.results.figures import checked_extent
     from monmdp.results.runner import belongs
 
-    results = _carried_out(
-        request, out, jobs, shard, scheduler, stale=stale, axes=axes, unchecked=unchecked
-    )
-    print_outcome(results.outcome)
+    axes = checked_extent(suite.axes)
+    seeds = _count(suite.seeds, "--seeds")
+    request = ask(seeds=seeds, quick=suite.quick, preset=doing.preset)
+    shard = _shard(suite.shard)
+    if suite.dry_run:
+        printing.plan(request, doing.out, _count(doing.jobs, "--jobs"), shard, doing.stale)
+        return
+    results = _carried_out(request, doing, shard=shard, scheduler=suite.scheduler, axes=axes)
+    printing.outcome(results.outcome)
     if shard is not None:
         left = sum(not belongs(key, shard) for key in request.runs())
-        part = f"{shard[0]}/{shard[1]}"
-        whole = again().replace(f" --shard {part}", "").replace(f" --shard={part}", "")
+        part = suite.shard
+        whole = printing.again().replace(f" --shard {part}", "").replace(f" --shard={part}", "")
         belong = "belongs" if left == 1 else "belong"
         print(f"shard {part} is done; {plural(left, 'run')} {belong} to other shards.")
         print(f"When all are done (copied together, if need be): {whole}")
     elif results.report is not None:
-        print_report(results.report)
+        printing.report(results.report)
     _end(results)
-
-
-@contextmanager
-def _shown_progress(quiet: bool) -> Iterator[Callable[[Progress], None]]:
-    """One line that changes on a terminal, else a line now and then."""
-    terminal = sys.stderr.isatty()
-    last = time.monotonic() - INTERVAL + 2.0  # the first line comes after two seconds
-    told = False
-
-    def show(progress: Progress) -> None:
-        nonlocal last, told
-        to_do = progress.total - progress.there
-        if quiet or not to_do:
-            return
-        if not told:
-            told = True
-            hint = "the first time, compiling takes half a minute"
-            tell(f"{to_do:,} of {plural(progress.total, 'run')} to do; {hint}")
-        elif time.monotonic() - last >= (0.2 if terminal else INTERVAL):
-            last = time.monotonic()
-            text = _in_words(progress)
-            tell(f"\r{text:<78}" if terminal else text, end="" if terminal else "\n")
-
-    try:
-        yield show
-    finally:
-        if terminal and not quiet:
-            print(f"\r{'':<78}\r", end="", file=sys.stderr, flush=True)
 
 
 def _in_words(progress: Progress) -> str:
     left = progress.seconds_left
     steps = progress.steps + progress.running
-    shown = "" if left is None else f"  {duration(left)} left"
+    shown = "" if left is None else f"  {printing.duration(left)} left"
     done = f"{progress.there + progress.done:,}/{plural(progress.total, 'run')}"
     if not steps:
         return f"{done}  starting, and compiling if need be"

@@ -10,8 +10,8 @@ from typing import Any
 from monmdp.cli import plain
 from monmdp.escaping import printable
 
-OWN = ("\r", "\x1b[?25h")
-"""beginnings of what moves the cursor for us: a line of progress, the end of Typer's bar"""
+OWN = ("\r",)
+"""beginning of what moves the cursor for us: a line of progress"""
 
 
 def make_safe() -> None:

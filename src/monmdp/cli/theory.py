@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import shlex
-import sys
-import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Option
 
 from monmdp.cli.app import (
-    INTERVAL,
     AsJson,
     Words,
     World,
     app,
+    line_of_progress,
     make_problem,
-    note_told,
-    tell,
+    print_json,
+    title_of,
     writable,
 )
 from monmdp.errors import MonMDPError
@@ -35,20 +31,19 @@ if TYPE_CHECKING:
 def theory(
     world: World,
     words: Words = None,
-    eps: Annotated[float, typer.Option(help="ε: how far from minimax-optimal is enough.")] = 0.1,
-    delta: Annotated[float, typer.Option(help="δ: chance that the promise fails.")] = 0.1,
-    gamma: Annotated[float, typer.Option(help="Discount, in [0, 1).")] = 0.99,
-    constants: Annotated[str, typer.Option(help="sound, or paper: as printed there.")] = "sound",
+    eps: Annotated[float, Option(help="ε: how far from minimax-optimal is enough.")] = 0.1,
+    delta: Annotated[float, Option(help="δ: chance that the promise fails.")] = 0.1,
+    gamma: Annotated[float, Option(help="Discount, in [0, 1).")] = 0.99,
+    constants: Annotated[str, Option(help="sound, or paper: as printed there.")] = "sound",
     horizon: Annotated[
-        int | None,
-        typer.Option(help="H, the longest episode.", show_default="the world's time limit"),
+        int | None, Option(help="H, the longest episode.", show_default="the world's time limit")
     ] = None,
-    c1: Annotated[float, typer.Option(help="c₁ of the lower bound; unknown.")] = 1.0,
-    c2: Annotated[float, typer.Option(help="c₂ of the lower bound; unknown.")] = 1.0,
+    c1: Annotated[float, Option(help="c₁ of the lower bound; unknown.")] = 1.0,
+    c2: Annotated[float, Option(help="c₂ of the lower bound; unknown.")] = 1.0,
     as_json: AsJson = False,
 ) -> None:
     """Print what the paper's theorem promises for a problem, and with which constants."""
-    from monmdp.theory import bounds
+    from monmdp.theory import bounds, lower_bound
     from monmdp.theory.constants import check_unknown_constants
 
     problem, params = make_problem(world, words)
@@ -61,39 +56,28 @@ def theory(
         horizon=horizon,
     )
     check_unknown_constants(c1, c2, found.delta)
-    least, why_not = _lower_bound(problem, found, c1, c2)
+    # of a bandit with the actions of the world as arms
+    k, least = problem.mdp.n_actions, None
+    why_not: str | None = "no reward is ever shown"
+    if found.rho is not None:
+        try:
+            least, why_not = lower_bound(k, found.rho, found.epsilon, found.delta, c1, c2), None
+        except MonMDPError as error:
+            why_not = str(error)
     if as_json:
         names = {"world": problem.mdp.name, "monitor": problem.monitor.name, "parameters": params}
         lower = {"lower_bound": least, "not_applicable": why_not, "c1": c1, "c2": c2}
         command = {"train": _command(world, words, found)}
-        print(json.dumps(names | found.to_dict() | lower | command, indent=2))
+        print_json(names | found.to_dict() | lower | command)
         return
     _print_bounds(problem, found, params)
-    k = problem.mdp.n_actions
-    print()
-    print(f"lower bound (bandits with k = {k} arms, rewards shown with chance ρ)")
+    print(f"\nlower bound (bandits with k = {k} arms, rewards shown with chance ρ)")
     if least is None:
         print(f"  not applicable: {why_not}; try --eps 0.1 --delta 0.004")
     else:
         print(f"  E[T-1] ≥ c₁ k/(ρε²) ln(c₂/δ) = {least:.3g} pulls, with c₁ = {c1:g}, c₂ = {c2:g}")
-    print()
-    print(f"run the theorem's agent (its first {found.m3 + 1:.3g} episodes all observe):")
+    print(f"\nrun the theorem's agent (its first {found.m3 + 1:.3g} episodes all observe):")
     print(f"  {_command(world, words, found)}")
-
-
-def _lower_bound(
-    problem: MonMDP, found: Bounds, c1: float, c2: float
-) -> tuple[float | None, str | None]:
-    """The lower bound for a bandit with the actions of the world as arms, or why there is none."""
-    from monmdp.theory import lower_bound
-
-    if found.rho is None:
-        return None, "no reward is ever shown"
-    try:
-        k = problem.mdp.n_actions
-        return lower_bound(k, found.rho, found.epsilon, found.delta, c1, c2), None
-    except MonMDPError as error:
-        return None, str(error)
 
 
 def _print_bounds(problem: MonMDP, found: Bounds, params: Mapping[str, str]) -> None:
@@ -101,9 +85,8 @@ def _print_bounds(problem: MonMDP, found: Bounds, params: Mapping[str, str]) -> 
     from monmdp.tables import Column, Table
 
     mdp, paid = problem.mdp, problem.monitor.reward
-    given = "".join(f"  {key}={value}" for key, value in params.items())
     rho = "none, nothing is ever shown" if found.rho is None else f"{found.rho:g}"
-    print(f"{mdp.name} / {problem.monitor.name}{given}")
+    print(title_of(problem, params))
     print(
         f"|S| {found.n_states}, |A| {found.n_actions}, gamma {found.gamma:g}, rho {rho}, "
         f"H {found.horizon}, rᵉ in [{mdp.r_min:g}, {mdp.r_max:g}], "
@@ -111,9 +94,8 @@ def _print_bounds(problem: MonMDP, found: Bounds, params: Mapping[str, str]) -> 
     )
     print(
         f"with chance {1 - found.delta:g} the agent is {found.epsilon:g}-optimal in M_↓ on all "
-        f"steps but about {found.bad_steps:.3g}  ({found.constants} constants)"
+        f"steps but about {found.bad_steps:.3g}  ({found.constants} constants)\n"
     )
-    print()
     rows = (
         ("m1", found.m1, f"visits that make a pair known for observing, to τ₁ = {found.tau1:.3g}"),
         ("m2", found.m2, f"visits that make a pair known for optimizing, to τ₂ = {found.tau2:.3g}"),
@@ -129,15 +111,13 @@ def _print_bounds(problem: MonMDP, found: Bounds, params: Mapping[str, str]) -> 
     )
     print(Table.of(("constant", Column("value", form=".4g"), "what it is"), rows))
     if found.rho is not None and not found.observes_enough:
-        print()
         print(
-            f"warning: m₁ visits of a pair may show nothing (ρ m₁ = {found.rho * found.m1:.2g}): "
+            f"\nwarning: m₁ visits of a pair may show nothing (ρ m₁ = {found.rho * found.m1:.2g}): "
             "observing may end too early, and the promise then fails"
         )
     if not found.lasts_long_enough:
-        print()
         print(
-            f"warning: episodes (H = {found.horizon}) end before the effective horizon "
+            f"\nwarning: episodes (H = {found.horizon}) end before the effective horizon "
             f"(T = {found.effective_horizon:,}): the promise is not proved"
         )
 
@@ -157,14 +137,14 @@ def _command(world: str, words: list[str] | None, found: Bounds) -> str:
 @app.command()
 def bandit(
     rhos: Annotated[
-        str, typer.Option(help="Chances to see a reward, separated by commas.")
+        str, Option(help="Chances to see a reward, separated by commas.")
     ] = "1,0.5,0.2,0.1,0.05",
-    arms: Annotated[int, typer.Option(help="k, how many arms.")] = 4,
-    eps: Annotated[float, typer.Option(help="ε: how far below the best an arm may be.")] = 0.1,
-    delta: Annotated[float, typer.Option(help="δ: chance to be wrong.")] = 0.004,
-    runs: Annotated[int, typer.Option(help="Runs for each chance.")] = 100,
-    seed: Annotated[int, typer.Option(help="The random seed.")] = 0,
-    png: Annotated[Path | None, typer.Option(help="Write a picture to this file.")] = None,
+    arms: Annotated[int, Option(help="k, how many arms.")] = 4,
+    eps: Annotated[float, Option(help="ε: how far below the best an arm may be.")] = 0.1,
+    delta: Annotated[float, Option(help="δ: chance to be wrong.")] = 0.004,
+    runs: Annotated[int, Option(help="Runs for each chance.")] = 100,
+    seed: Annotated[int, Option(help="The random seed.")] = 0,
+    png: Annotated[Path | None, Option(help="Write a picture to this file.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Show the 1/ρ law: how many pulls it takes to find a good arm when few rewards are shown."""
@@ -175,59 +155,32 @@ def bandit(
 
     if png is not None:
         writable(png, "--png", ".png", ".svg", ".pdf")
-    with _bar(shown=not as_json) as told:
+    with line_of_progress() as show:
+        told = None if as_json else lambda done, of: show(f"{done:,} of {of:,} runs")
         law = bandit_law(
             _numbers(rhos), k=arms, epsilon=eps, delta=delta, runs=runs, seed=seed, progress=told
         )
     if as_json:
-        print(json.dumps(law.to_dict(), indent=2))
+        print_json(law.to_dict())
     else:
-        print(
-            f"{law.k} arms, one better by ε = {law.epsilon:g}; δ = {law.delta:g}; {runs} runs each"
-        )
-        print()
+        better = f"{law.k} arms, one better by ε = {law.epsilon:g}"
+        print(f"{better}; δ = {law.delta:g}; {runs} runs each\n")
         counts = [Column(of, form=",.0f") for of in ("pulls until sure", "±", "shown")]
+        of_rho = law.rho, law.pulls, law.shown, law.correct
         rows = [
             (f"{rho:g}", pulls.mean(), half_width(pulls), shown.mean(), f"{100 * right:.4g} %")
-            for rho, pulls, shown, right in zip(
-                law.rho, law.pulls, law.shown, law.correct, strict=True
-            )
+            for rho, pulls, shown, right in zip(*of_rho, strict=True)
         ]
         print(Table.of(("rho", *counts, Column("right arm", form="")), rows))
-        print()
-        print("means over runs; ±: 95 % interval of the mean; shown: pulls whose reward was shown")
+        print(
+            "\nmeans over runs; ±: 95 % interval of the mean; shown: pulls whose reward was shown"
+        )
         low, high = law.interval
         print(f"pulls ∝ ρ^-b with b = {law.exponent:.3f}, 95 % interval {low:.3f} to {high:.3f}")
     if png is not None:
         drawing.save(law.draw(), png)
         if not as_json:
             print(f"picture: {png}")
-
-
-@contextmanager
-def _bar(*, shown: bool) -> Iterator[Callable[[int, int], None] | None]:
-    """A progress bar on the terminal, else a line now and then; yields what to tell it."""
-    if not shown:
-        yield None
-    elif sys.stderr.isatty():
-        with typer.progressbar(length=1, file=sys.stderr, label="runs") as bar:
-
-            def move(done: int, runs: int) -> None:
-                bar.length = runs
-                bar.update(done - bar.pos)
-                note_told()
-
-            yield move
-    else:
-        last = time.monotonic()
-
-        def say(done: int, runs: int) -> None:
-            nonlocal last
-            if time.monotonic() - last >= INTERVAL:
-                last = time.monotonic()
-                tell(f"{done:,} of {runs:,} runs")
-
-        yield say
 
 
 def _numbers(text: str) -> list[float]:

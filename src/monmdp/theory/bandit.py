@@ -186,14 +186,13 @@ def bandit_law(
         rng = np.random.default_rng([seed, i, run])
         results[i, run] = play(mean, float(chances[i]), epsilon, delta, rng)
         if progress is not None:
-            progress(i * runs + run + 1, len(chances) * runs)
+            progress(number_of_run + 1, len(chances) * runs)
     arm, pulls, shown = (results[:, :, column] for column in range(3))
     rng = np.random.default_rng([seed, len(chances)])
     chosen = rng.integers(runs, size=(RESAMPLES, len(chances), runs))
     resampled = np.take_along_axis(pulls[None], chosen, axis=2).mean(axis=2)
     low, high = np.quantile(_exponent(chances, resampled), [0.025, 0.975])
-    correct = (arm == 0).mean(axis=1)
-    exponent = float(_exponent(chances, pulls.mean(axis=1)))
+    correct, exponent = (arm == 0).mean(axis=1), float(_exponent(chances, pulls.mean(axis=1)))
     interval = float(low), float(high)
     return BanditLaw(k, epsilon, delta, chances, pulls, shown, correct, exponent, interval)
 

@@ -161,16 +161,9 @@ def bounds(
     horizon = monmdp.mdp.time_limit if horizon is None else horizon
     if horizon is None:
         raise MonMDPError(f"world {monmdp.mdp.name!r} has no time limit: give the horizon, H")
+    sizes, rho = (monmdp.n_states, monmdp.n_actions), observability(monmdp).rho
     return sample_complexity(
-        monmdp.n_states,
-        monmdp.n_actions,
-        gamma,
-        epsilon,
-        delta,
-        observability(monmdp).rho,
-        horizon,
-        rewards=Rewards.of(monmdp),
-        constants=constants,
+        *sizes, gamma, epsilon, delta, rho, horizon, rewards=Rewards.of(monmdp), constants=constants
     )
 
 
@@ -204,7 +197,12 @@ def sample_complexity(
     if constants not in get_args(Constants):
         raise MonMDPError(f"constants={constants!r}{nearest(constants, get_args(Constants))}")
     paid = Rewards() if rewards is None else rewards
-    epsilon = _checked_epsilon(epsilon, paid, gamma)
+    most = 2 * paid.largest / (1 - gamma)
+    epsilon = _positive(epsilon, "epsilon")
+    if epsilon >= most:
+        raise MonMDPError(
+            f"epsilon = {epsilon:g} asks for nothing: no two values differ by more than {most:g}"
+        )
     _check_range(epsilon=epsilon, delta=delta, rho=1.0 if rho is None else rho)
     if paid.largest > TOO_LARGE:
         raise MonMDPError(f"rewards of {paid.largest:g} are too large to compute with")
@@ -229,19 +227,8 @@ def sample_complexity(
     log_opt, log_obs = math.log(6 * pairs * m2 / delta2), math.log(4 * pairs * m1 / delta1)
     root = math.sqrt(log_opt / 2)
     return Bounds(
-        n_states=size,
-        n_actions=pairs // size,
-        gamma=gamma,
-        epsilon=epsilon,
-        delta=delta,
-        rho=rho,
-        horizon=horizon,
-        constants=constants,
-        tau1=tau1,
-        tau2=tau2,
-        m1=m1,
-        m2=m2,
-        m3=m3,
+        size, pairs // size, gamma, epsilon, delta, rho, horizon, constants,
+        tau1, tau2, m1, m2, m3,
         beta=gamma * (paid.env_width + paid.monitor_width) * root / (1 - gamma),
         beta_m=paid.monitor_width * root,
         beta_e=paid.env_width * root,
@@ -251,7 +238,7 @@ def sample_complexity(
         q_obs_init=1 / (1 - gamma),
         bad_steps=horizon * (m3 + pairs * m2 / (eps2 * (1 - gamma))),
         effective_horizon=_effective_horizon(paid.largest, gamma, epsilon),
-    )
+    )  # fmt: skip
 
 
 def lower_bound(
@@ -283,25 +270,17 @@ def _check_range(**values: float) -> None:
             raise MonMDPError(f"{name} = {value} is too small to compute with")
 
 
+def _positive(value: float, name: str) -> float:
+    if number(value, name) <= 0:
+        raise MonMDPError(f"{name} must be positive, got {value:g}")
+    return float(value)
+
+
 def check_unknown_constants(c1: float, c2: float, delta: float) -> None:
     """Demand constants for which the lower bound says something."""
-    if number(c1, "c1") <= 0:
-        raise MonMDPError(f"c1 must be positive, got {c1:g}")
+    _positive(c1, "c1")
     if number(c2, "c2") <= delta:
         raise MonMDPError(f"c2 must be above delta = {delta:g}, got {c2:g}")
-
-
-def _checked_epsilon(epsilon: float, paid: Rewards, gamma: float) -> float:
-    """Demand an accuracy that asks for something."""
-    epsilon = number(epsilon, "epsilon")
-    if epsilon <= 0:
-        raise MonMDPError(f"epsilon must be positive, got {epsilon:g}")
-    most = 2 * paid.largest / (1 - gamma)
-    if epsilon >= most:
-        raise MonMDPError(
-            f"epsilon = {epsilon:g} asks for nothing: no two values differ by more than {most:g}"
-        )
-    return epsilon
 
 
 def _effective_horizon(largest: float, gamma: float, epsilon: float) -> int:

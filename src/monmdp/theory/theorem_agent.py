@@ -33,15 +33,9 @@ def theorem_agent(bounds: Bounds) -> MonitoredMBIEEB:
     if not isinstance(bounds, Bounds):
         raise MonMDPError(f"Bounds expected, from theory.bounds; got {bounds!r}")
     exact = math.log(sys.float_info.epsilon) / math.log(bounds.gamma) if bounds.gamma > 0 else 1
+    names = "gamma q_opt_init q_obs_init beta beta_m beta_e beta_obs beta_kl"
     return MonitoredMBIEEB(
-        gamma=bounds.gamma,
-        q_opt_init=bounds.q_opt_init,
-        q_obs_init=bounds.q_obs_init,
-        beta=bounds.beta,
-        beta_m=bounds.beta_m,
-        beta_e=bounds.beta_e,
-        beta_obs=bounds.beta_obs,
-        beta_kl=bounds.beta_kl,
+        **{name: getattr(bounds, name) for name in names.split()},
         growth="none",
         schedule="constant",
         kappa_star=float(bounds.kappa_star),
@@ -84,7 +78,7 @@ def count_bad_steps(
     least = solve(monmdp, agent.gamma).minimax.values - epsilon
     policy = np.zeros((monmdp.n_states, monmdp.n_actions))
     known: dict[bytes, BoolArray] = {}
-    count = {True: [0, 0], False: [0, 0]}
+    count = np.zeros((2, 2), dtype=np.int64)  # [observes, steps or those that are bad]
     last, over, observes, is_bad = None, True, False, np.zeros(monmdp.n_states, dtype=np.bool_)
     observation, _ = env.reset(seed=roles.environment)
     for t in range(steps):
@@ -98,17 +92,11 @@ def count_bad_steps(
                 known[key] = evaluate(worst, policy, agent.gamma).values < least
             is_bad = known[key]
         bad = bool(is_bad[learner.shape.joint_state(observation)])
-        count[observes][0] += 1
-        count[observes][1] += bad
+        count[int(observes)] += 1, bad
         last = t if bad else last
         action = learner.act(observation)
         following, _, terminated, truncated, info = env.step(action)
         learner.update(Transition.from_step(observation, action, following, terminated, info))
         observation, over = following, terminated or truncated
-    return BadSteps(
-        observe_steps=count[True][0],
-        observe_bad=count[True][1],
-        optimize_steps=count[False][0],
-        optimize_bad=count[False][1],
-        last=last,
-    )
+    (optimizing, optimizing_bad), (observing, observing_bad) = count.tolist()
+    return BadSteps(observing, observing_bad, optimizing, optimizing_bad, last)
