@@ -468,7 +468,7 @@ def test_truth_is_the_experimenters():
     never = unpack(data["truth"]["never_observable"])
     np.testing.assert_array_equal(never, solution.seen.never_observable)
     assert data["truth"]["minimax"] == solution.episode_return
-    assert data == explorer(run, problem, solution=solution)
+    assert data == explorer(run, problem)
 
 
 def test_a_button_is_drawn_only_where_it_does_something():
