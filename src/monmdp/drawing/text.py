@@ -28,18 +28,12 @@ TIE = 1e-6
 """two actions count as tied when their probabilities differ by less"""
 
 ARROWS = {
-    frozenset({"LEFT"}): "←",
-    frozenset({"DOWN"}): "↓",
-    frozenset({"RIGHT"}): "→",
-    frozenset({"UP"}): "↑",
-    frozenset({"STAY"}): "•",
-    frozenset({"LEFT", "RIGHT"}): "↔",
-    frozenset({"DOWN", "UP"}): "↕",
-    frozenset({"LEFT", "UP"}): "↖",
-    frozenset({"RIGHT", "UP"}): "↗",
-    frozenset({"DOWN", "RIGHT"}): "↘",
-    frozenset({"DOWN", "LEFT"}): "↙",
-}
+    frozenset(names.split()): glyph
+    for glyph, names in {
+        "←": "LEFT", "↓": "DOWN", "→": "RIGHT", "↑": "UP", "•": "STAY", "↔": "LEFT RIGHT",
+        "↕": "DOWN UP", "↖": "LEFT UP", "↗": "RIGHT UP", "↘": "DOWN RIGHT", "↙": "DOWN LEFT",
+    }.items()
+}  # fmt: skip
 SEVERAL = "+"
 
 
@@ -165,14 +159,13 @@ def _grid(rows: Sequence[Sequence[str]]) -> list[str]:
     gap = " " if width <= MAX_SPACED or cell > 1 else ""
     margin = len(str(len(rows) - 1))
     digits = len(str(width - 1))
-    lines = []
-    for digit in range(digits):
-        # Numbers are written downwards, so that a column stays one character wide.
-        numbers = [str(c).rjust(digits)[digit].rjust(cell) for c in range(width)]
-        lines.append(f"{'':>{margin}}  {gap.join(numbers)}".rstrip())
-    for r, row in enumerate(rows):
-        lines.append(f"{r:>{margin}}  {gap.join(tile.rjust(cell) for tile in row)}".rstrip())
-    return lines
+    # Numbers of columns are written downwards, so that a column stays one character wide.
+    numbers = zip(*(str(column).rjust(digits) for column in range(width)), strict=True)
+    labelled = [*(("", digit) for digit in numbers), *((str(r), row) for r, row in enumerate(rows))]
+    return [
+        f"{label:>{margin}}  {gap.join(tile.rjust(cell) for tile in row)}".rstrip()
+        for label, row in labelled
+    ]
 
 
 def _map(mdp: MDP, marked: Sequence[int]) -> list[str]:
@@ -330,22 +323,18 @@ def _signs(mon: BoolArray) -> dict[bytes, str]:
 def _glyph(mdp: MDP, chosen: BoolArray) -> str:
     """One character for the chosen environment actions of a cell."""
     names = frozenset(mdp.action_labels[a].upper() for a in np.flatnonzero(chosen))
-    if names in ARROWS:
-        return ARROWS[names]
-    index = str(np.argmax(chosen))
-    return index if len(names) == 1 else SEVERAL
+    other = str(np.argmax(chosen)) if len(names) == 1 else SEVERAL
+    return ARROWS.get(names, other)
 
 
 def _glyph_key(mdp: MDP, env: BoolArray, glyphs: Sequence[str]) -> list[str]:
     """Explain the glyphs that do not speak for themselves, as far as they occur."""
-    known = set(ARROWS.values())
-    plain = {arrow for names, arrow in ARROWS.items() if len(names) == 1} - {"•"}
-    key = {}
-    for chosen, glyph in zip(env, glyphs, strict=True):
-        if glyph == SEVERAL:
-            key[glyph] = "several actions are tied"
-        elif glyph not in plain:
-            key[glyph] = either(mdp.action_labels, chosen)
+    key = {
+        glyph: "several actions are tied" if glyph == SEVERAL else either(mdp.action_labels, chosen)
+        for chosen, glyph in zip(env, glyphs, strict=True)
+        if glyph not in "←↓→↑"
+    }
+    known = ARROWS.values()
     order = sorted(key, key=lambda glyph: (glyph not in known, glyph == SEVERAL, glyph))
     return [f"{glyph}  {key[glyph]}" for glyph in order]
 
