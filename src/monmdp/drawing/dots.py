@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 ROW, SIDE, HEAD, FOOT = 0.26, 2.5, 0.5, 0.95
 """inches: height of a row, width of the names, height above the rows and below"""
+COLUMNS = 3
+"""of the legend"""
 MARKERS = {"-": "o", ":": "s", "-.": "^"}
 """by the lines that distinguish the variants of an agent"""
 
@@ -44,21 +46,13 @@ def dot_chart(
 ) -> Figure:
     """Draw a row of dots for each name, label by label, on one logarithmic axis.
 
-    Args:
-        rows: name -> label -> what is drawn; from top to bottom.
-        styles: label -> colour and, by its line, the marker.
-        title: above the picture.
-        x_label: below the axis.
-        note: below the picture.
-        line: a value to mark, if any.
-        legend: whether to add one.
+    The line of a style says which marker a label has; `line` is a value to mark.
     """
     from monmdp.drawing.canvas import Picture
 
     drawn = [label for label in styles if any(label in dots for _, dots in rows)]
     labels = drawn if legend else []
-    columns = 3
-    below = FOOT + 0.2 * -(-len(labels) // columns)
+    below = FOOT + 0.2 * -(-len(labels) // COLUMNS)
     width, height = 8.6, HEAD + below + ROW * len(rows)
     figure = Picture(width, height)
     ax = figure.add_axes(
@@ -95,7 +89,7 @@ def dot_chart(
     if labels:
         figure.legend(
             handles, labels, loc="lower left", bbox_to_anchor=(0.01, 0.42 / height),
-            ncols=columns, fontsize=8, edgecolor="none", handletextpad=0.2, columnspacing=1.2,
+            ncols=COLUMNS, fontsize=8, edgecolor="none", handletextpad=0.2, columnspacing=1.2,
         )  # fmt: skip
     figure.text(0.02, 0.1 / height, textwrap.fill(note, 140), fontsize=7, color="0.35", va="bottom")
     return figure
@@ -125,16 +119,8 @@ def power_law(
 ) -> Figure:
     """Draw points with intervals on logarithmic axes, and the line y ∝ x^exponent through them.
 
-    Args:
-        x: [i] where the points are.
-        y: [i] means.
-        half: [i] half widths of their intervals.
-        exponent: slope of the line.
-        label: what the line is.
-        x_label: below the axis.
-        y_label: beside it.
-        title: above the picture.
-        note: below it: what is averaged and what the bars mean.
+    `half` [i] are half widths of intervals, `label` says what the line is, and `note` what is
+    averaged and what the bars mean.
     """
     from monmdp.drawing.canvas import Picture
 

@@ -84,6 +84,8 @@ def _spread(hops: FloatArray) -> FloatArray | None:
     Σ (distance / hops - 1)² improves it. The result is turned so that the states come in reading
     order, as far as they can.
     """
+    from scipy.spatial.distance import cdist, pdist
+
     n = len(hops)
     if hops.max() <= 1:
         return None  # everything leads everywhere
@@ -96,10 +98,9 @@ def _spread(hops: FloatArray) -> FloatArray | None:
     weight = 1 / (hops + np.eye(n)) ** 2 * (1 - np.eye(n))
     pull = np.linalg.pinv(np.diag(weight.sum(axis=1)) - weight)
     for _ in range(ROUNDS):
-        distance = _distances(at)
-        ratio = weight * hops / np.maximum(distance, 1e-9)
+        ratio = weight * hops / np.maximum(cdist(at, at), 1e-9)
         at = pull @ (np.diag(ratio.sum(axis=1)) - ratio) @ at
-    closest = (_distances(at) + np.diag(np.full(n, np.inf))).min()
+    closest = pdist(at).min()
     if closest < CLOSEST:
         return None
     width = int(np.ceil(np.sqrt(n)))
@@ -107,12 +108,6 @@ def _spread(hops: FloatArray) -> FloatArray | None:
     u, _, v = np.linalg.svd((at - at.mean(axis=0)).T @ (page - page.mean(axis=0)))
     turned: FloatArray = at @ u @ v * max(APART, 3.2 * RADIUS / closest)
     return turned
-
-
-def _distances(at: FloatArray) -> FloatArray:
-    """[i, j] distances of points [i, 2]."""
-    distance: FloatArray = np.linalg.norm(at[:, None] - at, axis=2)
-    return distance
 
 
 def _nodes(ax: Axes, mdp: MDP) -> FloatArray:

@@ -84,21 +84,12 @@ class RowData:
 
 
 def panel_grid(
-    rows: Sequence[RowData],
-    *,
-    styles: Mapping[str, Style],
-    title: str,
-    y_label: str,
-    note: str,
+    rows: Sequence[RowData], *, styles: Mapping[str, Style], title: str, y_label: str, note: str
 ) -> Figure:
     """Draw rows of panels with one legend above and a note below.
 
-    Args:
-        rows: the panels.
-        styles: label -> colour and line, in the order of the legend; see `styles`.
-        title: above everything.
-        y_label: what all panels show.
-        note: what is averaged, over how many seeds, and what the bands mean.
+    `styles` are in the order of the legend, `y_label` is what all panels show, and `note` says what
+    is averaged, over how many seeds, and what the bands mean.
     """
     from monmdp.drawing.canvas import Picture
 
@@ -247,10 +238,7 @@ def _outside(
 def _places(x: FloatArray, i: int, n: int) -> list[float]:
     """Where the marks of the i-th of n curves stand: a few in every stretch outside.
 
-    Args:
-        x: where the curve is outside, as fractions of the axis.
-        i: which of the curves it is; each has places of its own.
-        n: how many curves go outside.
+    `x` is where the curve is outside, as fractions of the axis; each curve has places of its own.
     """
     # A curve that comes and goes at the edge is outside in one stretch.
     ends = np.flatnonzero(np.diff(x) > 2 * MARK)
@@ -294,12 +282,7 @@ def profiles(
 ) -> Figure:
     """Draw performance profiles: the fraction of runs that score more than τ, with bands.
 
-    Args:
-        thresholds: [τ] normalised scores.
-        curves: label -> [τ] fraction, lower and upper end of its band.
-        styles: label -> colour and line.
-        title: above the picture.
-        note: below it.
+    `curves` are the fraction [τ] and the lower and upper end of its band, by label.
     """
     from monmdp.drawing.canvas import Picture
 

@@ -41,22 +41,18 @@ Layer = Mapping[str, FloatArray]
 
 _TYPES = {"visits": "i4", "seen": "i4", "status": "u1", "pinned": "u1"}
 """of packed layers; all others are f4"""
-_TITLES = {
-    "visits": "visits",
-    "tested": "test visits",
-    "status": "rewards seen",
-    "hope": "hope to see",
-    "q_opt": "Q_opt",
-    "q": "Q",
-    "q_obs": "Q_obs",
-    "reward_model": "reward model",
-    "bonus": "bonus",
+_SHOWN = {
+    "visits": ("visits", "log"),
+    "tested": ("test visits", "amount"),
+    "status": ("rewards seen", "status"),
+    "hope": ("hope to see", "chance"),
+    "q_opt": ("Q_opt", "value"),
+    "q": ("Q", "value"),
+    "q_obs": ("Q_obs", "value"),
+    "reward_model": ("reward model", "value"),
+    "bonus": ("bonus", "amount"),
 }
-"""of the layers that can be laid over the map, in their order"""
-_SCALES = {
-    "visits": "log", "tested": "amount", "status": "status", "hope": "chance", "bonus": "amount",
-}  # fmt: skip
-"""how values become colours; all others are values of either sign"""
+"""title of the layers that can be laid over the map, in their order, and how values become colours"""
 
 
 def explorer(run: Run, monmdp: MonMDP) -> dict[str, Any]:
@@ -64,16 +60,13 @@ def explorer(run: Run, monmdp: MonMDP) -> dict[str, Any]:
     if not len(run.snapshot_steps) or not run.snapshots:
         raise MonMDPError("the run kept no snapshots; train with --snapshots N")
     if fingerprint(monmdp) != run.settings["problem"]:
-        raise MonMDPError(
-            f"the run is not of the problem {monmdp.mdp.name} / {monmdp.monitor.name}"
-        )
+        name = f"{monmdp.mdp.name} / {monmdp.monitor.name}"
+        raise MonMDPError(f"the run is not of the problem {name}")
     config = config_of(run.settings)
     data = _about(run, monmdp, config)
     if monmdp.n_states > MOST_STATES:
-        note = (
-            f"{monmdp.n_states:,} joint states are too many to look at one by one; "
-            f"the explorer shows up to {MOST_STATES:,}"
-        )
+        many = f"{monmdp.n_states:,} joint states are too many to look at one by one"
+        note = f"{many}; the explorer shows up to {MOST_STATES:,}"
         return data | {"notes": [note], "snapshots": None}
     from monmdp.drawing.svg import geometry
 
@@ -215,8 +208,8 @@ def _shown(
     """Titles, explanations and scales of the layers that can be laid over the map."""
     words = {} if config is None else explanations(config, monmdp)
     return [
-        {"key": key, "title": title, "explains": words[key], "scale": _SCALES.get(key, "value")}
-        for key, title in _TITLES.items()
+        {"key": key, "title": title, "explains": words[key], "scale": scale}
+        for key, (title, scale) in _SHOWN.items()
         if key in packed
     ]
 
