@@ -52,7 +52,7 @@ _SHOWN = {
     "reward_model": ("reward model", "value"),
     "bonus": ("bonus", "amount"),
 }
-"""title of the layers that can be laid over the map, in their order, and how values become colours"""
+"""title of the layers that can be laid over the map, in their order, and scale of their colours"""
 
 
 def explorer(run: Run, monmdp: MonMDP) -> dict[str, Any]:
@@ -169,11 +169,7 @@ def _fitting(
         shown = n
         while shown > 0:
             kept = _evenly(n, shown)
-            found = [_layers(run, monmdp, config, int(i), whole) for i in kept]
-            packed = {
-                name: pack(np.stack([of[name] for of in found]), _TYPES.get(name, "f4"))
-                for name in found[0]
-            }
+            packed = _packed([_layers(run, monmdp, config, int(i), whole) for i in kept])
             size = sum(len(layer["data"]) for layer in packed.values())
             if size <= LIMIT:
                 if shown < n:
@@ -199,6 +195,14 @@ def _layers(run: Run, monmdp: MonMDP, config: AgentConfig, i: int, whole: bool) 
         name: np.fmax.reduce(values, axis=-1, keepdims=True)
         for name, values in found.items()
         if "policy" not in name
+    }
+
+
+def _packed(layers: Sequence[Layer]) -> dict[str, Any]:
+    """[snapshot, …] of every layer."""
+    return {
+        name: pack(np.stack([of[name] for of in layers]), _TYPES.get(name, "f4"))
+        for name in layers[0]
     }
 
 

@@ -304,19 +304,15 @@ def explanations(config: AgentConfig, monmdp: MonMDP) -> dict[str, str]:
 def _own_words(config: AgentConfig) -> dict[str, str]:
     """Layer -> a sentence that says what it shows, where the usual one would be wrong."""
     if isinstance(config, Explorer):
-        words = {
+        return {
+            "hope": "The hope that a reward never shown can still be seen: on average 1/(2 + N) "
+            "after N fruitless visits, with the monitor action for which it is largest.",
             "q_opt": "Value of each action with the best monitor action, on average over what was "
             "seen, with r_min for what was not, and r_min for ever for what was never tried; the "
             "test policy takes the largest. As planned when the running episode began.",
             "q": "Value of each action with the best monitor action in the model that the agent "
             "explores with; it acts on the largest. As planned when the running episode began.",
         }
-        if isinstance(config, PosteriorSampling):
-            words["hope"] = (
-                "The hope that a reward never shown can still be seen: on average 1/(2 + N) after "
-                "N fruitless visits, with the monitor action for which it is largest."
-            )
-        return words
     if not isinstance(config, FactoredMBIEEB):
         return {}
     return {
