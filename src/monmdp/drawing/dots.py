@@ -68,8 +68,7 @@ def dot_chart(
         there = [label for label in drawn if label in dots]
         for k, label in enumerate(there):
             _draw(ax, i + 0.7 * ((k + 0.5) / len(there) - 0.5), dots[label], styles[label], left)
-    ax.set_xscale("log")
-    ax.set(ylim=(len(rows) - 0.5, -0.5), yticks=range(len(rows)))
+    ax.set(xscale="log", ylim=(len(rows) - 0.5, -0.5), yticks=range(len(rows)))
     ax.set_yticklabels([name for name, _ in rows], fontsize=8, parse_math=False)
     ax.xaxis.set_major_formatter(lambda x, _: f"{x:,.0f}" if x >= 1 else f"{x:g}")
     low, high = ax.get_xlim()
@@ -130,8 +129,7 @@ def power_law(
     ends = np.array([x.min(), x.max()])
     axes.plot(ends, height * ends**exponent, color="black", linestyle="--", label=label)
     axes.errorbar(x, y, yerr=half, fmt="o", color=BLUE, capsize=3, label="measured")
-    axes.set_xscale("log")
-    axes.set_yscale("log")
+    axes.set(xscale="log", yscale="log", xlabel=x_label, ylabel=y_label)
     axes.set_xticks(x, [f"{value:g}" for value in x])
     axes.minorticks_off()
     scale = 10.0 ** np.arange(np.floor(np.log10(y.min())), np.ceil(np.log10(y.max())) + 1)
@@ -139,8 +137,6 @@ def power_law(
     ticks = ticks[(ticks >= 0.9 * y.min()) & (ticks <= 1.1 * y.max())]
     axes.set_yticks(ticks, [f"{value:,g}" for value in ticks])
     axes.set_title(title, fontsize=11, loc="left")
-    axes.set_xlabel(x_label)
-    axes.set_ylabel(y_label)
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(loc="best", frameon=False, fontsize=9)
     figure.text(0.1, 0.02, textwrap.fill(note, 88), fontsize=7.5, color="0.35")

@@ -26,8 +26,8 @@ from monmdp.model.arrays import IntArray
 from monmdp.model.mdp import MDP, number, whole_number
 from monmdp.model.monmdp import MonMDP
 
-LAST_SECONDS = 2.0
-"""seconds that the last picture stays"""
+LAST_MILLISECONDS = 2000
+"""that the last picture stays"""
 MAX_FPS = 50.0
 """a GIF counts in hundredths of a second, and many programs slow down those of one hundredth"""
 PARTS = ("state", "monitor_state", "action", "monitor_action", "reward", "shown", "monitor_reward")
@@ -54,11 +54,8 @@ def save_film(
 ) -> None:
     """Write an episode as an animated GIF, all of it or nothing.
 
-    Args:
-        monmdp: the problem.
-        episode: what `experiment.rollout` returns, or anything with the same arrays.
-        path: ends in .gif.
-        fps: pictures a second; the last one stays for two seconds.
+    `episode` is what `experiment.rollout` returns, or anything with the same arrays; `fps` are
+    pictures a second, of which the last one stays for two seconds.
     """
     demand_problem(monmdp, "save_film")
     if not all(hasattr(episode, name) for name in PARTS):
@@ -82,14 +79,9 @@ def save_film(
     first, *rest = (
         picture.quantize(palette=palette, dither=Pillow.Dither.NONE) for picture in pictures
     )
-    hundredths = [round(100 / rate)] * len(rest) + [round(100 * LAST_SECONDS)]
-    write_whole(
-        path,
-        lambda file: first.save(
-            file, format="GIF", save_all=True, append_images=rest, loop=0,
-            duration=[10 * n for n in hundredths],
-        ),
-    )  # fmt: skip
+    milliseconds = [10 * round(100 / rate)] * len(rest) + [LAST_MILLISECONDS]
+    film: dict[str, Any] = {"append_images": rest, "loop": 0, "duration": milliseconds}
+    write_whole(path, lambda file: first.save(file, format="GIF", save_all=True, **film))
 
 
 def frames(monmdp: MonMDP, episode: Any) -> Iterator[Image]:
@@ -121,16 +113,10 @@ def frame(
     """Return a picture of the agent in environment state `se` and monitor state `sm`.
 
     Below the world are the names of both states and up to four lines of `caption`. All frames of
-    one Mon-MDP have the same size.
-
-    Args:
-        monmdp: the problem.
-        se: sᵉ.
-        sm: sᵐ.
-        caption: lines of text.
-        shown: whether the last reward was shown: an open eye beside the agent and a plain strip
-            beside the caption, or an eye struck out and a hatched strip. None: there was none yet.
-        monitor_reward: rᵐ of the last step; on a plate beside the agent unless it is zero.
+    one Mon-MDP have the same size. Where the last reward was `shown` there are an open eye beside
+    the agent and a plain strip beside the caption; where it was not, an eye struck out and a
+    hatched strip; None: there was none yet. The last `monitor_reward` is on a plate beside the
+    agent, unless it is zero.
     """
     demand_problem(monmdp, "frame")
     mdp, monitor = monmdp.mdp, monmdp.monitor

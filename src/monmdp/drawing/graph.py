@@ -229,8 +229,7 @@ def _matrix(ax: Axes, mdp: MDP) -> FloatArray:
         image, cmap=SEQUENTIAL, vmin=0, vmax=1, extent=(-0.5, n - 0.5, n - 0.5, -0.5),
         interpolation="nearest",
     )  # fmt: skip
-    ax.set_xlabel("successor")
-    ax.set_ylabel("state")
+    ax.set(xlabel="successor", ylabel="state")
     bar = ax.figure.colorbar(shown, ax=ax, shrink=0.8)
     bar.set_label("largest probability over the actions", fontsize=8)
     return np.repeat(np.arange(n, dtype=np.float64)[:, None], 2, axis=1)

@@ -295,9 +295,9 @@ def profiles(
         )
         look: dict[str, Any] = {"color": of.colour, "linestyle": of.line, "linewidth": 1.6}
         ax.step(thresholds, fraction, where="post", label=label, **look)
-    ax.set(xlim=(float(thresholds[0]), float(thresholds[-1])), ylim=(0, 1.02))
+    ends = (float(thresholds[0]), float(thresholds[-1]))
+    ax.set(xlim=ends, ylim=(0, 1.02), ylabel="fraction of runs above τ")
     ax.set_xlabel("normalised end return τ  (1: the minimax return v, 0: less by max(1, |v|))")
-    ax.set_ylabel("fraction of runs above τ")
     ax.set_title(title, fontsize=11, loc="left")
     ax.spines[["top", "right"]].set_visible(False)
     ax.legend(edgecolor="none", framealpha=0.85, fontsize=9, loc="lower left")

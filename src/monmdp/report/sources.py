@@ -172,10 +172,8 @@ def _collect(folder: Path, found: Sources, trusted: Collection[str]) -> None:
         asked |= _keys(chapter.evidence.figures)
     idle, foreign = strangers(folder, asked)
     found.remarks += [f"damaged, or no run: {path}" for path in foreign]
-    found.remarks += [
-        f"half-written, by a runner at work or one that was killed: {path}"
-        for path in parts(folder)
-    ]
+    half = "half-written, by a runner at work or one that was killed"
+    found.remarks += [f"{half}: {path}" for path in parts(folder)]
     if idle:
         found.chapters.append(_unasked(folder, idle, trusted))
     for path in [*(run_path(folder, *key) for key in sorted(asked)), *idle]:
