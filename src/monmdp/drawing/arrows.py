@@ -59,12 +59,7 @@ def draw_policy(monmdp: MonMDP, policy: ArrayLike, *, title: str | None = None) 
     Arrows are the environment's actions, including all ties; STAY is a dot, and actions without a
     direction are written out. The monitor's action is shown by a background colour and a short
     text, except for NO-OP or, without NO-OP, the most common one. Monitor states with the same
-    choices share a panel.
-
-    Args:
-        monmdp: the problem.
-        policy: [s, a] probabilities.
-        title: above all panels; world and monitor by default.
+    choices share a panel. The policy is [s, a]; the title names world and monitor by default.
 
     >>> import monmdp
     >>> problem = monmdp.make("loop", "button")

@@ -104,12 +104,7 @@ def draw_values(
 ) -> Figure:
     """Draw a number for each joint state: a heat map for each monitor state, on one scale.
 
-    Args:
-        monmdp: the problem.
-        values: [s]; NaN is hatched.
-        title: above all panels; world and monitor by default.
-        label: beside the colour bar: what the numbers are.
-        centre: as in `draw_heatmap`.
+    `values` are [s], the rest is as in `draw_heatmap`; the title is world and monitor by default.
 
     >>> import monmdp
     >>> problem = monmdp.make("loop", "button")
@@ -180,10 +175,8 @@ def _scale(
         low, high = (number(end, "limits") for end in limits)
         if low >= high:
             raise MonMDPError(f"limits: the least must be below the greatest, got {low}, {high}")
-    elif there.size:
-        low, high = float(there.min()), float(there.max())
     else:
-        low, high = 0.0, 1.0
+        low, high = (float(there.min()), float(there.max())) if there.size else (0.0, 1.0)
     if centre is not None and low < number(centre, "centre") < high:
         reach = max(high - centre, centre - low)
         return {"cmap": DIVERGING, "clim": (centre - reach, centre + reach)}
