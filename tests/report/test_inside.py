@@ -341,7 +341,7 @@ def test_the_explorers_data_are_those_of_the_run(agent):
         for se, sm in zip(*np.nonzero(tested.sum(axis=-1) > 1e-9), strict=True):
             assert share[se, sm] == pytest.approx(layers["policy"][se, sm], abs=1e-5)
     assert [layer["key"] for layer in data["shown"]] == [
-        key for key in inside._TITLES if key in found["layers"]
+        key for key in inside._SHOWN if key in found["layers"]
     ]
     assert set(data["rollouts"]) == {"test", *(("observe",) if agent in OBSERVING else ())}
     np.testing.assert_array_equal(found["curve"]["step"], run.step)
@@ -468,7 +468,7 @@ def test_truth_is_the_experimenters():
     never = unpack(data["truth"]["never_observable"])
     np.testing.assert_array_equal(never, solution.seen.never_observable)
     assert data["truth"]["minimax"] == solution.episode_return
-    assert data == explorer(run, problem, solution=solution)
+    assert data == explorer(run, problem)
 
 
 def test_a_button_is_drawn_only_where_it_does_something():

@@ -221,49 +221,50 @@ def picture(mean, half, step, **given):
     return thumbnail(PanelData([line], **given), {"a": Style("#000000")}, link="", marks={})
 
 
+ENDS = ("low", "high", "first", "last")
 RISING = {"mean": [-1, 0, 1, 2.5], "half": [0.5, 0.25, 1, 0.5], "step": [0, 100, 200, 300]}
 
 
 def test_small_pictures_lie_where_their_numbers_say():
     made = picture(**RISING, dashed=2.0, x_range=(100, 300), y_range=(-2, 3))
-    (line,) = made.lines
+    (line,) = made["lines"]
     # 200 wide for steps 100 to 300, 110 high for returns -2 to 3, and y goes down.
     across = [-100, 0, 100, 200]
     mean = [(x, 22 * (3 - y)) for x, y in zip(across, RISING["mean"], strict=True)]
-    assert corners(line.path) == pytest.approx(np.array(mean), abs=0.051)
+    assert corners(line["path"]) == pytest.approx(np.array(mean), abs=0.051)
     above = [(x, 22 * (3 - y)) for x, y in zip(across, [-0.5, 0.25, 2, 3], strict=True)]
     below = [(x, 22 * (3 - y)) for x, y in zip(across, [-1.5, -0.25, 0, 2], strict=True)]
-    assert corners(line.band) == pytest.approx(np.array(above + below[::-1]), abs=0.051)
-    assert line.band.endswith("Z")
-    assert made.dashed == 22.0
-    assert (made.low, made.high, made.first, made.last) == ("−2", "3", "100", "300")
+    assert corners(line["band"]) == pytest.approx(np.array(above + below[::-1]), abs=0.051)
+    assert line["band"].endswith("Z")
+    assert made["dashed"] == 22.0
+    assert [made[end] for end in ENDS] == ["−2", "3", "100", "300"]
 
 
 def test_small_pictures_without_ranges_show_the_whole_budget():
     made = picture(**RISING, dashed=4.0)
-    (line,) = made.lines
+    (line,) = made["lines"]
     # Tests before steps 0, 100, 200 and 300 of 400; values from -1.5 to 4, and 8 % on either side.
     low, high = -1.5 - 0.08 * 5.5, 4 + 0.08 * 5.5
     expected = [
         (200 * x / 400, 110 * (high - y) / (high - low))
         for x, y in zip(RISING["step"], RISING["mean"], strict=True)
     ]
-    assert corners(line.path) == pytest.approx(np.array(expected), abs=0.051)
-    assert made.dashed == pytest.approx(110 * (high - 4) / (high - low), abs=0.051)
-    assert (made.low, made.high, made.first, made.last) == ("−1.94", "4.44", "0", "400")
+    assert corners(line["path"]) == pytest.approx(np.array(expected), abs=0.051)
+    assert made["dashed"] == pytest.approx(110 * (high - 4) / (high - low), abs=0.051)
+    assert [made[end] for end in ENDS] == ["−1.94", "4.44", "0", "400"]
 
 
 def test_small_pictures_without_interval_or_level_have_none():
     made = picture([0, 1], [np.nan, np.nan], [0, 50], dashed=float("nan"), y_range=(0, 1))
-    assert made.lines[0].band == ""
-    assert made.dashed is None
-    assert picture([0, 1], [0, 0], [0, 50]).dashed is None
+    assert made["lines"][0]["band"] == ""
+    assert made["dashed"] is None
+    assert picture([0, 1], [0, 0], [0, 50])["dashed"] is None
 
 
 def test_small_pictures_of_long_curves_are_thinned_and_far_points_are_kept_near():
     y = np.where(np.arange(300) < 200, -1000, 0.25)
     made = picture(y, np.zeros(300), np.arange(300) * 10, y_range=(0, 1))
-    points = corners(made.lines[0].path)
+    points = corners(made["lines"][0]["path"])
     assert points[:, 0].tolist() == [round(200 * x / 3000) for x in range(0, 3000, 30)]
     assert points[:, 1].max() == 220  # twice its height is far enough below
     assert points[-1, 1] == 82.5

@@ -26,32 +26,11 @@ if TYPE_CHECKING:
     from monmdp.drawing.picture import draw_world, gallery
 
 __all__ = [
-    "CurveData",
-    "Dot",
-    "PanelData",
-    "RowData",
-    "Style",
-    "dot_chart",
-    "draw_dynamics",
-    "draw_heatmap",
-    "draw_interaction",
-    "draw_pessimism",
-    "draw_policy",
-    "draw_values",
-    "draw_world",
-    "frame",
-    "gallery",
-    "grid_text",
-    "panel_grid",
-    "policy_text",
-    "power_law",
-    "profiles",
-    "save",
-    "save_film",
-    "sparkline",
-    "styles",
-    "world_text",
-]
+    "CurveData", "Dot", "PanelData", "RowData", "Style", "dot_chart", "draw_dynamics",
+    "draw_heatmap", "draw_interaction", "draw_pessimism", "draw_policy", "draw_values",
+    "draw_world", "frame", "gallery", "grid_text", "panel_grid", "policy_text", "power_law",
+    "profiles", "save", "save_film", "sparkline", "styles", "world_text",
+]  # fmt: skip
 
 # These load when they are first asked for, and Matplotlib with them.
 _MODULE_OF = {

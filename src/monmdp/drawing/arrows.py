@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
 from numpy.typing import ArrayLike
 
-from monmdp.drawing.icons import ACTION_COLOURS, DARK, PAPER
+from monmdp.drawing.icons import ACTION_COLOURS, DARK, PAPER, towards
 from monmdp.drawing.labels import DIRECTIONS, action_names, demand_problem, shortened
 from monmdp.drawing.sheet import (
     MAX_NAMED,
@@ -45,13 +45,8 @@ class Mark(NamedTuple):
 
     text: str
     colour: str
-    meaning: str
-
-    @property
-    def label(self) -> str:
-        """What the legend says."""
-        sign = "" if self.text == self.meaning else f"{self.text}: "
-        return f"monitor {sign}{self.meaning}"
+    label: str
+    """what the legend says"""
 
 
 Marks = Mapping[bytes, Mark]
@@ -64,12 +59,7 @@ def draw_policy(monmdp: MonMDP, policy: ArrayLike, *, title: str | None = None) 
     Arrows are the environment's actions, including all ties; STAY is a dot, and actions without a
     direction are written out. The monitor's action is shown by a background colour and a short
     text, except for NO-OP or, without NO-OP, the most common one. Monitor states with the same
-    choices share a panel.
-
-    Args:
-        monmdp: the problem.
-        policy: [s, a] probabilities.
-        title: above all panels; world and monitor by default.
+    choices share a panel. The policy is [s, a]; the title names world and monitor by default.
 
     >>> import monmdp
     >>> problem = monmdp.make("loop", "button")
@@ -85,9 +75,8 @@ def draw_policy(monmdp: MonMDP, policy: ArrayLike, *, title: str | None = None) 
     groups = list(alike.values())
     shown = groups[:MAX_PANELS]
     figure, sheet, axes = world_panels(mdp, len(shown), 1.7)
-    usual = int(np.argmax(mon.sum(axis=(0, 1))))
-    if IDLE in monitor.actions:
-        usual = monitor.actions.index(IDLE)
+    idle = np.array(monitor.actions) == IDLE
+    usual = int(np.argmax(idle if idle.any() else mon.sum(axis=(0, 1))))
     marks = _marks_of(monitor.actions, mon, usual)
     # Cells may be too small, or too many without a map, for arrows and letters.
     crowded = not sheet.detailed or (mdp.picture is None and mdp.n_states > MAX_NAMED)
@@ -99,13 +88,15 @@ def draw_policy(monmdp: MonMDP, policy: ArrayLike, *, title: str | None = None) 
         names = ", ".join(monitor.states[sm] for sm in group)
         if len(names) > LONGEST_NAME and len(group) == monitor.n_states:
             names = f"in any of its {len(group)} states"
-        name = f"monitor {shortened(names, LONGEST_NAME)}"
-        ax.set_title(name, fontsize=9, parse_math=False)
+        ax.set_title(f"monitor {shortened(names, LONGEST_NAME)}", fontsize=9)
     order = [*(mark.label for mark in marks.values()), *action_names(mdp)]
     key = {text: key[text] for text in (*order, *key) if text in key}
     if monitor.n_actions > 1:
         key[f"not marked: {monitor.actions[usual]}"] = Patch(alpha=0)
-    _draw_legend(figure, key)
+    if key:
+        words = [shortened(text, 40) for text in key]
+        look: dict[str, Any] = {"fontsize": 7, "frameon": False, "handlelength": 1.2}
+        figure.legend(key.values(), words, loc="outside right center", **look)
     left_out = sum(len(group) for group in groups[MAX_PANELS:])
     write_title(figure, f"{mdp.name} / {monitor.name}" if title is None else title, left_out)
     return figure
@@ -120,11 +111,12 @@ def _marks_of(actions: Sequence[str], mon: BoolArray, usual: int) -> dict[bytes,
     for chosen in sorted(choices, key=np.sum):  # those that are tied come last
         if (chosen == plain).all():
             continue
-        text = meaning = either(actions, chosen)
-        if len(meaning) > SHORT:
+        text = label = either(actions, chosen)
+        if len(label) > SHORT:
             text = str(np.argmax(chosen)) if chosen.sum() == 1 else next(letters, "+")
+            label = f"{text}: {label}"
         colour = PAPER if chosen.all() else COLOURS[len(marks) % len(COLOURS)]
-        marks[chosen.tobytes()] = Mark(text, colour, meaning)
+        marks[chosen.tobytes()] = Mark(text, colour, f"monitor {label}")
     return marks
 
 
@@ -135,37 +127,30 @@ def _draw_letters(
     size = 11.0 if sheet.width <= 12 else 130 / sheet.width
     key: dict[str, Patch] = {}
     shapes: list[FloatArray] = []
-    faint: list[bool] = []
+    colours: list[str] = []
     for (row, column), acts, looks in zip(sheet.cells, env, mon, strict=True):
         names = [mdp.action_labels[a] for a in np.flatnonzero(acts)]
         alone, free = len(names) == 1, bool(acts.all()) and len(acts) > 1
-        at = np.array([column + 0.5, row + 0.5])
-        turned = [_arrow(name.upper(), alone) for name in names]
-        for shape in turned:
-            if shape is not None:
-                shapes.append(shape + at)
-                faint.append(free)
-        other = [name for name, shape in zip(names, turned, strict=True) if shape is None]
+        x, y = column + 0.5, row + 0.5
+        other = []
+        for name in names:
+            shape = _arrow(name.upper(), alone)
+            if shape is None:
+                other.append(shortened(name, 5 if alone else 3))
+            else:
+                shapes.append(shape + np.array([x, y]))
+                colours.append(FAINT if free else DARK)
         if other:
-            text = "any" if free else "/".join(shortened(name, 5 if alone else 3) for name in other)
-            ax.text(
-                at[0], at[1], text, ha="center", va="center", fontsize=0.6 * size, zorder=3,
-                parse_math=False,
-            )  # fmt: skip
+            text = "any" if free else "/".join(other)
+            ax.text(x, y, text, ha="center", va="center", fontsize=0.6 * size, zorder=3)
         mark = marks.get(looks.tobytes())
         if mark is not None:
-            ground = Rectangle((column, row), 1, 1, facecolor=mark.colour, zorder=1)
-            ax.add_artist(ground)
-            ax.text(
-                column + 0.95, row + 0.94, mark.text, ha="right", va="bottom", color=DARK,
-                fontsize=0.5 * size, zorder=3, parse_math=False,
-            )  # fmt: skip
+            ax.add_artist(Rectangle((column, row), 1, 1, facecolor=mark.colour, zorder=1))
+            style: dict[str, Any] = {"ha": "right", "va": "bottom", "color": DARK, "zorder": 3}
+            ax.text(column + 0.95, row + 0.94, mark.text, fontsize=0.5 * size, **style)
             key[mark.label] = Patch(facecolor=mark.colour, edgecolor=DARK)
-    ax.add_collection(
-        PolyCollection(shapes, facecolors=[FAINT if pale else DARK for pale in faint], zorder=3),
-        autolim=False,
-    )
-    if any(faint):
+    ax.add_collection(PolyCollection(shapes, facecolors=colours, zorder=3), autolim=False)
+    if FAINT in colours:
         key["pale: all actions are tied"] = Patch(facecolor=FAINT)
     return key
 
@@ -199,24 +184,7 @@ def _arrow(name: str, alone: bool) -> FloatArray | None:
         return (0.13 if alone else 0.07) * np.column_stack([np.cos(angle), np.sin(angle)])
     if name not in DIRECTIONS:
         return None
-    row, column = DIRECTIONS[name]
-    ahead, aside = np.array([column, row]), np.array([row, column])
     # Alone it lies across the middle; where several are tied all begin there.
     tail, neck, tip, wide = (-0.26, 0.06, 0.28, 0.13) if alone else (0.11, 0.22, 0.38, 0.09)
-    outline = [
-        (tail, 0.035), (neck, 0.035), (neck, wide), (tip, 0), (neck, -wide), (neck, -0.035),
-        (tail, -0.035),
-    ]  # fmt: skip
-    return np.array([along * ahead + across * aside for along, across in outline])
-
-
-def _draw_legend(figure: Figure, key: Mapping[str, Patch]) -> None:
-    """Explain marks and colours beside the panels."""
-    if not key:
-        return
-    legend = figure.legend(
-        key.values(), [shortened(text, 40) for text in key], loc="outside right center",
-        fontsize=7, frameon=False, handlelength=1.2,
-    )  # fmt: skip
-    for text in legend.get_texts():
-        text.set_parse_math(False)
+    half = [(tail, 0.035), (neck, 0.035), (neck, wide), (tip, 0)]
+    return towards(name, half + [(along, -across) for along, across in half[-2::-1]])

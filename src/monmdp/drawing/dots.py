@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 ROW, SIDE, HEAD, FOOT = 0.26, 2.5, 0.5, 0.95
 """inches: height of a row, width of the names, height above the rows and below"""
+COLUMNS = 3
+"""of the legend"""
 MARKERS = {"-": "o", ":": "s", "-.": "^"}
 """by the lines that distinguish the variants of an agent"""
 
@@ -44,21 +46,13 @@ def dot_chart(
 ) -> Figure:
     """Draw a row of dots for each name, label by label, on one logarithmic axis.
 
-    Args:
-        rows: name -> label -> what is drawn; from top to bottom.
-        styles: label -> colour and, by its line, the marker.
-        title: above the picture.
-        x_label: below the axis.
-        note: below the picture.
-        line: a value to mark, if any.
-        legend: whether to add one.
+    The line of a style says which marker a label has; `line` is a value to mark.
     """
     from monmdp.drawing.canvas import Picture
 
     drawn = [label for label in styles if any(label in dots for _, dots in rows)]
     labels = drawn if legend else []
-    columns = 3
-    below = FOOT + 0.2 * -(-len(labels) // columns)
+    below = FOOT + 0.2 * -(-len(labels) // COLUMNS)
     width, height = 8.6, HEAD + below + ROW * len(rows)
     figure = Picture(width, height)
     ax = figure.add_axes(
@@ -74,8 +68,7 @@ def dot_chart(
         there = [label for label in drawn if label in dots]
         for k, label in enumerate(there):
             _draw(ax, i + 0.7 * ((k + 0.5) / len(there) - 0.5), dots[label], styles[label], left)
-    ax.set_xscale("log")
-    ax.set(ylim=(len(rows) - 0.5, -0.5), yticks=range(len(rows)))
+    ax.set(xscale="log", ylim=(len(rows) - 0.5, -0.5), yticks=range(len(rows)))
     ax.set_yticklabels([name for name, _ in rows], fontsize=8, parse_math=False)
     ax.xaxis.set_major_formatter(lambda x, _: f"{x:,.0f}" if x >= 1 else f"{x:g}")
     low, high = ax.get_xlim()
@@ -95,7 +88,7 @@ def dot_chart(
     if labels:
         figure.legend(
             handles, labels, loc="lower left", bbox_to_anchor=(0.01, 0.42 / height),
-            ncols=columns, fontsize=8, edgecolor="none", handletextpad=0.2, columnspacing=1.2,
+            ncols=COLUMNS, fontsize=8, edgecolor="none", handletextpad=0.2, columnspacing=1.2,
         )  # fmt: skip
     figure.text(0.02, 0.1 / height, textwrap.fill(note, 140), fontsize=7, color="0.35", va="bottom")
     return figure
@@ -125,16 +118,8 @@ def power_law(
 ) -> Figure:
     """Draw points with intervals on logarithmic axes, and the line y ∝ x^exponent through them.
 
-    Args:
-        x: [i] where the points are.
-        y: [i] means.
-        half: [i] half widths of their intervals.
-        exponent: slope of the line.
-        label: what the line is.
-        x_label: below the axis.
-        y_label: beside it.
-        title: above the picture.
-        note: below it: what is averaged and what the bars mean.
+    `half` [i] are half widths of intervals, `label` says what the line is, and `note` what is
+    averaged and what the bars mean.
     """
     from monmdp.drawing.canvas import Picture
 
@@ -144,8 +129,7 @@ def power_law(
     ends = np.array([x.min(), x.max()])
     axes.plot(ends, height * ends**exponent, color="black", linestyle="--", label=label)
     axes.errorbar(x, y, yerr=half, fmt="o", color=BLUE, capsize=3, label="measured")
-    axes.set_xscale("log")
-    axes.set_yscale("log")
+    axes.set(xscale="log", yscale="log", xlabel=x_label, ylabel=y_label)
     axes.set_xticks(x, [f"{value:g}" for value in x])
     axes.minorticks_off()
     scale = 10.0 ** np.arange(np.floor(np.log10(y.min())), np.ceil(np.log10(y.max())) + 1)
@@ -153,8 +137,6 @@ def power_law(
     ticks = ticks[(ticks >= 0.9 * y.min()) & (ticks <= 1.1 * y.max())]
     axes.set_yticks(ticks, [f"{value:,g}" for value in ticks])
     axes.set_title(title, fontsize=11, loc="left")
-    axes.set_xlabel(x_label)
-    axes.set_ylabel(y_label)
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(loc="best", frameon=False, fontsize=9)
     figure.text(0.1, 0.02, textwrap.fill(note, 88), fontsize=7.5, color="0.35")

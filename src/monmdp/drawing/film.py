@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -11,11 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from PIL import Image as Pillow
 
 from monmdp.drawing.canvas import DPI, Image, Picture, pixels
 from monmdp.drawing.graph import draw_graph
 from monmdp.drawing.icons import eye, place, robot
-from monmdp.drawing.labels import brief, demand_problem, shortened
+from monmdp.drawing.labels import brief, demand_problem, fold, shortened
 from monmdp.drawing.palette import GREEN, VERMILION
 from monmdp.drawing.picture import draw_grid, inches, margins
 from monmdp.drawing.sheet import sheet_of
@@ -26,8 +26,8 @@ from monmdp.model.arrays import IntArray
 from monmdp.model.mdp import MDP, number, whole_number
 from monmdp.model.monmdp import MonMDP
 
-LAST_SECONDS = 2.0
-"""seconds that the last picture stays"""
+LAST_MILLISECONDS = 2000
+"""that the last picture stays"""
 MAX_FPS = 50.0
 """a GIF counts in hundredths of a second, and many programs slow down those of one hundredth"""
 PARTS = ("state", "monitor_state", "action", "monitor_action", "reward", "shown", "monitor_reward")
@@ -39,7 +39,9 @@ MIN_WIDTH = 380
 """a frame is at least so wide that its caption can be read"""
 MARGIN = 6
 BORDER = (59, 59, 59)
-CAPTION_LINES = 4
+FONT = {"family": "DejaVu Sans Mono", "fontsize": 9}
+LINES = 5
+"""the states, and four of the caption"""
 LINE_PIXELS, CHARACTER_PIXELS = 19, 8.1
 MIN_BADGE = 18
 BAR_PIXELS = 12
@@ -52,14 +54,9 @@ def save_film(
 ) -> None:
     """Write an episode as an animated GIF, all of it or nothing.
 
-    Args:
-        monmdp: the problem.
-        episode: what `experiment.rollout` returns, or anything with the same arrays.
-        path: ends in .gif.
-        fps: pictures a second; the last one stays for two seconds.
+    `episode` is what `experiment.rollout` returns, or anything with the same arrays; `fps` are
+    pictures a second, of which the last one stays for two seconds.
     """
-    from PIL import Image as Pillow
-
     demand_problem(monmdp, "save_film")
     if not all(hasattr(episode, name) for name in PARTS):
         raise MonMDPError(
@@ -82,14 +79,9 @@ def save_film(
     first, *rest = (
         picture.quantize(palette=palette, dither=Pillow.Dither.NONE) for picture in pictures
     )
-    hundredths = [round(100 / rate)] * len(rest) + [round(100 * LAST_SECONDS)]
-    write_whole(
-        path,
-        lambda file: first.save(
-            file, format="GIF", save_all=True, append_images=rest, loop=0,
-            duration=[10 * n for n in hundredths],
-        ),
-    )  # fmt: skip
+    milliseconds = [10 * round(100 / rate)] * len(rest) + [LAST_MILLISECONDS]
+    film: dict[str, Any] = {"append_images": rest, "loop": 0, "duration": milliseconds}
+    write_whole(path, lambda file: first.save(file, format="GIF", save_all=True, **film))
 
 
 def frames(monmdp: MonMDP, episode: Any) -> Iterator[Image]:
@@ -121,16 +113,10 @@ def frame(
     """Return a picture of the agent in environment state `se` and monitor state `sm`.
 
     Below the world are the names of both states and up to four lines of `caption`. All frames of
-    one Mon-MDP have the same size.
-
-    Args:
-        monmdp: the problem.
-        se: sᵉ.
-        sm: sᵐ.
-        caption: lines of text.
-        shown: whether the last reward was shown: an open eye beside the agent and a plain strip
-            beside the caption, or an eye struck out and a hatched strip. None: there was none yet.
-        monitor_reward: rᵐ of the last step; on a plate beside the agent unless it is zero.
+    one Mon-MDP have the same size. Where the last reward was `shown` there are an open eye beside
+    the agent and a plain strip beside the caption; where it was not, an eye struck out and a
+    hatched strip; None: there was none yet. The last `monitor_reward` is on a plate beside the
+    agent, unless it is zero.
     """
     demand_problem(monmdp, "frame")
     mdp, monitor = monmdp.mdp, monmdp.monitor
@@ -139,19 +125,18 @@ def frame(
         last = monitor.n_states - 1
         raise MonMDPError(f"monitor state {sm} does not exist; states are 0 to {last}")
     stage = _stage(mdp)
-    image = stage.background.copy()
-    centre, reach = stage.centres[se], stage.robot.shape[0] // 3
-    _paste(image, stage.robot, centre)
+    image = Pillow.fromarray(stage.background)
+    (y, x), reach = stage.centres[se], stage.robot.shape[0] // 3
+    _paste(image, stage.robot, y, x)
     if shown is not None:
         badge = _sprite(f"eye {shown}", max(MIN_BADGE, stage.robot.shape[0] * 2 // 5))
-        _paste(image, badge, _inside(image, badge, centre + np.array([-reach, reach])))
+        _paste(image, badge, y - reach, x + reach)
     if monitor_reward:
         plate = _plate(f"{monitor_reward:+.3g}".replace("-", "−"))
-        _paste(image, plate, _inside(image, plate, centre + np.array([reach + 4, 0])))
+        _paste(image, plate, y + reach + 4, x)
     name = mdp.state_labels[se]
     first = f"state {shortened(name, 20)}   monitor {shortened(monitor.states[sm], 20)}"
-    strip = _caption([first, *caption.splitlines()], image.shape[1], shown)
-    return np.concatenate([image, strip])
+    return np.concatenate([image, _caption(f"{first}\n{caption}", image.width, shown)])
 
 
 @dataclass(frozen=True)
@@ -200,13 +185,10 @@ def _graph_stage(mdp: MDP) -> _Stage:
 def _framed(image: Image, centres: IntArray, robot_size: int) -> _Stage:
     """Centre the drawing in a frame wide enough for captions, with even sides for films."""
     height, width = image.shape[:2]
-    full_height = height + 2 * MARGIN
-    full_width = max(width + 2 * MARGIN, MIN_WIDTH)
-    full = np.full(
-        (full_height + full_height % 2, full_width + full_width % 2, 3), 255, dtype=np.uint8
-    )
-    left = (full_width - width) // 2
-    full[MARGIN : MARGIN + height, left : left + width] = image
+    spare = max(2 * MARGIN, MIN_WIDTH - width)
+    left, right = spare // 2, spare - spare // 2 + (width + spare) % 2
+    above, below = MARGIN, MARGIN + height % 2
+    full = np.pad(image, ((above, below), (left, right), (0, 0)), constant_values=255)
     return _Stage(full, _sprite("robot", robot_size), centres + np.array([MARGIN, left]))
 
 
@@ -228,53 +210,32 @@ def _plate(text: str) -> Image:
     height, width = 17, int(len(text) * CHARACTER_PIXELS) + 8
     figure = Picture(width / DPI, height / DPI)
     figure.patch.set(facecolor="white", edgecolor=VERMILION, linewidth=2)
-    figure.text(
-        0.5, 0.46, text, family="DejaVu Sans Mono", fontsize=9, weight="bold", ha="center",
-        va="center",
-    )  # fmt: skip
+    style: dict[str, Any] = FONT | {"ha": "center", "va": "center"}
+    figure.text(0.5, 0.46, text, weight="bold", **style)
     return pixels(figure)
 
 
-def _inside(image: Image, sprite: Image, centre: IntArray) -> IntArray:
-    """Move a sprite's centre so that all of it lies within the image."""
-    half = np.array(sprite.shape[:2]) // 2
-    ends = np.array(image.shape[:2]) - np.array(sprite.shape[:2]) + half
-    inside: IntArray = np.clip(centre, half, np.maximum(ends, half))
-    return inside
+def _paste(image: Pillow.Image, sprite: Image, y: int, x: int) -> None:
+    """Lay a sprite over the image about a point, or as near to it as all of it can be seen."""
+    over = Pillow.fromarray(sprite)
+    left = max(0, min(int(x) - over.width // 2, image.width - over.width))
+    top = max(0, min(int(y) - over.height // 2, image.height - over.height))
+    image.paste(over, (left, top), over)
 
 
-def _paste(image: Image, sprite: Image, centre: IntArray) -> None:
-    """Lay a sprite over the image in place, cut off at its borders."""
-    height, width = sprite.shape[:2]
-    top, left = int(centre[0]) - height // 2, int(centre[1]) - width // 2
-    low, high = max(top, 0), min(top + height, image.shape[0])
-    begin, end = max(left, 0), min(left + width, image.shape[1])
-    part = sprite[low - top : high - top, begin - left : end - left].astype(np.float64)
-    alpha = part[..., 3:] / 255
-    under = image[low:high, begin:end]
-    under[:] = np.rint(alpha * part[..., :3] + (1 - alpha) * under).astype(np.uint8)
-
-
-def _caption(lines: list[str], width: int, shown: bool | None) -> Image:
+def _caption(text: str, width: int, shown: bool | None) -> Image:
     """Write lines on a strip of fixed height; long ones are folded, and too many are cut."""
-    letters = int((width - 30) / CHARACTER_PIXELS)
-    folded = [part for line in lines for part in textwrap.wrap(line, letters) or [""]]
-    most = CAPTION_LINES + 1
-    if len(folded) > most:
-        folded = [*folded[: most - 1], shortened(folded[most - 1] + " …", letters)]
-    height = most * LINE_PIXELS + 13
+    height = LINES * LINE_PIXELS + 13
     figure = Picture(width / DPI, height / DPI)
     figure.patch.set_facecolor("#f1efe8")
-    for i, line in enumerate(folded):
+    style: dict[str, Any] = FONT | {"va": "center", "color": "#222222"}
+    for i, line in enumerate(fold(text, int((width - 30) / CHARACTER_PIXELS), LINES)):
         y = 1 - (6 + (i + 0.5) * LINE_PIXELS) / height
-        figure.text(
-            20 / width, y, line, family="DejaVu Sans Mono", fontsize=9, va="center",
-            color="#222222", weight="bold" if i == 0 else "normal",
-        )  # fmt: skip
+        figure.text(20 / width, y, line, weight="bold" if i == 0 else "normal", **style)
     strip: Image = pixels(figure)[..., :3]
     if shown is not None:
         # Not by colour alone: the strip of a hidden reward is hatched.
         rows, columns = np.indices((height, BAR_PIXELS))
-        painted = (rows + columns) // 5 % 2 == 0 if not shown else np.ones_like(rows, dtype=bool)
+        painted = shown | ((rows + columns) // 5 % 2 == 0)
         strip[:, :BAR_PIXELS][painted] = SHOWN_COLOUR if shown else HIDDEN_COLOUR
     return strip

@@ -28,6 +28,8 @@ MAX_REWARDS = 16
 """with more arcs the rewards are not written beside them"""
 MAX_LEGEND = 12
 """actions that the legend names"""
+DASHED = (0, (3, 1.5))
+"""line of a move that ends the episode"""
 CHAIN_APART, CHAIN_RADIUS = 2.3, 0.34
 """distance and radius of the states of a chain with its moves"""
 
@@ -66,12 +68,11 @@ def _positions(mdp: MDP) -> FloatArray:
 
 def _hops(mdp: MDP) -> FloatArray:
     """[state, state] number of moves between two states, in the shorter direction."""
-    n = mdp.n_states
-    hops = np.full((n, n), np.inf)
-    hops[mdp.outcomes.state, mdp.successor] = hops[mdp.successor, mdp.outcomes.state] = 1.0
-    np.fill_diagonal(hops, 0.0)
-    for between in range(n):
-        hops = np.minimum(hops, hops[:, between, None] + hops[between])
+    from scipy.sparse.csgraph import shortest_path
+
+    moves = np.zeros((mdp.n_states, mdp.n_states))
+    moves[mdp.outcomes.state, mdp.successor] = 1.0
+    hops = shortest_path(moves, directed=False, unweighted=True)
     far = hops[np.isfinite(hops)].max() + 1
     return np.where(np.isfinite(hops), hops, far)  # unconnected parts lie far apart
 
@@ -83,6 +84,8 @@ def _spread(hops: FloatArray) -> FloatArray | None:
     Σ (distance / hops - 1)² improves it. The result is turned so that the states come in reading
     order, as far as they can.
     """
+    from scipy.spatial.distance import cdist, pdist
+
     n = len(hops)
     if hops.max() <= 1:
         return None  # everything leads everywhere
@@ -95,10 +98,9 @@ def _spread(hops: FloatArray) -> FloatArray | None:
     weight = 1 / (hops + np.eye(n)) ** 2 * (1 - np.eye(n))
     pull = np.linalg.pinv(np.diag(weight.sum(axis=1)) - weight)
     for _ in range(ROUNDS):
-        distance = _distances(at)
-        ratio = weight * hops / np.maximum(distance, 1e-9)
+        ratio = weight * hops / np.maximum(cdist(at, at), 1e-9)
         at = pull @ (np.diag(ratio.sum(axis=1)) - ratio) @ at
-    closest = (_distances(at) + np.diag(np.full(n, np.inf))).min()
+    closest = pdist(at).min()
     if closest < CLOSEST:
         return None
     width = int(np.ceil(np.sqrt(n)))
@@ -108,34 +110,20 @@ def _spread(hops: FloatArray) -> FloatArray | None:
     return turned
 
 
-def _distances(at: FloatArray) -> FloatArray:
-    """[i, j] distances of points [i, 2]."""
-    distance: FloatArray = np.linalg.norm(at[:, None] - at, axis=2)
-    return distance
-
-
 def _nodes(ax: Axes, mdp: MDP) -> FloatArray:
     at = _positions(mdp)
     pull = at - at.mean(axis=0)
     flat = not at[:, 1].any()
-    arcs: dict[tuple[int, int, int], float] = {}
-    rewards: dict[tuple[int, int, int], set[float]] = {}
-    ends, hidden = set(), set()
+    arcs: dict[tuple[int, int, int], list[int]] = {}  # the outcomes of each
     for o, pair in enumerate(mdp.pair_of_outcome):
         state, action = divmod(int(pair), mdp.n_actions)
-        arc = (state, action, int(mdp.successor[o]))
-        arcs[arc] = arcs.get(arc, 0.0) + float(mdp.probability[o])
-        rewards.setdefault(arc, set()).add(float(mdp.reward[o]))
-        if mdp.terminates[o]:
-            ends.add(arc)
-        if mdp.hidden[o]:
-            hidden.add(arc)
+        arcs.setdefault((state, action, int(mdp.successor[o])), []).append(o)
     written = len(arcs) <= MAX_REWARDS
-    for (state, action, successor), chance in arcs.items():
+    for (state, action, successor), outcomes in arcs.items():
         style: dict[str, Any] = {
             "color": ACTION_COLOURS[action % len(ACTION_COLOURS)],
-            "linewidth": 0.5 + 1.5 * chance,
-            "linestyle": (0, (3, 1.5)) if (state, action, successor) in ends else "-",
+            "linewidth": 0.5 + 1.5 * mdp.probability[outcomes].sum(),
+            "linestyle": DASHED if mdp.terminates[outcomes].any() else "-",
         }
         if state == successor:
             # Loops of several actions are nested, on the side away from the other states.
@@ -161,9 +149,9 @@ def _nodes(ax: Axes, mdp: MDP) -> FloatArray:
             ax.add_artist(arrow)
             x, y = at[successor] - at[state]
             middle = (at[state] + at[successor]) / 2 + bend / 2 * np.array([-y, x])
-        arc = (state, action, successor)
-        words = [_several(rewards[arc])] if written and rewards[arc] != {0.0} else []
-        words += ["⊥"] if arc in hidden else []
+        rewards = mdp.reward[outcomes]
+        words = [_several(rewards)] if written and rewards.any() else []
+        words += ["⊥"] if mdp.hidden[outcomes].any() else []
         if words:
             ax.text(
                 middle[0], middle[1], " ".join(words), ha="center", va="center", fontsize=7,
@@ -181,18 +169,16 @@ def _nodes(ax: Axes, mdp: MDP) -> FloatArray:
         left, right, bottom = left + reach - 0.65, right - reach + 0.5, 0.5 + 0.1 * mdp.n_actions
     ax.set(xlim=(left, right), ylim=(bottom, top), aspect="equal")
     ax.axis("off")
-    notes = ["⊥: never shown"] if hidden else []
-    if written and any(of != {0.0} for of in rewards.values()):
-        notes.append("number: reward")
-    _legend(ax, mdp, bool(ends), notes)
+    _legend(ax, mdp, written)
     return at
 
 
-def _several(rewards: set[float]) -> str:
+def _several(rewards: FloatArray) -> str:
     """Write the rewards of an arc, or their range where they are many."""
-    ends = sorted(rewards)
-    between = "…" if len(ends) > 2 else "/"
-    return between.join(f"{r:.3g}".replace("-", "−") for r in dict.fromkeys((ends[0], ends[-1])))
+    found = np.unique(rewards)
+    ends = found if len(found) < 3 else found[[0, -1]]
+    between = "…" if len(found) > 2 else "/"
+    return between.join(f"{reward:.3g}".replace("-", "−") for reward in ends)
 
 
 def _node(centre: FloatArray) -> Circle:
@@ -207,7 +193,8 @@ def _draw_node(ax: Axes, node: Circle, label: str, fontsize: float, linewidth: f
     ax.text(x, y, label, fontsize=fontsize, **centred)
 
 
-def _legend(ax: Axes, mdp: MDP, any_ends: bool, notes: list[str]) -> None:
+def _legend(ax: Axes, mdp: MDP, written: bool) -> None:
+    """Explain colours, lines and, where rewards are written, numbers."""
     handles = [
         Line2D([], [], color=ACTION_COLOURS[a % len(ACTION_COLOURS)], label=shortened(label, 16))
         for a, label in enumerate(action_names(mdp)[:MAX_LEGEND])
@@ -216,9 +203,10 @@ def _legend(ax: Axes, mdp: MDP, any_ends: bool, notes: list[str]) -> None:
         handles.append(Line2D([], [], alpha=0, label=f"… {mdp.n_actions - MAX_LEGEND} more"))
     ring: dict[str, Any] = {"marker": "o", "markeredgecolor": DARK, "markeredgewidth": 2}
     handles.append(Line2D([], [], color=PAPER, label="start", **ring))
-    if any_ends:
-        handles.append(Line2D([], [], color=DARK, linestyle=(0, (3, 1.5)), label="ends"))
-    handles += [Line2D([], [], alpha=0, label=note) for note in notes]
+    if mdp.terminates.any():
+        handles.append(Line2D([], [], color=DARK, linestyle=DASHED, label="ends"))
+    notes = {"⊥: never shown": mdp.hidden.any(), "number: reward": written and mdp.reward.any()}
+    handles += [Line2D([], [], alpha=0, label=note) for note, said in notes.items() if said]
     legend = ax.legend(
         handles=handles, loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=7, frameon=False
     )
@@ -241,8 +229,7 @@ def _matrix(ax: Axes, mdp: MDP) -> FloatArray:
         image, cmap=SEQUENTIAL, vmin=0, vmax=1, extent=(-0.5, n - 0.5, n - 0.5, -0.5),
         interpolation="nearest",
     )  # fmt: skip
-    ax.set_xlabel("successor")
-    ax.set_ylabel("state")
+    ax.set(xlabel="successor", ylabel="state")
     bar = ax.figure.colorbar(shown, ax=ax, shrink=0.8)
     bar.set_label("largest probability over the actions", fontsize=8)
     return np.repeat(np.arange(n, dtype=np.float64)[:, None], 2, axis=1)
@@ -259,7 +246,7 @@ def draw_dynamics(mdp: MDP) -> Figure:
     width, height = graph_inches(mdp)
     figure = Picture(width + 2.0, height + 0.6)
     draw_graph(figure.add_axes((0.02, 0.02, 0.78, 0.9)), mdp)
-    figure.text(0.02, 0.95, mdp.name, fontsize=10, parse_math=False)
+    figure.text(0.02, 0.95, mdp.name, fontsize=10)
     return figure
 
 
@@ -281,7 +268,7 @@ def _draw_chain(mdp: MDP) -> Figure:
     ax = figure.add_axes((0.01, 0.06 / height, 0.98, 2.67 / height))
     for (state, successor), lines in moves.items():
         x, text = CHAIN_APART * state, "\n".join(lines)
-        style: dict[str, Any] = {"ha": "center", "fontsize": 7, "parse_math": False}
+        style: dict[str, Any] = {"ha": "center", "fontsize": 7}
         if state == successor:
             ax.add_artist(Circle((x, 0.62), 0.3, fill=False, edgecolor=DARK, linewidth=1.1))
             ax.text(x, 1.0, text, va="bottom", **style)
@@ -301,5 +288,5 @@ def _draw_chain(mdp: MDP) -> Figure:
         _draw_node(ax, Circle((CHAIN_APART * state, 0.0), CHAIN_RADIUS), label, 10, ring)
     ax.set(xlim=(-1.1, CHAIN_APART * (mdp.n_states - 1) + 1.1), ylim=(-1.1, 1.5), aspect="equal")
     ax.axis("off")
-    figure.text(0.01, 2.85 / height, title, fontsize=9, va="bottom", parse_math=False)
+    figure.text(0.01, 2.85 / height, title, fontsize=9, va="bottom")
     return figure

@@ -17,6 +17,7 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 from monmdp.drawing.canvas import DIVERGING, LINE, NOTHING, SEQUENTIAL, Picture
+from monmdp.drawing.icons import DARK, towards
 from monmdp.drawing.labels import (
     DIRECTIONS,
     action_names,
@@ -28,7 +29,6 @@ from monmdp.drawing.labels import (
 from monmdp.drawing.sheet import (
     MAX_PANELS,
     Sheet,
-    divide_states,
     draw_ground,
     sheet_of,
     world_panels,
@@ -104,12 +104,7 @@ def draw_values(
 ) -> Figure:
     """Draw a number for each joint state: a heat map for each monitor state, on one scale.
 
-    Args:
-        monmdp: the problem.
-        values: [s]; NaN is hatched.
-        title: above all panels; world and monitor by default.
-        label: beside the colour bar: what the numbers are.
-        centre: as in `draw_heatmap`.
+    `values` are [s], the rest is as in `draw_heatmap`; the title is world and monitor by default.
 
     >>> import monmdp
     >>> problem = monmdp.make("loop", "button")
@@ -134,28 +129,16 @@ def draw_values(
 def _parts(mdp: MDP) -> tuple[list[FloatArray], str]:
     """The part of a cell that stands for each action, [corner, 2] x and y, and a note."""
     names = [label.upper() for label in mdp.action_labels]
-    if _directed(mdp):
+    if sorted(names) in (sorted(DIRECTIONS), sorted([*DIRECTIONS, "STAY"])):
         square = 0.5 + CENTRE * np.array([(-1, -1), (1, -1), (1, 1), (-1, 1)])
-        shapes = [_triangle(name) if name in DIRECTIONS else square for name in names]
+        # The quarter of the cell at the side that an action moves to.
+        side = [(0.0, 0.0), (0.5, 0.5), (0.5, -0.5)]
+        shapes = [square if name == "STAY" else towards(name, side) + 0.5 for name in names]
         stay = "; in the middle: STAY" if "STAY" in names else ""
         return shapes, f"at each side: the action in that direction{stay}"
     more = ", …" if mdp.n_actions > MAX_STRIPES else ""
     stripes = ", ".join(action_names(mdp)[:MAX_STRIPES])
     return _stripes(mdp.n_actions), f"each state's stripes, left to right: {stripes}{more}"
-
-
-def _directed(mdp: MDP) -> bool:
-    """Whether the actions are the four directions, perhaps with STAY."""
-    names = [label.upper() for label in mdp.action_labels]
-    whole = set(DIRECTIONS) <= set(names) <= {*DIRECTIONS, "STAY"}
-    return whole and len(set(names)) == len(names)
-
-
-def _triangle(name: str) -> FloatArray:
-    """The quarter of a cell at the side that an action moves to."""
-    row, column = DIRECTIONS[name]
-    ahead, aside = np.array([column, row]), np.array([row, column])
-    return np.array([(0.0, 0.0), (ahead + aside) / 2, (ahead - aside) / 2]) + 0.5
 
 
 def _stripes(n: int) -> list[FloatArray]:
@@ -192,10 +175,8 @@ def _scale(
         low, high = (number(end, "limits") for end in limits)
         if low >= high:
             raise MonMDPError(f"limits: the least must be below the greatest, got {low}, {high}")
-    elif there.size:
-        low, high = float(there.min()), float(there.max())
     else:
-        low, high = 0.0, 1.0
+        low, high = (float(there.min()), float(there.max())) if there.size else (0.0, 1.0)
     if centre is not None and low < number(centre, "centre") < high:
         reach = max(high - centre, centre - low)
         return {"cmap": DIVERGING, "clim": (centre - reach, centre + reach)}
@@ -226,12 +207,17 @@ def _paint(ax: Axes, mdp: MDP, sheet: Sheet, values: FloatArray, scale: dict[str
         edgecolors=edge, linewidths=width, **scale,
     )  # fmt: skip
     ax.add_collection(painted, autolim=False)
+    style: dict[str, Any]
     if empty:
         hatch = "////" if sheet.detailed else None
-        style: dict[str, Any] = {"facecolors": NOTHING, "edgecolors": "#b5b1a4", "linewidths": 0.0}
+        style = {"facecolors": NOTHING, "edgecolors": "#b5b1a4", "linewidths": 0.0}
         ax.add_collection(PolyCollection(empty, hatch=hatch, zorder=0.9, **style), autolim=False)
-    if sheet.detailed and values.ndim == 2 and not _directed(mdp):
-        divide_states(ax, sheet)
+    if sheet.detailed and note and all(len(shape) == 4 for shape in shapes):
+        # Stripes need borders between states, to be seen on light and on dark ground.
+        squares = [corner + _stripes(1)[0] for corner in corners]
+        for colour, width in (("white", 2.6), (DARK, 1.0)):
+            style = {"facecolors": "none", "edgecolors": colour, "linewidths": width}
+            ax.add_collection(PolyCollection(squares, zorder=1.6, **style), autolim=False)
     if note:
         note = folded(note, max(sheet.inches()[0], 2.2) / 0.7)  # its letters are smaller
         ax.set_xlabel(note, fontsize=7, color="0.35", parse_math=False)

@@ -50,6 +50,13 @@ def place(
         ax.add_artist(patch)
 
 
+def towards(action: str, points: ArrayLike) -> FloatArray:
+    """Turn points (ahead, aside) to where an action moves: x and y, about the agent."""
+    row, column = DIRECTIONS[action]
+    turned: FloatArray = np.asarray(points) @ np.array([(column, row), (row, column)])
+    return turned
+
+
 def robot() -> list[Patch]:
     """Return the agent: head, two eyes, mouth, ears and antenna."""
     line: dict[str, Any] = {"edgecolor": DARK, "linewidth": 0.8}
@@ -69,17 +76,14 @@ def robot() -> list[Patch]:
 
 def button(action: str) -> list[Patch]:
     """Return a red push button at the side of the cell that `action` bumps into."""
-    dome = np.linspace(0, np.pi, 30)
-    # Drawn at the lower edge, then turned to where it belongs.
-    shapes = [
-        (np.array([(0.22, 1.0), (0.22, 0.93), (0.78, 0.93), (0.78, 1.0)]), "#6b6f73"),
-        (np.column_stack([0.5 + 0.19 * np.cos(dome), 0.93 - 0.13 * np.sin(dome)]), "#d7191c"),
-    ]
-    row, column = DIRECTIONS.get(action.upper(), (1, 0))
-    turn = np.array([[row, column], [-column, row]])
+    angle = np.linspace(0, np.pi, 30)
+    plate = [(0.5, -0.28), (0.43, -0.28), (0.43, 0.28), (0.5, 0.28)]
+    dome = np.column_stack([0.43 - 0.13 * np.sin(angle), 0.19 * np.cos(angle)])
+    side = action.upper() if action.upper() in DIRECTIONS else "DOWN"
+    line: dict[str, Any] = {"edgecolor": DARK, "linewidth": 0.7}
     return [
-        Polygon((points - 0.5) @ turn.T + 0.5, facecolor=colour, edgecolor=DARK, linewidth=0.7)
-        for points, colour in shapes
+        Polygon(towards(side, plate) + 0.5, facecolor="#6b6f73", **line),
+        Polygon(towards(side, dome) + 0.5, facecolor="#d7191c", **line),
     ]
 
 
@@ -96,8 +100,7 @@ def eye(is_open: bool) -> list[Patch]:
     ]
     if not is_open:
         stroke = np.array([(0.22, 0.78), (0.78, 0.22)])
-        patches.append(_ribbon(stroke, np.full(2, 0.16), facecolor="white", linewidth=0))
-        patches.append(_ribbon(stroke, np.full(2, 0.09), facecolor=VERMILION, linewidth=0))
+        patches += [_ribbon(stroke, 0.16, "white"), _ribbon(stroke, 0.09, VERMILION)]
     return patches
 
 
@@ -140,12 +143,9 @@ def _chest() -> list[Patch]:
 def _gold() -> list[Patch]:
     patches: list[Patch] = []
     for x, y in ((0.30, 0.78), (0.70, 0.78), (0.5, 0.54)):
-        low, high, height = 0.20, 0.13, 0.22
-        front = [(x - low, y), (x + low, y), (x + high, y - height), (x - high, y - height)]
-        shine = [
-            (x - high + 0.02, y - height + 0.03), (x + high - 0.02, y - height + 0.03),
-            (x + high, y - height + 0.08), (x - high, y - height + 0.08),
-        ]  # fmt: skip
+        front = [(x - 0.2, y), (x + 0.2, y), (x + 0.13, y - 0.22), (x - 0.13, y - 0.22)]
+        edge, low = y - 0.19, y - 0.14
+        shine = [(x - 0.11, edge), (x + 0.11, edge), (x + 0.13, low), (x - 0.13, low)]
         patches.append(Polygon(front, facecolor=ORANGE, edgecolor="#7a5500", linewidth=0.8))
         patches.append(Polygon(shine, facecolor=YELLOW, linewidth=0))
     return patches
@@ -160,8 +160,8 @@ def _snake() -> list[Patch]:
     patches: list[Patch] = [
         Polygon(fork, facecolor=VERMILION, edgecolor=VERMILION, linewidth=0.8),
         # The outline is a wider ribbon underneath: a stroked one would cross itself in the bends.
-        _ribbon(body, width + 0.025, facecolor="#00543d", linewidth=0),
-        _ribbon(body, width, facecolor=GREEN, linewidth=0),
+        _ribbon(body, width + 0.025, "#00543d"),
+        _ribbon(body, width, GREEN),
         Ellipse((x, y), 0.22, 0.20, facecolor=GREEN, edgecolor="#00543d", linewidth=0.8),
     ]
     for side in (-0.05, 0.05):
@@ -196,7 +196,7 @@ def _bottom() -> list[Patch]:
     for offset in np.arange(-0.75, 1, 0.25):
         left, right = max(0.0, offset), min(1.0, 1 + offset)
         stroke = np.array([(left, left - offset), (right, right - offset)])
-        hatching.append(_ribbon(stroke, np.full(2, 0.02), facecolor="#bdbdbd", linewidth=0))
+        hatching.append(_ribbon(stroke, 0.02, "#bdbdbd"))
     return [
         *hatching,
         Rectangle((0.24, 0.70), 0.52, 0.09, facecolor=DARK),
@@ -213,31 +213,28 @@ def _hole() -> list[Patch]:
 
 
 def _arrow(action: str) -> list[Patch]:
-    row, column = DIRECTIONS[action]
-    ahead, aside = np.array([column, row]), np.array([row, column])
-    patches: list[Patch] = []
-    for shift, colour in ((-0.15, SKY), (0.15, BLUE)):
-        middle = np.array([0.5, 0.5]) + shift * ahead
-        tip, back = middle + 0.15 * ahead, middle - 0.13 * ahead
-        corners = [tip, back + 0.3 * aside, back - 0.3 * aside]
-        patches.append(Polygon(corners, facecolor=colour, edgecolor="white", linewidth=0.8))
-    return patches
+    line: dict[str, Any] = {"edgecolor": "white", "linewidth": 0.8}
+    corners = towards(action, [(0.15, 0), (-0.13, 0.3), (-0.13, -0.3)]) + 0.5
+    shift = towards(action, (0.15, 0))
+    return [
+        Polygon(corners - shift, facecolor=SKY, **line),
+        Polygon(corners + shift, facecolor=BLUE, **line),
+    ]
 
 
 def _water() -> list[Patch]:
     x = np.linspace(0.08, 0.92, 40)
     waves = [np.column_stack([x, y + 0.045 * np.sin(x * 6 * np.pi)]) for y in (0.27, 0.52, 0.77)]
-    return [_ribbon(w, np.full(40, 0.035), facecolor=SKY, linewidth=0) for w in waves]
+    return [_ribbon(wave, 0.035, SKY) for wave in waves]
 
 
-def _ribbon(line: ArrayLike, width: FloatArray, **style: Any) -> Polygon:
-    """A line [point, 2] of the given widths, as a filled area."""
-    points = np.asarray(line, dtype=np.float64)
-    along = np.gradient(points, axis=0)
+def _ribbon(line: FloatArray, width: float | FloatArray, colour: str) -> Polygon:
+    """A line [point, 2] of the given width or widths, as a filled area."""
+    along = np.gradient(line, axis=0)
     across = np.column_stack([-along[:, 1], along[:, 0]])
     across *= (width / 2 / np.linalg.norm(across, axis=1))[:, None]
-    edge = np.concatenate([points + across, (points - across)[::-1]])
-    return Polygon(edge, closed=True, **style)
+    edge = np.concatenate([line + across, (line - across)[::-1]])
+    return Polygon(edge, facecolor=colour, linewidth=0)
 
 
 ICONS: dict[str, Callable[[], list[Patch]]] = {
@@ -247,10 +244,7 @@ ICONS: dict[str, Callable[[], list[Patch]]] = {
     "W": _wasp,
     "?": _bottom,
     "o": _hole,
-    "<": partial(_arrow, "LEFT"),
-    "v": partial(_arrow, "DOWN"),
-    ">": partial(_arrow, "RIGHT"),
-    "^": partial(_arrow, "UP"),
+    **{tile: partial(_arrow, action) for tile, action in zip("<v>^", DIRECTIONS, strict=True)},
     WATER: _water,
     ".": list,
     WALL: list,

@@ -53,11 +53,15 @@ def action_names(mdp: MDP) -> tuple[str, ...]:
 
 def folded(text: str, inches: float, most: int = TITLE_LINES) -> str:
     """Fold a title into lines that fit into that many inches; cut what is too long."""
-    letters = max(12, int(inches / LETTER))
+    return "\n".join(fold(text, max(12, int(inches / LETTER)), most))
+
+
+def fold(text: str, letters: int, most: int) -> list[str]:
+    """Fold a text into lines of that many letters; what needs more lines is cut."""
     lines = [part for line in text.splitlines() for part in textwrap.wrap(line, letters) or [""]]
-    if len(lines) > most:
-        lines = [*lines[: most - 1], lines[most - 1][: letters - 1] + "…"]
-    return "\n".join(lines)
+    return (
+        lines if len(lines) <= most else [*lines[: most - 1], lines[most - 1][: letters - 1] + "…"]
+    )
 
 
 def rows_of(mdp: MDP) -> tuple[str, ...]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from monmdp.drawing.labels import TITLE_LINES, shortened
+from monmdp.drawing.labels import TITLE_LINES, fold, shortened
 from monmdp.drawing.palette import Style
 from monmdp.model.arrays import BoolArray, FloatArray, IntArray
 
@@ -56,7 +56,7 @@ class PanelData:
     """training steps; None: all"""
     y_range: tuple[float, float] | None = None
     """None: curves and bands, but not the depths of the first tenth"""
-    missing: Sequence[str] = field(default=())
+    missing: Sequence[str] = ()
     """curves that have no runs yet"""
 
     @property
@@ -84,21 +84,12 @@ class RowData:
 
 
 def panel_grid(
-    rows: Sequence[RowData],
-    *,
-    styles: Mapping[str, Style],
-    title: str,
-    y_label: str,
-    note: str,
+    rows: Sequence[RowData], *, styles: Mapping[str, Style], title: str, y_label: str, note: str
 ) -> Figure:
     """Draw rows of panels with one legend above and a note below.
 
-    Args:
-        rows: the panels.
-        styles: label -> colour and line, in the order of the legend; see `styles`.
-        title: above everything.
-        y_label: what all panels show.
-        note: what is averaged, over how many seeds, and what the bands mean.
+    `styles` are in the order of the legend, `y_label` is what all panels show, and `note` says what
+    is averaged, over how many seeds, and what the bands mean.
     """
     from monmdp.drawing.canvas import Picture
 
@@ -113,22 +104,20 @@ def panel_grid(
     handles = _handles(styles, rows)
     across = _across([str(handle.get_label()) for handle in handles], total_width)
     more = 0.2 * (-(-len(handles) // across) - 1)
-    folded = textwrap.fill(note, int(total_width * 15.5), max_lines=12, placeholder=" …")
-    heading = textwrap.fill(
-        title, int((total_width - 0.3) * 12), max_lines=TITLE_LINES, placeholder=" …"
-    )
+    folded = "\n".join(fold(note, int(total_width * 15.5), 12))
+    heading = "\n".join(fold(title, int((total_width - 0.3) * 12), TITLE_LINES))
     lines = 0.18 * heading.count("\n")
     top, below = 0.95 + more + lines, 0.7 + 0.125 * (folded.count("\n") + 1)
     heights = len(rows) * height + (len(rows) - 1) * between + sum(headings)
     total_height = top + heights + below
     figure = Picture(total_width, total_height)
+
+    def write(x: float, y: float, text: str, size: float, **style: Any) -> None:
+        figure.text(x / total_width, y / total_height, text, fontsize=size, **style)
+
     y = total_height - top
     for i, row in enumerate(rows):
-        if row.heading:
-            figure.text(
-                left / total_width, (y - 0.05) / total_height, row.heading, fontsize=9.5,
-                weight="bold", va="center",
-            )  # fmt: skip
+        write(left, y - 0.05, row.heading, 9.5, weight="bold", va="center")
         y -= headings[i] + height
         for j, panel in enumerate(row.panels):
             x = left + j * (width + gap)
@@ -136,23 +125,18 @@ def panel_grid(
             ax = figure.add_axes(place)
             last = i == len(rows) - 1 or len(rows[i + 1].panels) <= j
             _draw(ax, panel, styles, unit, last)
-        if row.label:
-            x = 0.36 if "\n" in row.label else 0.45
-            figure.text(
-                x / total_width, (y + height / 2) / total_height, row.label, rotation=90,
-                fontsize=8, ha="center", va="center",
-            )  # fmt: skip
+        x = 0.36 if "\n" in row.label else 0.45
+        write(x, y + height / 2, row.label, 8, rotation=90, ha="center", va="center")
         y -= between
-    middle = (below + heights / 2) / total_height
-    figure.text(0.2 / total_width, middle, y_label, rotation=90, va="center", fontsize=9)
-    figure.text(0.5, (below - 0.42) / total_height, x_label, ha="center", fontsize=9)
-    figure.text(0.15 / total_width, 1 - 0.11 / total_height, heading, fontsize=11, va="top")
+    write(0.2, below + heights / 2, y_label, 9, rotation=90, va="center")
+    write(total_width / 2, below - 0.42, x_label, 9, ha="center")
+    write(0.15, total_height - 0.11, heading, 11, va="top")
+    write(0.15, 0.06, folded, 7, color="0.35")
     middle = 1 - (0.48 + lines + more / 2) / total_height
     figure.legend(
         handles=handles, loc="center", bbox_to_anchor=(0.5, middle), ncols=across,
         frameon=False, fontsize=8.5, handlelength=2.6,
     )  # fmt: skip
-    figure.text(0.15 / total_width, 0.06 / total_height, folded, fontsize=7, color="0.35")
     return figure
 
 
@@ -180,9 +164,8 @@ def _handles(styles: Mapping[str, Style], rows: Sequence[RowData]) -> list[Line2
         if label in shown
     ]
     if any(panel.dashed is not None for row in rows for panel in row.panels):
-        handles.append(
-            Line2D([], [], color="black", linestyle="--", linewidth=1.2, label="minimax-optimal")
-        )
+        look: dict[str, Any] = {"color": "black", "linestyle": "--", "linewidth": 1.2}
+        handles.append(Line2D([], [], label="minimax-optimal", **look))
     return handles
 
 
@@ -255,10 +238,7 @@ def _outside(
 def _places(x: FloatArray, i: int, n: int) -> list[float]:
     """Where the marks of the i-th of n curves stand: a few in every stretch outside.
 
-    Args:
-        x: where the curve is outside, as fractions of the axis.
-        i: which of the curves it is; each has places of its own.
-        n: how many curves go outside.
+    `x` is where the curve is outside, as fractions of the axis; each curve has places of its own.
     """
     # A curve that comes and goes at the edge is outside in one stretch.
     ends = np.flatnonzero(np.diff(x) > 2 * MARK)
@@ -267,10 +247,9 @@ def _places(x: FloatArray, i: int, n: int) -> list[float]:
     own = np.arange(period * (i + 0.5) / n, 1.0, period)
     places: list[float] = []
     for begin, end in stretches:
-        within = own[(begin <= own) & (own <= end)]
-        middle = (begin + end) / 2
+        middle = float(begin + end) / 2
         short = middle + (MARK if middle < 0.5 else -MARK) * i
-        places += within.tolist() or [float(short)]
+        places += own[(begin <= own) & (own <= end)].tolist() or [short]
     return places
 
 
@@ -279,14 +258,13 @@ def y_range(panel: PanelData, *, full: bool = False) -> tuple[float, float]:
 
     Means of the first tenth of the steps may come from far below; only a `full` range has them.
     """
-    low, high = np.inf, -np.inf
+    level = [] if panel.dashed is None else [panel.dashed]
+    lows, highs = [*level], [*level]
     for curve in panel.curves:
         half, late = np.nan_to_num(curve.half), len(curve.mean) // 10
-        low = min(low, float((curve.mean - half)[late:].min()))
-        low = min(low, float(curve.mean.min())) if full else low
-        high = max(high, float(curve.mean.max()), float((curve.mean + half)[late:].max()))
-    if panel.dashed is not None:
-        low, high = min(low, panel.dashed), max(high, panel.dashed)
+        lows += [(curve.mean - half)[late:].min(), *([curve.mean.min()] if full else [])]
+        highs += [(curve.mean + half)[late:].max(), curve.mean.max()]
+    low, high = float(min(lows)), float(max(highs))
     # A range fitted to a constant would show nothing but rounding errors.
     least = 0.1 * max(1.0, abs(low), abs(high))
     spare = max(0.0, least - (high - low)) / 2
@@ -304,27 +282,22 @@ def profiles(
 ) -> Figure:
     """Draw performance profiles: the fraction of runs that score more than τ, with bands.
 
-    Args:
-        thresholds: [τ] normalised scores.
-        curves: label -> [τ] fraction, lower and upper end of its band.
-        styles: label -> colour and line.
-        title: above the picture.
-        note: below it.
+    `curves` are the fraction [τ] and the lower and upper end of its band, by label.
     """
     from monmdp.drawing.canvas import Picture
 
     figure = Picture(6.4, 4.2)
     ax = figure.add_axes((0.11, 0.24, 0.85, 0.66))
     for label, (fraction, low, high) in curves.items():
-        colour, line = styles[label].colour, styles[label].line
-        ax.fill_between(thresholds, low, high, color=colour, alpha=0.25, linewidth=0, step="post")
-        ax.step(
-            thresholds, fraction, where="post", color=colour, linestyle=line, linewidth=1.6,
-            label=label,
-        )  # fmt: skip
-    ax.set(xlim=(float(thresholds[0]), float(thresholds[-1])), ylim=(0, 1.02))
+        of = styles[label]
+        ax.fill_between(
+            thresholds, low, high, color=of.colour, alpha=0.25, linewidth=0, step="post"
+        )
+        look: dict[str, Any] = {"color": of.colour, "linestyle": of.line, "linewidth": 1.6}
+        ax.step(thresholds, fraction, where="post", label=label, **look)
+    ends = (float(thresholds[0]), float(thresholds[-1]))
+    ax.set(xlim=ends, ylim=(0, 1.02), ylabel="fraction of runs above τ")
     ax.set_xlabel("normalised end return τ  (1: the minimax return v, 0: less by max(1, |v|))")
-    ax.set_ylabel("fraction of runs above τ")
     ax.set_title(title, fontsize=11, loc="left")
     ax.spines[["top", "right"]].set_visible(False)
     ax.legend(edgecolor="none", framealpha=0.85, fontsize=9, loc="lower left")

@@ -19,6 +19,12 @@ CAPTIONS = (
     "(b) A pessimistic agent assumes the worst\nof what it can never see, the snake,\nand goes UP.",
     "(c) It goes UP even if the treasure\nis what LEFT would lead to.",
 )
+UNSEEN = (
+    (("S", -0.22, 0.14, 0.5), ("$", 0.22, 0.14, 0.5), ("?", 0.0, -0.3, 0.6)),
+    (("S", 0.08, 0.04, 0.8), ("?", -0.33, -0.32, 0.5)),
+    (("$", 0.0, 0.0, 0.9),),
+)
+"""in the cell to the left of each picture: tile, x and y from its middle, scale"""
 UNIT = 0.68
 """inches of a cell"""
 APART = 1.65
@@ -59,19 +65,12 @@ def draw_pessimism() -> Figure:
 
 def _draw_unseen(ax: Axes, i: int) -> None:
     """Draw what LEFT may lead to, what the agent assumes of it, or what it is."""
-    x = -APART - 0.5
-    if i == 0:
-        place(ax, icon("S"), x - 0.22, -0.36, 0.5)
-        place(ax, icon("$"), x + 0.22, -0.36, 0.5)
-        place(ax, letter("?"), x, -0.8, 0.6)
-    elif i == 1:
-        place(ax, icon("S"), x + 0.08, -0.46, 0.8)
-        place(ax, letter("?"), x - 0.33, -0.82, 0.5)
+    for tile, x, y, scale in UNSEEN[i]:
+        place(ax, letter(tile) if tile == "?" else icon(tile), x - APART - 0.5, y - 0.5, scale)
+    if i == 1:  # a thought
         for at, size in (((-0.52, -0.58), 0.05), ((-0.66, -0.74), 0.08), ((-0.95, -1.05), 0.3)):
-            ax.add_artist(Circle(at, size, facecolor="white", edgecolor=DARK))  # a thought
+            ax.add_artist(Circle(at, size, facecolor="white", edgecolor=DARK))
         place(ax, icon("S"), -1.45, -1.56, 0.45)
-    else:
-        place(ax, icon("$"), x, -0.5, 0.9)
 
 
 def _draw_way(ax: Axes, action: str, open_to: bool, chosen: bool) -> None:

@@ -86,8 +86,8 @@ def gallery(mdps: Mapping[str, MDP]) -> Figure:
     total = y + 0.1
     figure = Picture(sheet, total)
     for (title, mdp), (left, top, width, height) in zip(mdps.items(), boxes, strict=True):
-        place = (left / sheet, 1 - (top + height) / total, width / sheet, height / total)
-        ax = figure.add_axes(place)
+        at = (left / sheet, 1 - (top + height) / total, width / sheet, height / total)
+        ax = figure.add_axes(at)
         draw_world(mdp, ax=ax, title=folded(title, max(width, 1.9), 2))
     return figure
 

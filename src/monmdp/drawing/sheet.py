@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.collections import PolyCollection
 from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 from matplotlib.patches import Circle, Rectangle
@@ -157,15 +156,6 @@ def write_title(figure: Figure, title: str, left_out: int) -> None:
     text = folded(title, width - 0.2) + (more if left_out else "")
     figure.set_size_inches(width, height + LINE * text.count("\n"))
     figure.suptitle(text, fontsize=10, parse_math=False)
-
-
-def divide_states(ax: Axes, sheet: Sheet) -> None:
-    """Draw borders between states whose cells are themselves divided."""
-    square = np.array([(0, 0), (1, 0), (1, 1), (0, 1)])
-    squares = sheet.cells[:, None, ::-1] + square
-    for colour, width in (("white", 2.6), (DARK, 1.0)):  # to be seen on light and on dark ground
-        style: dict[str, Any] = {"facecolors": "none", "edgecolors": colour, "linewidths": width}
-        ax.add_collection(PolyCollection(squares, zorder=1.6, **style), autolim=False)
 
 
 def _draw_small_icons(ax: Axes, mdp: MDP) -> None:

@@ -28,18 +28,12 @@ TIE = 1e-6
 """two actions count as tied when their probabilities differ by less"""
 
 ARROWS = {
-    frozenset({"LEFT"}): "←",
-    frozenset({"DOWN"}): "↓",
-    frozenset({"RIGHT"}): "→",
-    frozenset({"UP"}): "↑",
-    frozenset({"STAY"}): "•",
-    frozenset({"LEFT", "RIGHT"}): "↔",
-    frozenset({"DOWN", "UP"}): "↕",
-    frozenset({"LEFT", "UP"}): "↖",
-    frozenset({"RIGHT", "UP"}): "↗",
-    frozenset({"DOWN", "RIGHT"}): "↘",
-    frozenset({"DOWN", "LEFT"}): "↙",
-}
+    frozenset(names.split()): glyph
+    for glyph, names in {
+        "←": "LEFT", "↓": "DOWN", "→": "RIGHT", "↑": "UP", "•": "STAY", "↔": "LEFT RIGHT",
+        "↕": "DOWN UP", "↖": "LEFT UP", "↗": "RIGHT UP", "↘": "DOWN RIGHT", "↙": "DOWN LEFT",
+    }.items()
+}  # fmt: skip
 SEVERAL = "+"
 
 
@@ -131,21 +125,15 @@ def policy_text(monmdp: MonMDP, policy: ArrayLike, *, max_states: int = 2000) ->
         f"monitor state{'s' if len(states) > 1 else ''} {', '.join(states)}:\n{lines}"
         for lines, states in alike.items()
     ]
-    if shown < monitor.n_states:
-        blocks.append(_more(monitor.n_states - shown, "monitor state"))
-    return "\n\n".join(blocks)
+    return "\n\n".join([*blocks, *_more(monitor.n_states - shown, "monitor state")])
 
 
 def likeliest(monmdp: MonMDP, policy: ArrayLike) -> tuple[BoolArray, BoolArray]:
     """Return which actions of a policy [s, a] are likeliest, [sᵉ, sᵐ, aᵉ] and [sᵉ, sᵐ, aᵐ]."""
-    mdp, monitor = monmdp.mdp, monmdp.monitor
     shape = (monmdp.n_states, monmdp.n_actions)
-    chance = frozen(policy, np.float64, shape, "policy [s, a]")
-    chance = chance.reshape(mdp.n_states, monitor.n_states, mdp.n_actions, monitor.n_actions)
+    chance = frozen(policy, np.float64, shape, "policy [s, a]").reshape(monmdp.shape)
     chosen = chance >= chance.max(axis=(2, 3), keepdims=True) - TIE
-    env: BoolArray = np.any(chosen, axis=3)
-    mon: BoolArray = np.any(chosen, axis=2)
-    return env, mon
+    return np.any(chosen, axis=3), np.any(chosen, axis=2)
 
 
 def either(labels: Sequence[str], chosen: BoolArray) -> str:
@@ -165,14 +153,13 @@ def _grid(rows: Sequence[Sequence[str]]) -> list[str]:
     gap = " " if width <= MAX_SPACED or cell > 1 else ""
     margin = len(str(len(rows) - 1))
     digits = len(str(width - 1))
-    lines = []
-    for digit in range(digits):
-        # Numbers are written downwards, so that a column stays one character wide.
-        numbers = [str(c).rjust(digits)[digit].rjust(cell) for c in range(width)]
-        lines.append(f"{'':>{margin}}  {gap.join(numbers)}".rstrip())
-    for r, row in enumerate(rows):
-        lines.append(f"{r:>{margin}}  {gap.join(tile.rjust(cell) for tile in row)}".rstrip())
-    return lines
+    # Numbers of columns are written downwards, so that a column stays one character wide.
+    numbers = zip(*(str(column).rjust(digits) for column in range(width)), strict=True)
+    labelled = [*(("", digit) for digit in numbers), *((str(r), row) for r, row in enumerate(rows))]
+    return [
+        f"{label:>{margin}}  {gap.join(tile.rjust(cell) for tile in row)}".rstrip()
+        for label, row in labelled
+    ]
 
 
 def _map(mdp: MDP, marked: Sequence[int]) -> list[str]:
@@ -190,26 +177,25 @@ def _meaning(mdp: MDP, tile: str) -> str:
     at_tile = np.array([t == tile for row in rows_of(mdp) for t in row if t != WALL])
     if known is not None and _keeps_rules(mdp, at_tile, known):
         return known.meaning
-    arrives = at_tile[mdp.successor] & ~_is_over(mdp)[mdp.outcomes.state]
+    state = mdp.outcomes.state
+    ends = mdp.terminates & (mdp.successor == state)  # where it began, as STAY does on a chest
+    # Some worlds list states in which nothing happens any more.
+    over = np.bincount(state[~ends | (mdp.reward != 0)], minlength=mdp.n_states) == 0
+    arrives = at_tile[mdp.successor] & ~over[state]
     if not arrives.any():
         return tile_name(tile)
     facts = []
-    stays = arrives & _by_staying(mdp)
+    stays = arrives & ends & ("STAY" in mdp.action_labels)
     if stays.any() and not (arrives & ~stays & mdp.terminates).any():
         facts.append(f"STAY pays {_range(mdp.reward[stays])} and ends")
         arrives &= ~stays
     if mdp.reward[arrives].any():
         facts.append(f"arriving or remaining pays {_range(mdp.reward[arrives])}")
-    if arrives.any():
-        facts += ["ends the episode"] if mdp.terminates[arrives].all() else []
-    facts += ["is never seen"] if mdp.hidden[arrives | stays].all() else []
+    if arrives.any() and mdp.terminates[arrives].all():
+        facts.append("ends the episode")
+    if mdp.hidden[arrives | stays].all():
+        facts.append("is never seen")
     return f"{tile_name(tile)}: {', '.join(facts)}" if facts else tile_name(tile)
-
-
-def _by_staying(mdp: MDP) -> BoolArray:
-    """[outcome] whether it ends the episode where it began, as STAY does on a chest."""
-    ends: BoolArray = mdp.terminates & (mdp.successor == mdp.outcomes.state)
-    return ends if "STAY" in mdp.action_labels else np.zeros_like(ends)
 
 
 def _range(rewards: FloatArray) -> str:
@@ -217,36 +203,25 @@ def _range(rewards: FloatArray) -> str:
     return f"{low:g}" if low == high else f"{low:g} to {high:g}"
 
 
-def _is_over(mdp: MDP) -> BoolArray:
-    """[state] whether nothing happens there any more; some worlds list such states."""
-    state = mdp.outcomes.state
-    idle = mdp.terminates & (mdp.successor == state) & (mdp.reward == 0)
-    over: BoolArray = np.bincount(state[~idle], minlength=mdp.n_states) == 0
-    return over
-
-
 def _keeps_rules(mdp: MDP, at_tile: BoolArray, tile: Tile) -> bool:
     """Whether the world's outcomes follow the built-in rules of the tile."""
     state = mdp.outcomes.state
     arrives = at_tile[mdp.successor]
-    paid = arrives & mdp.terminates
-    landed = arrives & ~mdp.terminates
+    paid, landed = arrives & mdp.terminates, arrives & ~mdp.terminates
     if (mdp.reward[landed] != tile.land).any() or (mdp.hidden[arrives] != tile.hidden).any():
         return False
     pays = paid.any() and (tile.stay is None or (mdp.reward[paid] == tile.stay).all())
     if pays != (tile.stay is not None):
         return False
-    here = at_tile[state]
     own = mdp.successor == state
     if tile.stuck:
-        stays = np.zeros(mdp.n_pairs)
-        np.add.at(stays, mdp.pair_of_outcome[own], mdp.probability[own])
-        stays = stays.reshape(mdp.n_states, mdp.n_actions)[at_tile]
-        return bool(abs(stays.min() - tile.stuck) < TIE)
+        stays = np.bincount(mdp.pair_of_outcome, own * mdp.probability, mdp.n_pairs)
+        least = stays.reshape(mdp.n_states, mdp.n_actions)[at_tile].min()
+        return bool(abs(least - tile.stuck) < TIE)
     if tile.one_way is not None:
         cells = _cells(mdp)
         step = cells[mdp.successor] - cells[state]
-        return bool((own | (step == MOVES[tile.one_way]).all(axis=1))[here].all())
+        return bool((own | (step == MOVES[tile.one_way]).all(axis=1))[at_tile[state]].all())
     return True
 
 
@@ -265,9 +240,7 @@ def _table(mdp: MDP) -> list[str]:
         rows.append((label, shortened(mdp.action_labels[action], 24), _outcomes(mdp, pair)))
     wide = [max(len(row[column]) for row in rows) for column in (0, 1)]
     lines = [f"{s:<{wide[0]}}  {a:<{wide[1]}}  {rest}" for s, a, rest in rows]
-    if shown < mdp.n_pairs:
-        lines.append(_more(mdp.n_pairs - shown, "pair"))
-    return lines
+    return [*lines, *_more(mdp.n_pairs - shown, "pair")]
 
 
 def _outcomes(mdp: MDP, pair: int, most: int = 4) -> str:
@@ -278,9 +251,7 @@ def _outcomes(mdp: MDP, pair: int, most: int = 4) -> str:
         parts = [f"{mdp.probability[o]:.3g}", f"{mdp.reward[o]:g}"]
         parts += ["ends"] * bool(mdp.terminates[o]) + ["hidden"] * bool(mdp.hidden[o])
         words.append(f"{label} ({', '.join(parts)})")
-    if end - first > most:
-        words.append(_more(end - first - most, "outcome"))
-    return "  ".join(words)
+    return "  ".join([*words, *_more(end - first - most, "outcome")])
 
 
 # ---- policies -------------------------------------------------------------------------------
@@ -303,10 +274,7 @@ def _map_block(
         return _grid(rows[:shown])
 
     glyphs = [_glyph(mdp, chosen) for chosen in env]
-    lines = lay_out(glyphs)
-    if shown < n_rows:
-        lines.append(_more(n_rows - shown, "row"))
-    lines += _glyph_key(mdp, env, glyphs)
+    lines = [*lay_out(glyphs), *_more(n_rows - shown, "row"), *_glyph_key(mdp, env, glyphs)]
     if monitor_actions:
         signs = _signs(mon)
         lines += ["monitor actions:", *lay_out([signs[chosen.tobytes()] for chosen in mon])]
@@ -330,22 +298,18 @@ def _signs(mon: BoolArray) -> dict[bytes, str]:
 def _glyph(mdp: MDP, chosen: BoolArray) -> str:
     """One character for the chosen environment actions of a cell."""
     names = frozenset(mdp.action_labels[a].upper() for a in np.flatnonzero(chosen))
-    if names in ARROWS:
-        return ARROWS[names]
-    index = str(np.argmax(chosen))
-    return index if len(names) == 1 else SEVERAL
+    other = str(np.argmax(chosen)) if len(names) == 1 else SEVERAL
+    return ARROWS.get(names, other)
 
 
 def _glyph_key(mdp: MDP, env: BoolArray, glyphs: Sequence[str]) -> list[str]:
     """Explain the glyphs that do not speak for themselves, as far as they occur."""
-    known = set(ARROWS.values())
-    plain = {arrow for names, arrow in ARROWS.items() if len(names) == 1} - {"•"}
-    key = {}
-    for chosen, glyph in zip(env, glyphs, strict=True):
-        if glyph == SEVERAL:
-            key[glyph] = "several actions are tied"
-        elif glyph not in plain:
-            key[glyph] = either(mdp.action_labels, chosen)
+    key = {
+        glyph: "several actions are tied" if glyph == SEVERAL else either(mdp.action_labels, chosen)
+        for chosen, glyph in zip(env, glyphs, strict=True)
+        if glyph not in "←↓→↑"
+    }
+    known = ARROWS.values()
     order = sorted(key, key=lambda glyph: (glyph not in known, glyph == SEVERAL, glyph))
     return [f"{glyph}  {key[glyph]}" for glyph in order]
 
@@ -360,13 +324,12 @@ def _list_block(
         line = f"{shortened(mdp.state_labels[s], 24)}: {either(mdp.action_labels, env[s])}"
         also = f"; monitor {either(monitor_actions, mon[s])}" if monitor_actions else ""
         lines.append(line + also)
-    if shown < mdp.n_states:
-        lines.append(_more(mdp.n_states - shown, "state"))
-    return lines
+    return [*lines, *_more(mdp.n_states - shown, "state")]
 
 
-def _more(n: int, what: str) -> str:
-    return f"… and {n} more {what}{'s' if n > 1 else ''}"
+def _more(n: int, what: str) -> list[str]:
+    """A line that counts what is left out, if anything is."""
+    return [f"… and {n} more {what}{'s' if n > 1 else ''}"] if n > 0 else []
 
 
 def sparkline(values: ArrayLike, width: int = 60) -> str:

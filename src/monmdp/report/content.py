@@ -21,24 +21,20 @@ from monmdp.experiment.provenance import provenance
 from monmdp.files import file_name
 from monmdp.report.inside import explorer
 from monmdp.report.packing import PackedCurves, finite, pack
-from monmdp.report.sources import DECIDING, UNASKED, Chapter, Inside, Sources
-from monmdp.report.thumbnails import Thumbnail, thumbnail
+from monmdp.report.sources import DECIDING, UNASKED, Chapter, Inside, Sources, differing
+from monmdp.report.thumbnails import thumbnail
 from monmdp.results.evidence import Evidence
 from monmdp.results.figures import AXES, draw, label, panel_data, panel_title
 from monmdp.results.publish import about
 from monmdp.results.references import stored_table
-from monmdp.results.scores import (
-    PROBLEMS,
-    THRESHOLDS,
-    SuiteTable,
-    panel_marks,
-    problem_row,
-)
+from monmdp.results.scores import PROBLEMS, THRESHOLDS, SuiteTable, panel_marks, problem_row
 from monmdp.results.verdicts import checks_table, claims_table
 from monmdp.suites import Curve, Figure, Panel
 from monmdp.suites.plan import panel_of
 from monmdp.tables import Column, Table, TableRow, Value, plural
 
+Met = tuple[Figure, Panel, Curve]
+"""where a curve is shown"""
 SESSIONS = (
     Column("session ended", ("ended",)),
     Column("runs done", ("runs",), form=",.0f", missing="?"),
@@ -83,9 +79,14 @@ def content(sources: Sources, folders: Sequence[Path]) -> Content:
             remarks.append(f"{chapter.title} cannot be shown: {error}")
     for i, inside in enumerate(sources.insides):
         try:
-            explorers.append(_explorer(inside, f"explorer-{i}", sources.chapters, data))
+            view = explorer(inside.run, inside.problem)
         except MonMDPError as error:
             remarks.append(f"{inside.path} cannot be looked into: {error}")
+            continue
+        name, marks = f"explorer-{i}", panel_marks(_panel_of(inside, sources.chapters))
+        data["explorers"][name] = view
+        said = {"id": name, "title": view["title"], "path": str(inside.path), "marks": marks}
+        explorers.append(said)
     keys = {
         (chapter.folder, of.configuration, seed)
         for chapter in sources.chapters
@@ -107,22 +108,11 @@ def content(sources: Sources, folders: Sequence[Path]) -> Content:
 
 def _filters(chapters: Iterable[ChapterView]) -> dict[str, list[Value]]:
     """What occurs, in the order of appearance; ρ by size."""
-    found: dict[str, dict[Value, None]] = {key: {} for key in ("world", "monitor", "rho", "agent")}
-    for chapter in chapters:
-        for row in chapter.problems.rows:
-            for key, value in row.marks.items():
-                found[key][value] = None
-    result = {key: list(values) for key, values in found.items()}
-    result["rho"].sort(key=lambda rho: -float(rho or 0))
-    return result
-
-
-def _explorer(
-    inside: Inside, name: str, chapters: Iterable[Chapter], data: dict[str, Any]
-) -> dict[str, Any]:
-    data["explorers"][name] = explorer(inside.run, inside.problem, solution=inside.solution)
-    title, marks = data["explorers"][name]["title"], panel_marks(_panel_of(inside, chapters))
-    return {"id": name, "title": title, "path": str(inside.path), "marks": marks}
+    marks = [row.marks for chapter in chapters for row in chapter.problems.rows]
+    keys = ("world", "monitor", "rho", "agent")
+    found = {key: list(dict.fromkeys(of[key] for of in marks)) for key in keys}
+    found["rho"].sort(key=lambda rho: -float(rho or 0))
+    return found
 
 
 def _panel_of(inside: Inside, chapters: Iterable[Chapter]) -> Panel:
@@ -136,15 +126,6 @@ def _panel_of(inside: Inside, chapters: Iterable[Chapter]) -> Panel:
     return panel_of(inside.run.settings, ())
 
 
-@dataclass(frozen=True)
-class _Shown:
-    """A curve in the section of its setting."""
-
-    panel: Panel
-    curve: Curve
-    figures: list[str]
-
-
 class ChapterView:
     """One chapter of the page, as the template reads it; `data` collects what the script reads."""
 
@@ -154,20 +135,24 @@ class ChapterView:
         self.there, self.asked, self.remarks = chapter.there, chapter.asked, chapter.remarks
         self.evidence, self.data = chapter.evidence, data
         self.about = about(chapter.evidence)
-        self._sections: dict[tuple[Any, ...], str] = {}
-        """what decides a setting -> id of its section"""
-        self._shown: dict[str, dict[str, _Shown]] = {}
-        """section -> configuration -> where it was met"""
-        self._ranges: dict[str, set[tuple[float, float] | None]] = {}
-        """section -> the ranges of returns of panels that show it"""
-        curves = []
-        for figure in self.evidence.figures:
-            for panel in figure.panels():
-                for curve in panel.curves:
-                    self._place(figure, panel, curve)
-                    curves.append((label(curve), curve.agent))
-        self._styles = styles(curves, COLOURS)
-        self._names = {section: self._names_in(shown) for section, shown in self._shown.items()}
+        self._curves = [
+            (figure, panel, curve)
+            for figure in self.evidence.figures
+            for panel in figure.panels()
+            for curve in panel.curves
+        ]
+        by_setting: dict[tuple[Any, ...], list[Met]] = {}
+        for met in self._curves:
+            of = self.evidence.of(met[-1])
+            if of is not None:  # it was run
+                key = tuple(of.settings[key] for key in DECIDING)
+                by_setting.setdefault(key, []).append(met)
+        self._met = {f"{self.id}-s{i}": met for i, met in enumerate(by_setting.values())}
+        """section of a setting -> where its curves are shown"""
+        self._section = {c.configuration: of for of, met in self._met.items() for *_, c in met}
+        self._first = {section: _firsts(met) for section, met in self._met.items()}
+        self._styles = styles([(label(of), of.agent) for *_, of in self._curves], COLOURS)
+        self._names = {section: self._names_in(section) for section in self._met}
         self._titles = self._titles_of_sections()
         claims = [claim.to_dict() for claim in chapter.claims]
         self.claims = self._keep("verdicts", claims_table(claims), self.title)
@@ -179,81 +164,50 @@ class ChapterView:
         ]
         every = Table.of(PROBLEMS, self._rows(), title="Every setting")
         self.problems = self._keep("problems", every, self.title)
-        self.settings = [self._setting(section, chapter.curves) for section in self._shown]
+        self.settings = [self._setting(section, chapter.curves) for section in self._met]
         self.sessions = self._keep("sessions", _sessions(chapter.sessions), self.title)
 
-    def _place(self, figure: Figure, panel: Panel, curve: Curve) -> None:
-        """Give a curve its place in a setting's section."""
-        section = self._section_of(curve)
-        if section is None:
-            return
-        met = self._shown.setdefault(section, {}).setdefault(
-            curve.configuration, _Shown(panel, curve, [])
-        )
-        if figure.name not in met.figures:
-            met.figures.append(figure.name)
-        if panel.score == "episode_return":
-            self._ranges.setdefault(section, set()).add(panel.y_range)
-
-    def _section_of(self, curve: Curve) -> str | None:
-        """Return the id of the section that shows a curve; None if it was not run."""
-        of = self.evidence.of(curve)
-        if of is None:
-            return None
-        key = tuple(of.settings[key] for key in DECIDING)
-        return self._sections.setdefault(key, f"{self.id}-s{len(self._sections)}")
-
-    def _link_of(self, panel: Panel) -> str:
-        """Return the id of the section that shows a panel; empty if nothing of it was run."""
-        sections = [self._section_of(curve) for curve in panel.curves]
-        return next((section for section in sections if section is not None), "")
-
-    def _names_in(self, shown: Mapping[str, _Shown]) -> dict[str, str]:
+    def _names_in(self, section: str) -> dict[str, str]:
         """Configuration -> its name in a section, with what tells it from others of its label."""
         names: dict[str, str] = {}
-        for key, one in shown.items():
-            base = label(one.curve)
-            alike = [k for k, other in shown.items() if label(other.curve) == base]
-            parameters = {k: self.evidence.aggregates[k].settings["parameters"] for k in alike}
-            own = parameters[key]
-            telling = [
-                f"{name} = {value}"
-                for name, value in own.items()
-                if any(of.get(name) != value for of in parameters.values())
-            ]
-            name = f"{base} ({', '.join(telling)})" if telling else base
+        labels = {key: label(curve) for key, (_, curve) in self._first[section].items()}
+        parameters = {key: self.evidence.aggregates[key].settings["parameters"] for key in labels}
+        for key, name in labels.items():
+            alike = [of for other, of in parameters.items() if labels[other] == labels[key]]
+            telling = differing(parameters[key], alike)
+            if telling:
+                name += f" ({', '.join(f'{k} = {v}' for k, v in telling.items())})"
             if name in names.values():
-                name = f"{name} ({', '.join(one.figures)}, {len(names)})"
+                met = [
+                    figure.name for figure, _, of in self._met[section] if of.configuration == key
+                ]
+                name = f"{name} ({', '.join(dict.fromkeys(met))}, {len(names)})"
             names[key] = name
         return names
 
     def _titles_of_sections(self) -> dict[str, str]:
         """Section -> its title: the problem, and how it was tested where that tells two apart."""
         titles = {}
-        for section, shown in self._shown.items():
-            panels = [one.panel for one in shown.values()]
-            found = dict.fromkeys(panel_title(panel) for panel in panels)
+        for section, shown in self._first.items():
+            panels = [panel for panel, _ in shown.values()]
+            found = {panel_title(panel) for panel in panels}
             # Rows of a suite may also say what the agent was given; the curves say that here.
-            titles[section] = next(iter(found)) if len(found) == 1 else _problem(panels[0])
+            titles[section] = found.pop() if len(found) == 1 else _problem(panels[0])
+        words = {
+            "evaluation": "{}", "steps": "{:,} steps", "every": "a test every {:,} steps",
+            "gamma": "γ = {:g}",
+        }  # fmt: skip
         told_apart = {}
         for section, title in titles.items():
-            alike = [other for other, of in titles.items() if of == title]
-            telling = self._telling(section, alike)
-            told_apart[section] = f"{title}, {telling}" if telling else title
+            alike = {
+                other: self.evidence.aggregates[next(iter(self._first[other]))].settings
+                for other, of in titles.items()
+                if of == title
+            }
+            telling = differing({key: alike[section][key] for key in words}, alike.values())
+            said = (words[key].format(value) for key, value in telling.items())
+            told_apart[section] = ", ".join([title, *said])
         return told_apart
-
-    def _telling(self, section: str, alike: Sequence[str]) -> str:
-        """What of the deciding settings tells a section from others of its title."""
-        settings = {
-            other: self.evidence.aggregates[next(iter(self._shown[other]))].settings
-            for other in alike
-        }
-        words = {"steps": "{:,} steps", "every": "a test every {:,} steps", "gamma": "γ = {:g}"}
-        return ", ".join(
-            words.get(key, "{}").format(settings[section][key])
-            for key in ("evaluation", "steps", "every", "gamma")
-            if len({str(of[key]) for of in settings.values()}) > 1
-        )
 
     def _keep(self, name: str, table: Table, of: str) -> Table:
         """Give a table its name on the page, and let the script know of it."""
@@ -271,7 +225,7 @@ class ChapterView:
         ]
         if grids and all(len(rows) == 1 and len(rows[0]) == 1 for _, rows in grids):
             # Blocks of one panel stand side by side, with their titles in place of the problem's.
-            panels = [replace(rows[0][0], title=title or rows[0][0].title) for title, rows in grids]
+            panels = [rows[0][0] | ({"title": of} if of else {}) for of, rows in grids]
             grids = [("", [panels])]
         return {
             "name": "" if figure.name == UNASKED else figure.name,
@@ -282,105 +236,98 @@ class ChapterView:
             "image": "" if figure.has_curves else _image(figure, self.evidence),
         }
 
-    def _thumbnail(self, panel: Panel, figure: Figure) -> Thumbnail:
-        several = len({one.score for one in figure.panels()}) > 1
-        link = self._link_of(panel)
-        alike = [of for of in figure.panels() if panel_title(of) == panel_title(panel)]
-        title = (
-            self._titles[link] if link and len(alike) > 1 and not several else panel_title(panel)
-        )
-        return thumbnail(
-            panel_data(panel, self.evidence, title + (f": {AXES[panel.score]}" if several else "")),
-            self._styles,
-            link=link,
-            marks=panel_marks(panel),
-        )
+    def _thumbnail(self, panel: Panel, figure: Figure) -> dict[str, Any]:
+        sections = [self._section.get(curve.configuration, "") for curve in panel.curves]
+        link, title = next(filter(None, sections), ""), panel_title(panel)
+        if len({one.score for one in figure.panels()}) > 1:
+            title += f": {AXES[panel.score]}"
+        elif link and [panel_title(of) for of in figure.panels()].count(title) > 1:
+            title = self._titles[link]
+        shown = panel_data(panel, self.evidence, title)
+        return thumbnail(shown, self._styles, link=link, marks=panel_marks(panel))
 
     def _rows(self) -> Iterable[TableRow]:
         """Return the rows of every problem and agent; figures may share them."""
         rows: dict[tuple[str, str], TableRow] = {}
-        for figure in self.evidence.figures:
-            for panel in figure.panels():
-                for curve in panel.curves:
-                    section = self._section_of(curve)
-                    key = (section or panel_title(panel), curve.configuration)
-                    if key not in rows:
-                        rows[key] = self._row(panel, curve)
+        for _, panel, curve in self._curves:
+            key = (self._section.get(curve.configuration, panel_title(panel)), curve.configuration)
+            if key not in rows:
+                rows[key] = self._row(panel, curve)
         return rows.values()
 
     def _row(self, panel: Panel, curve: Curve) -> TableRow:
-        section = self._section_of(curve)
+        key = curve.configuration
+        section = self._section.get(key)
         if section is None:
             return problem_row(panel_title(panel), label(curve), panel, curve, self.evidence)
-        title, name = self._titles[section], self._names[section][curve.configuration]
+        title, name = self._titles[section], self._names[section][key]
         return problem_row(title, name, panel, curve, self.evidence, section)
 
     def _setting(self, section: str, packed: Mapping[str, PackedCurves]) -> dict[str, Any]:
         """Return what the section of a setting says."""
-        shown, names, title = self._shown[section], self._names[section], self._titles[section]
-        first = next(iter(shown.values()))
-        any_of = self.evidence.aggregates[first.curve.configuration]
-        distinct = all(name == label(shown[key].curve) for key, name in names.items())
-        shown_curves = ((names[key], one.curve.agent) for key, one in shown.items())
-        own = styles(shown_curves, COLOURS)
+        names, title, met = self._names[section], self._titles[section], self._met[section]
+        first, known = self._first[section], self.evidence.aggregates
+        labels = {key: label(curve) for key, (_, curve) in first.items()}
+        looks = self._styles
+        if names != labels:
+            looks = styles([(names[key], of.agent) for key, (_, of) in first.items()], COLOURS)
         curves = []
-        for key, one in shown.items():
+        for key, (_, curve) in first.items():
             place = f"{self.id}/{key}"
             self.data["curves"][place] = packed[key]
-            looks = _looks(names[key], (self._styles if distinct else own)[names[key]])
-            more = {"agent": label(one.curve), "curves": place, "asked": len(one.curve.seeds)}
-            curves.append(looks | more)
-        minimax, settings = finite(any_of.minimax), any_of.settings
-        said = {"title": title, "minimax": minimax}
+            more = {"agent": labels[key], "curves": place, "asked": len(curve.seeds)}
+            curves.append(_looks(names[key], looks[names[key]]) | more)
+        any_of = known[next(iter(first))]
+        said = {"title": title, "minimax": finite(any_of.minimax)}
         # A chart opens with the range that its panels state, unless they differ.
-        ranges = self._ranges.get(section, set())
+        ranges = {panel.y_range for _, panel, _ in met if panel.score == "episode_return"}
         self.data["settings"][section] = said | {
-            "steps": settings["steps"],
+            "steps": any_of.settings["steps"],
             "curves": curves,
-            "range": next(iter(ranges)) if len(ranges) == 1 else None,
+            "range": ranges.pop() if len(ranges) == 1 else None,
         }
-        rows = [self._row(one.panel, one.curve) for one in shown.values()]
+        rows = [self._row(panel, curve) for panel, curve in first.values()]
         table = Table.of(PROBLEMS, rows).without("setting")
-        figures = dict.fromkeys(name for one in shown.values() for name in one.figures)
+        against = {name: known[key] for key, name in names.items()}
+        references = stored_table(self.folder, self.report, against)
+        figures = dict.fromkeys(figure.name for figure, _, _ in met)
         place = section.removeprefix(f"{self.id}-")
-        by_name = {name: self.evidence.aggregates[key] for key, name in names.items()}
-        against = stored_table(self.folder, self.report, by_name)
         return said | {
             "id": section,
             "figures": [name for name in figures if name != UNASKED],
-            "marks": panel_marks(first.panel),
-            "agents": list(dict.fromkeys(label(one.curve) for one in shown.values())),
-            "common": settings,
-            "configurations": {names[key]: self.evidence.aggregates[key].settings for key in shown},
+            "marks": panel_marks(met[0][1]),
+            "agents": list(dict.fromkeys(labels.values())),
+            "common": any_of.settings,
+            "configurations": {name: of.settings for name, of in against.items()},
             "table": self._keep(f"{place}-table", table, title),
-            "references": self._keep(f"{place}-references", against, title),
+            "references": self._keep(f"{place}-references", references, title),
         }
 
     def _agents(self, of: SuiteTable) -> dict[str, Any]:
-        """Return the agents of a figure over all its problems."""
+        """Return the agents of a figure over all its problems, and the id of their profiles."""
         figure, table = of.figure.name, of.table()
         shown = "" if figure == UNASKED else f"{figure}: "
         kept = self._keep(f"agents-{figure}", replace(table, title=f"{shown}{table.title}"), "")
-        return {"figure": shown, "table": kept, "profile": self._profile(of)}
+        view = {"figure": shown, "table": kept, "profile": None}
+        if of.problems < 2:
+            return view
+        curves = []
+        for row in of.rows:
+            y, low, high = (pack(values, "f8") for values in row.profile)
+            looks = _looks(row.agent, self._styles[row.agent])
+            curves.append(looks | {"y": y, "low": low, "high": high})
+        name, thresholds = f"{self.id}-profile-{figure}", pack(THRESHOLDS, "f8")
+        said = {"thresholds": thresholds, "problems": of.problems, "curves": curves}
+        self.data["profiles"][name] = said
+        return view | {"profile": name}
 
-    def _profile(self, table: SuiteTable) -> str | None:
-        """Let the script know of performance profiles; return the id of their chart."""
-        if table.problems < 2:
-            return None
-        name = f"{self.id}-profile-{table.figure.name}"
-        self.data["profiles"][name] = {
-            "thresholds": pack(THRESHOLDS, "f8"),
-            "problems": table.problems,
-            "curves": [
-                _looks(row.agent, self._styles[row.agent])
-                | {
-                    key: pack(values, "f8")
-                    for key, values in zip(("y", "low", "high"), row.profile, strict=True)
-                }
-                for row in table.rows
-            ],
-        }
-        return name
+
+def _firsts(met: Iterable[Met]) -> dict[str, tuple[Panel, Curve]]:
+    """Configuration -> the first panel that shows it, and its curve there."""
+    first: dict[str, tuple[Panel, Curve]] = {}
+    for _, panel, curve in met:
+        first.setdefault(curve.configuration, (panel, curve))
+    return first
 
 
 def _looks(name: str, style: Style) -> dict[str, Any]:

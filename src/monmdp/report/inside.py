@@ -12,6 +12,7 @@ of single actions, then no layers at all; `notes` say so.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -40,62 +41,55 @@ Layer = Mapping[str, FloatArray]
 
 _TYPES = {"visits": "i4", "seen": "i4", "status": "u1", "pinned": "u1"}
 """of packed layers; all others are f4"""
-_TITLES = {
-    "visits": "visits",
-    "tested": "test visits",
-    "status": "rewards seen",
-    "hope": "hope to see",
-    "q_opt": "Q_opt",
-    "q": "Q",
-    "q_obs": "Q_obs",
-    "reward_model": "reward model",
-    "bonus": "bonus",
+_SHOWN = {
+    "visits": ("visits", "log"),
+    "tested": ("test visits", "amount"),
+    "status": ("rewards seen", "status"),
+    "hope": ("hope to see", "chance"),
+    "q_opt": ("Q_opt", "value"),
+    "q": ("Q", "value"),
+    "q_obs": ("Q_obs", "value"),
+    "reward_model": ("reward model", "value"),
+    "bonus": ("bonus", "amount"),
 }
-"""of the layers that can be laid over the map, in their order"""
-_SCALES = {
-    "visits": "log", "tested": "amount", "status": "status", "hope": "chance", "bonus": "amount",
-}  # fmt: skip
-"""how values become colours; all others are values of either sign"""
+"""title of the layers that can be laid over the map, in their order, and scale of their colours"""
 
 
-def explorer(
-    run: Run,
-    monmdp: MonMDP,
-    *,
-    solution: Solution | None = None,
-) -> dict[str, Any]:
-    """Return what the explorer shows of a run, as data for JSON.
-
-    Args:
-        run: a run that kept snapshots.
-        monmdp: its problem.
-        solution: of the problem with the run's discount, if it is known.
-    """
+def explorer(run: Run, monmdp: MonMDP) -> dict[str, Any]:
+    """Return what the explorer shows of a run that kept snapshots, as data for JSON."""
     if not len(run.snapshot_steps) or not run.snapshots:
         raise MonMDPError("the run kept no snapshots; train with --snapshots N")
     if fingerprint(monmdp) != run.settings["problem"]:
-        raise MonMDPError(
-            f"the run is not of the problem {monmdp.mdp.name} / {monmdp.monitor.name}"
-        )
+        name = f"{monmdp.mdp.name} / {monmdp.monitor.name}"
+        raise MonMDPError(f"the run is not of the problem {name}")
     config = config_of(run.settings)
-    gamma = float(run.settings["gamma"])
-    solution = solve(monmdp, gamma) if solution is None else solution
-    data = _about(run, monmdp, config, solution)
+    data = _about(run, monmdp, config)
     if monmdp.n_states > MOST_STATES:
-        note = (
-            f"{monmdp.n_states:,} joint states are too many to look at one by one; "
-            f"the explorer shows up to {MOST_STATES:,}"
-        )
+        many = f"{monmdp.n_states:,} joint states are too many to look at one by one"
+        note = f"{many}; the explorer shows up to {MOST_STATES:,}"
         return data | {"notes": [note], "snapshots": None}
     from monmdp.drawing.svg import geometry
 
     kept, packed, notes = _fitting(run, monmdp, config)
+    counted = run.snapshots["episodes"][kept].T.tolist() if "episodes" in run.snapshots else None
+    mdp = monmdp.mdp
     return data | {
         "notes": notes,
         "colours": {"blues": list(BLUES), "oranges": list(ORANGES)},
-        "world": geometry(monmdp.mdp, with_button=len(monmdp.monitor.transition) > 1),
-        "moves": _moves(monmdp),
-        "snapshots": _counters(run, kept),
+        "world": geometry(mdp, with_button=len(monmdp.monitor.transition) > 1),
+        # The outcomes of every pair sᵉ·|Aᵉ| + aᵉ, and its mean reward.
+        "moves": {
+            "first": pack(mdp.first, "i4"),
+            "state": pack(mdp.successor, "i4"),
+            "probability": pack(mdp.probability, "f4"),
+            "reward": pack(mdp.mean_reward, "f8"),
+        },
+        "snapshots": {
+            "index": kept.tolist(),
+            "step": run.snapshot_steps[kept].tolist(),
+            "episodes": counted and counted[0],
+            "observe_episodes": counted and counted[1],
+        },
         "layers": packed,
         "shown": _shown(packed, config, monmdp),
         "rollouts": _rollouts(run, monmdp, kept),
@@ -111,11 +105,16 @@ def config_of(settings: Mapping[str, Any]) -> AgentConfig | None:
         return None
 
 
-def _about(
-    run: Run, monmdp: MonMDP, config: AgentConfig | None, solution: Solution
-) -> dict[str, Any]:
+@lru_cache(maxsize=64)
+def _solution(monmdp: MonMDP, gamma: float) -> Solution:
+    """Solved once for all agents that learnt it."""
+    return solve(monmdp, gamma)
+
+
+def _about(run: Run, monmdp: MonMDP, config: AgentConfig | None) -> dict[str, Any]:
     """What can be said about any run."""
     settings, mdp, monitor = run.settings, monmdp.mdp, monmdp.monitor
+    solution = _solution(monmdp, float(settings["gamma"]))
     given = "".join(
         f" {key.partition('.')[2] or key}={value}"
         for key, value in unusual_parameters(settings).items()
@@ -134,9 +133,9 @@ def _about(
         "actions": list(mdp.action_labels),
         "monitor_states": list(monitor.states),
         "monitor_actions": list(monitor.actions),
-        "unseen": "unknown" if config is None else worth_of_unseen(config),
+        "unseen": worth_of_unseen(config),
         "start": pack(mdp.start, "f8"),
-        "pooled": config is not None and pools_visits(config),
+        "pooled": pools_visits(config),
         "truth": {
             "never_observable": pack(solution.seen.never_observable, "u1"),
             "rho": solution.rho,
@@ -151,9 +150,7 @@ def _about(
 
 def _evenly(n: int, most: int) -> IntArray:
     """Return at most that many of n indices, evenly spaced, the last one included."""
-    if most == 1:
-        return np.array([n - 1])
-    return np.unique(np.linspace(0, n - 1, min(n, most)).round().astype(np.int64))
+    return np.unique(np.linspace(n - 1, 0, min(n, most)).round().astype(np.int64))
 
 
 # ---- layers ---------------------------------------------------------------------------------
@@ -213,40 +210,12 @@ def _shown(
     packed: Mapping[str, Any], config: AgentConfig | None, monmdp: MonMDP
 ) -> list[dict[str, Any]]:
     """Titles, explanations and scales of the layers that can be laid over the map."""
-    if config is None:
-        return []
-    words = explanations(config, monmdp)
+    words = {} if config is None else explanations(config, monmdp)
     return [
-        {"key": key, "title": title, "explains": words[key], "scale": _SCALES.get(key, "value")}
-        for key, title in _TITLES.items()
+        {"key": key, "title": title, "explains": words[key], "scale": scale}
+        for key, (title, scale) in _SHOWN.items()
         if key in packed
     ]
-
-
-# ---- the experimenter's view ----------------------------------------------------------------
-
-
-def _moves(monmdp: MonMDP) -> dict[str, Any]:
-    """The outcomes of every pair sᵉ·|Aᵉ| + aᵉ, and its mean reward."""
-    mdp = monmdp.mdp
-    return {
-        "first": pack(mdp.first, "i4"),
-        "state": pack(mdp.successor, "i4"),
-        "probability": pack(mdp.probability, "f4"),
-        "reward": pack(mdp.mean_reward, "f8"),
-    }
-
-
-def _counters(run: Run, kept: IntArray) -> dict[str, Any]:
-    """Steps done at each snapshot, and episodes where the agent counts them."""
-    steps = run.snapshot_steps[kept]
-    counted = run.snapshots["episodes"][kept, :2].tolist() if "episodes" in run.snapshots else None
-    return {
-        "index": kept.tolist(),
-        "step": steps.tolist(),
-        "episodes": counted and [k for k, _ in counted],
-        "observe_episodes": counted and [kappa for _, kappa in counted],
-    }
 
 
 # ---- episodes -------------------------------------------------------------------------------
@@ -276,21 +245,16 @@ def _columns(episodes: Sequence[Rollout]) -> dict[str, Any]:
 
     States have one entry more than there are steps, so the other columns get an idle last entry.
     """
-    lengths = [len(episode) + 1 for episode in episodes]
     types = {
         "state": "i4", "monitor_state": "i4", "action": "i4", "monitor_action": "i4",
         "reward": "f8", "shown": "u1", "monitor_reward": "f8",
     }  # fmt: skip
-    columns: dict[str, Any] = {
-        name: pack(np.concatenate([_padded(getattr(e, name), len(e) + 1) for e in episodes]), kind)
-        for name, kind in types.items()
-    }
+    columns: dict[str, Any] = {}
+    for name, kind in types.items():
+        idle = [] if "state" in name else [0]
+        parts = [part for episode in episodes for part in (getattr(episode, name), idle)]
+        columns[name] = pack(np.concatenate(parts), kind)
     return columns | {
-        "first": np.concatenate([[0], np.cumsum(lengths)]).tolist(),
+        "first": np.cumsum([0, *(len(episode) + 1 for episode in episodes)]).tolist(),
         "terminated": [episode.terminated for episode in episodes],
     }
-
-
-def _padded(values: Any, length: int) -> Any:
-    """Values followed by zeros."""
-    return np.concatenate([values, np.zeros(length - len(values), dtype=values.dtype)])

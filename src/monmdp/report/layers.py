@@ -20,7 +20,7 @@ largest value say. What it knows of environment pairs alone is the same for all 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import singledispatch
 from typing import Any, get_args
 
@@ -52,21 +52,27 @@ UNKNOWN, SEEN, NEVER_SHOWN = 0, 1, 2
 UNTRIED, TRIED_SINCE = 1, 2
 """values of the layer `pinned` where a value is still its initial one"""
 
+VALUES = ("q_opt", "q", "q_obs")
+"""layers that are the largest of action values"""
+
 Layers = dict[str, FloatArray]
 
 
 def by_parts(values: Any, shape: Shape) -> FloatArray:
     """[s, a] -> [sᵉ, sᵐ, aᵉ, aᵐ]."""
-    n_se, n_sm, n_ae, n_am = shape
-    parts: FloatArray = np.asarray(values, dtype=np.float64).reshape(n_se, n_sm, n_ae, n_am)
+    parts: FloatArray = np.asarray(values, dtype=np.float64).reshape(*shape)
     return parts
 
 
 def _everywhere(values: Any, shape: Shape) -> FloatArray:
     """[sᵉ, aᵉ] -> [sᵉ, sᵐ, aᵉ], the same for all monitor states."""
-    n_se, n_sm, n_ae, _ = shape
-    pairs = np.asarray(values, dtype=np.float64)[:, None, :]
-    return np.broadcast_to(pairs, (n_se, n_sm, n_ae)).copy()
+    return np.repeat(np.asarray(values, dtype=np.float64)[:, None, :], shape[1], axis=1)
+
+
+def _never(monmdp: MonMDP) -> BoolArray:
+    """[sᵉ, sᵐ, aᵉ] whether no monitor state and action shows the reward."""
+    chance = by_parts(monmdp.observability(), monmdp.shape)
+    return _everywhere(chance.max(axis=(1, 3)) == 0, monmdp.shape) > 0
 
 
 def _counted(n: FloatArray, seen: FloatArray) -> Layers:
@@ -82,21 +88,6 @@ def _pinned(learnt: BoolArray, tried: BoolArray) -> FloatArray:
     return np.where(learnt.all(axis=-1), 0, why).astype(np.float64)
 
 
-def _best(snapshot: Mapping[str, Any], names: tuple[str, ...], shape: Shape) -> Layers:
-    """Return the largest action value over aᵐ, of those values that were kept."""
-    return {
-        name: by_parts(snapshot[name], shape).max(axis=-1) for name in names if name in snapshot
-    }
-
-
-def _followed(snapshot: Mapping[str, Any], shape: Shape) -> Layers:
-    """Return the two sides of the test policy, if it was kept."""
-    if "policy" not in snapshot:
-        return {}
-    policy = by_parts(snapshot["policy"], shape)
-    return {"policy": policy.sum(axis=3), "monitor_policy": policy.sum(axis=2)}
-
-
 def _growth(n: FloatArray, kind: Growth) -> FloatArray:
     """Return g(N) of counts; where N = 0 it does not matter."""
     of = np.vectorize(growth_of, otypes=[np.float64])
@@ -104,28 +95,49 @@ def _growth(n: FloatArray, kind: Growth) -> FloatArray:
     return grown
 
 
-def _confidence(g: FloatArray, n: FloatArray) -> FloatArray:
-    """Return √(g/N), infinite where N = 0."""
-    return np.where(n > 0, np.sqrt(g / np.maximum(n, 1)), np.inf)
+def _bonus(
+    parts: Iterable[tuple[float, FloatArray]], own: tuple[int, ...], kind: Growth
+) -> FloatArray:
+    """Return Σ β √(g/N) over (β, N), where N > 0; g is that of the sum over the axes `own`."""
+    bonus = np.zeros(())
+    for beta, n in parts:
+        g = _growth(n.sum(axis=own, keepdims=True), kind)
+        bonus = bonus + np.where(n > 0, beta * np.sqrt(g / np.maximum(n, 1)), 0.0)
+    return bonus
 
 
-def _largest(bonus: FloatArray) -> FloatArray:
-    """[sᵉ, sᵐ, aᵉ, aᵐ] -> [sᵉ, sᵐ, aᵉ], not a number where it is infinite."""
-    most: FloatArray = bonus.max(axis=-1)
-    return np.where(np.isfinite(most), most, np.nan)
+def _largest(bonus: FloatArray, tried: BoolArray) -> FloatArray:
+    """[sᵉ, sᵐ, aᵉ, aᵐ] -> [sᵉ, sᵐ, aᵉ], not a number where a joint action is untried."""
+    return np.where(tried.all(axis=-1), bonus.max(axis=-1), np.nan)
 
 
 # ---- the layers of each agent ---------------------------------------------------------------
 
 
-@singledispatch
 def layers(config: AgentConfig, snapshot: Mapping[str, Any], monmdp: MonMDP) -> Layers:
     """Return what one snapshot says of the cells of a map."""
+    found = _of(config, snapshot, monmdp)
+    found |= {name: _best(snapshot[name], monmdp) for name in VALUES if name in snapshot}
+    if "policy" in snapshot:
+        policy = by_parts(snapshot["policy"], monmdp.shape)
+        found |= {"policy": policy.sum(axis=3), "monitor_policy": policy.sum(axis=2)}
+    return found
+
+
+def _best(values: Any, monmdp: MonMDP) -> FloatArray:
+    """Return the largest action value over aᵐ."""
+    best: FloatArray = by_parts(values, monmdp.shape).max(axis=-1)
+    return best
+
+
+@singledispatch
+def _of(config: AgentConfig, snapshot: Mapping[str, Any], monmdp: MonMDP) -> Layers:
+    """Return the layers that not all agents have alike."""
     del config, snapshot, monmdp
     return {}
 
 
-@layers.register(MonitoredMBIEEB)
+@_of.register(MonitoredMBIEEB)
 def _(config: MonitoredMBIEEB, snapshot: Mapping[str, Any], monmdp: MonMDP) -> Layers:
     """Its hope is KL-UCB."""
     found = _of_models(config, snapshot, monmdp.shape)
@@ -136,7 +148,7 @@ def _(config: MonitoredMBIEEB, snapshot: Mapping[str, Any], monmdp: MonMDP) -> L
     return found | {"hope": np.where(found["seen"] > 0, 0.0, chance)}
 
 
-@layers.register(MBIEEB)
+@_of.register(MBIEEB)
 def _(config: MBIEEB, snapshot: Mapping[str, Any], monmdp: MonMDP) -> Layers:
     found = _of_models(config, snapshot, monmdp.shape)
     if not isinstance(config, PessimisticMBIEEB):  # what is pinned is not added to
@@ -152,29 +164,17 @@ def _of_models(
     The bonus is that of R_opt, without its part for rᵉ where the reward was never shown.
     """
     n = by_parts(snapshot["n"], shape)
-    n_env, n_mon = snapshot["n_env"], snapshot["n_mon"]
-    of_env, of_mon, of_move = (
-        _confidence(_growth(total, config.growth), count)
-        for count, total in (
-            (n_env, n_env.sum(axis=1, keepdims=True)),
-            (n_mon, n_mon.sum(axis=1, keepdims=True)),
-            (n, n.sum(axis=(2, 3), keepdims=True)),
-        )
-    )
-    with np.errstate(invalid="ignore"):  # 0 · ∞, where a β is 0
-        of_env = np.where(n_env > 0, config.beta_e * of_env, 0.0)[:, None, :, None]
-        bonus = of_env + config.beta_m * of_mon[None, :, None, :] + config.beta * of_move
-    bonus[n == 0] = np.inf  # whatever β is, its value is pinned
+    env, mon = snapshot["n_env"][:, None, :, None], snapshot["n_mon"][None, :, None, :]
+    parts = (config.beta_e, env), (config.beta_m, mon), (config.beta, n)
+    bonus = _bonus(parts, (2, 3), config.growth)
     learnt = by_parts(snapshot.get("tried", snapshot["n"]), shape) > 0
-    return (
-        _counted(n, _everywhere(n_env, shape))
-        | _best(snapshot, ("q_opt", "q_obs"), shape)
-        | {"bonus": _largest(bonus), "pinned": _pinned(learnt, n > 0)}
-        | _followed(snapshot, shape)
-    )
+    return _counted(n, _everywhere(snapshot["n_env"], shape)) | {
+        "bonus": _largest(bonus, n > 0),
+        "pinned": _pinned(learnt, n > 0),
+    }
 
 
-@layers.register(KnownMonitor)
+@_of.register(KnownMonitor)
 def _(config: KnownMonitor, snapshot: Mapping[str, Any], monmdp: MonMDP) -> Layers:
     """Visits are N_v(sᵉ,aᵉ), whatever the monitor did.
 
@@ -182,117 +182,76 @@ def _(config: KnownMonitor, snapshot: Mapping[str, Any], monmdp: MonMDP) -> Laye
     shows is known to be so from the start.
     """
     shape = monmdp.shape
-    n, n_env = snapshot["n"], snapshot["n_env"]
-    seen = _everywhere(n_env, shape)
-    chance = by_parts(monmdp.observability(), shape)
-    never = _everywhere(chance.max(axis=(1, 3)) == 0, shape)
-    unseen = np.where(never > 0, NEVER_SHOWN, UNKNOWN)
-    of_env, of_move = (
-        _confidence(_growth(count.sum(axis=1, keepdims=True), config.growth), count)
-        for count in (n_env, n)
-    )
-    with np.errstate(invalid="ignore"):  # 0 · ∞, where a β is 0
-        bonus = np.where(n_env > 0, config.beta_e * of_env, 0.0) + config.beta * of_move
-    bonus[n == 0] = np.inf  # whatever β is, its value is pinned
+    n, seen = snapshot["n"], _everywhere(snapshot["n_env"], shape)
+    status = np.where(seen > 0, SEEN, np.where(_never(monmdp), NEVER_SHOWN, UNKNOWN))
+    bonus = _bonus(((config.beta_e, snapshot["n_env"]), (config.beta, n)), (1,), config.growth)
     # A pair tried in the running episode has its first value only at the next planning.
-    tried = np.repeat(np.repeat(n > 0, shape[1], axis=0), shape[3], axis=1)
-    learnt = by_parts(tried & (snapshot["q_opt"] != config.q_opt_init), shape) > 0
+    tried = np.broadcast_to((n > 0)[:, None, :, None], shape)
+    learnt = tried & (by_parts(snapshot["q_opt"], shape) != config.q_opt_init)
     return {
         "visits": _everywhere(n, shape),
         "seen": seen,
-        "status": np.where(seen > 0, SEEN, unseen).astype(np.float64),
-        "hope": np.where(seen > 0, 0.0, chance.max(axis=-1)),
-        **_best(snapshot, ("q_opt", "q_obs"), shape),
-        "bonus": _largest(_everywhere(bonus, shape)[..., None]),
-        "pinned": _pinned(learnt, by_parts(tried, shape) > 0),
-        **_followed(snapshot, shape),
+        "status": status.astype(np.float64),
+        "hope": np.where(seen > 0, 0.0, _best(monmdp.observability(), monmdp)),
+        "bonus": _everywhere(np.where(n > 0, bonus, np.nan), shape),
+        "pinned": _pinned(learnt, tried),
     }
 
 
-@layers.register(Explorer)
-def _explorer(config: Explorer, snapshot: Mapping[str, Any], monmdp: MonMDP) -> Layers:
-    del config
-    shape = monmdp.shape
-    return (
-        _counted(by_parts(snapshot["n"], shape), _everywhere(snapshot["n_env"], shape))
-        | _best(snapshot, ("q_opt", "q"), shape)
-        | _followed(snapshot, shape)
-    )
+@_of.register(Explorer)
+def _(config: Explorer, snapshot: Mapping[str, Any], monmdp: MonMDP) -> Layers:
+    """The hope of posterior sampling is the mean of θ."""
+    n = by_parts(snapshot["n"], monmdp.shape)
+    found = _counted(n, _everywhere(snapshot["n_env"], monmdp.shape))
+    if isinstance(config, PosteriorSampling):
+        found["hope"] = np.where(found["seen"] > 0, 0.0, (1.0 / (2.0 + n)).max(axis=-1))
+    return found
 
 
-@layers.register(PosteriorSampling)
-def _(config: PosteriorSampling, snapshot: Mapping[str, Any], monmdp: MonMDP) -> Layers:
-    """Its hope is the mean of θ."""
-    found = _explorer(config, snapshot, monmdp)
-    hope = (1.0 / (2.0 + by_parts(snapshot["n"], monmdp.shape))).max(axis=-1)
-    return found | {"hope": np.where(found["seen"] > 0, 0.0, hope)}
-
-
-@layers.register(QLearning)
+@_of.register(QLearning)
 def _(config: QLearning, snapshot: Mapping[str, Any], monmdp: MonMDP) -> Layers:
     shape = monmdp.shape
     n = by_parts(snapshot["n"], shape)
-    found = _counted(n, _everywhere(snapshot["n_env"], shape)) | _best(snapshot, ("q",), shape)
+    found = _counted(n, _everywhere(snapshot["n_env"], shape))
     if config.bottom == "reward-model":  # nothing else uses r̂
         found["reward_model"] = _everywhere(snapshot["reward_model"], shape)
-    bonus = _learners_bonus(config, snapshot)
-    if bonus is not None:
-        found["bonus"] = _largest(by_parts(bonus, shape))
-    return found | _followed(snapshot, shape)
+    if isinstance(config, QCount):
+        n = (1.0 - config.gamma) * by_parts(snapshot["q_count"], shape)
+    with np.errstate(divide="ignore", invalid="ignore"):  # what is untried is not shown
+        if isinstance(config, Intrinsic):  # the intrinsic reward of the last visit
+            found["bonus"] = _largest((1.0 - config.gamma) / np.sqrt(n), n > 0)
+        elif isinstance(config, UCB | QCount):
+            total = np.maximum(n.sum(axis=(2, 3), keepdims=True), 1.0)
+            found["bonus"] = _largest(np.sqrt(2.0 * np.log(total) / n), n > 0)
+    return found
 
 
-def _learners_bonus(config: QLearning, snapshot: Mapping[str, Any]) -> FloatArray | None:
-    """[s, a] what it adds for exploring, infinite where untried; None if it adds nothing."""
-    if isinstance(config, Intrinsic):  # the intrinsic reward of the last visit
-        with np.errstate(divide="ignore"):
-            reward: FloatArray = (1.0 - config.gamma) / np.sqrt(snapshot["n"])
-        return reward
-    if isinstance(config, UCB):
-        visits = snapshot["n"]
-    elif isinstance(config, QCount):
-        visits = (1.0 - config.gamma) * snapshot["q_count"]
-    else:
-        return None
-    total = np.maximum(visits.sum(axis=1, keepdims=True), 1.0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        bonus: FloatArray = np.sqrt(2.0 * np.log(total) / visits)
-    return np.where(visits > 0, bonus, np.inf)
-
-
-@layers.register(FactoredMBIEEB)
+@_of.register(FactoredMBIEEB)
 def _(config: FactoredMBIEEB, snapshot: Mapping[str, Any], monmdp: MonMDP) -> Layers:
     """Its hope is what is left of its trust. Q_opt is the low plan, Q the hopeful one.
 
     With an optimistic test policy there is no low plan.
     """
     shape = monmdp.shape
-    n = by_parts(snapshot["n"], shape)
     seen = _everywhere(snapshot["n_seen"], shape)
     tries = _everywhere(snapshot["fruitless"] * snapshot["n_env"], shape)
     hope = np.where(seen > 0, 0.0, 1.0 / (1.0 + np.exp(np.minimum(tries - config.trust, MOST))))
     if config.knows_monitor:
-        chance = by_parts(monmdp.observability(), shape)
-        hope[_everywhere(chance.max(axis=(1, 3)) == 0, shape) > 0] = 0.0
-    values = {"q_opt": snapshot["q_low"], "q": snapshot["q_hope"], "q_obs": snapshot["q_obs"]}
-    if not config.pessimistic_test:
-        del values["q_opt"]
-    return (
-        _counted(n, seen)
-        | {"hope": hope}
-        | _best(values, ("q_opt", "q", "q_obs"), shape)
-        | _followed(snapshot, shape)
-    )
+        hope[_never(monmdp)] = 0.0
+    found = _counted(by_parts(snapshot["n"], shape), seen)
+    found |= {"hope": hope, "q": _best(snapshot["q_hope"], monmdp)}
+    return found | ({"q_opt": _best(snapshot["q_low"], monmdp)} if config.pessimistic_test else {})
 
 
 # ---- in words -------------------------------------------------------------------------------
 
 
-def pools_visits(config: AgentConfig) -> bool:
+def pools_visits(config: AgentConfig | None) -> bool:
     """Return whether an agent counts visits of environment pairs, whatever the monitor did."""
     return isinstance(config, KnownMonitor)
 
 
-def worth_of_unseen(config: AgentConfig) -> str:
+def worth_of_unseen(config: AgentConfig | None) -> str:
     """Return what a reward that was tried and never shown counts as, in words."""
     if isinstance(config, FactoredMBIEEB):
         return "r_min in tests"
@@ -345,19 +304,15 @@ def explanations(config: AgentConfig, monmdp: MonMDP) -> dict[str, str]:
 def _own_words(config: AgentConfig) -> dict[str, str]:
     """Layer -> a sentence that says what it shows, where the usual one would be wrong."""
     if isinstance(config, Explorer):
-        words = {
+        return {
+            "hope": "The hope that a reward never shown can still be seen: on average 1/(2 + N) "
+            "after N fruitless visits, with the monitor action for which it is largest.",
             "q_opt": "Value of each action with the best monitor action, on average over what was "
             "seen, with r_min for what was not, and r_min for ever for what was never tried; the "
             "test policy takes the largest. As planned when the running episode began.",
             "q": "Value of each action with the best monitor action in the model that the agent "
             "explores with; it acts on the largest. As planned when the running episode began.",
         }
-        if isinstance(config, PosteriorSampling):
-            words["hope"] = (
-                "The hope that a reward never shown can still be seen: on average 1/(2 + N) after "
-                "N fruitless visits, with the monitor action for which it is largest."
-            )
-        return words
     if not isinstance(config, FactoredMBIEEB):
         return {}
     return {

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,6 @@ from monmdp.errors import MonMDPError
 from monmdp.experiment import Run
 from monmdp.experiment.provenance import provenance
 from monmdp.model import MonMDP
-from monmdp.planning import Solution, solve
 from monmdp.report.packing import PackedCurves, packed_curves
 from monmdp.results.claims import JudgedClaim, check_claims
 from monmdp.results.evidence import (
@@ -56,6 +55,7 @@ from monmdp.results.store import (
 from monmdp.schema import DamagedError
 from monmdp.suites import Curve, Figure, Grid, Panel
 from monmdp.suites.plan import panel_of
+from monmdp.tables import plural
 
 UNASKED = "unasked"
 """name of the figure that shows runs which no suite asked for"""
@@ -69,27 +69,43 @@ class Chapter:
 
     title: str
     folder: Path
-    report: Path | None
-    """the folder of its report, if it was asked for"""
     evidence: Evidence
-    claims: Sequence[JudgedClaim]
-    """of the paper, or what a suite is to show"""
-    tables: Sequence[SuiteTable]
-    steps: Sequence[StepsTable]
-    """agents against the reference of their suite"""
     asked: int
     """runs"""
     curves: Mapping[str, PackedCurves]
     """by configuration"""
-    sessions: Sequence[Mapping[str, Any]]
-    """when somebody worked on it, and how long"""
     remarks: Sequence[str]
     """what is missing or wrong"""
+    report: Path | None = None
+    """the folder of its report, if it was asked for"""
 
     @property
     def there(self) -> int:
         """Return how many runs are there."""
         return sum(len(of.seeds) for of in self.evidence.aggregates.values())
+
+    @property
+    def claims(self) -> list[JudgedClaim]:
+        """Return what the paper claims, or what a suite is to show."""
+        return check_claims(self.evidence)
+
+    @property
+    def tables(self) -> list[SuiteTable]:
+        """Return agents over all problems; of runs that nobody asked for, if there are several."""
+        found = (suite_table(figure, self.evidence) for figure in self.evidence.figures)
+        least = 2 if self.report is None else 1
+        return [table for table in found if table is not None and len(table.rows) >= least]
+
+    @property
+    def steps(self) -> list[StepsTable]:
+        """Return agents against the reference of their suite."""
+        figures = (figure for figure in self.evidence.figures if figure.reference is not None)
+        return [table for figure in figures for table in steps_tables(figure, self.evidence)]
+
+    @property
+    def sessions(self) -> Sequence[Mapping[str, Any]]:
+        """Return when somebody worked on it, and how long."""
+        return () if self.report is None else read_sessions(self.report)
 
 
 @dataclass(frozen=True)
@@ -99,11 +115,6 @@ class Inside:
     path: Path
     run: Run
     problem: MonMDP
-
-    @property
-    def solution(self) -> Solution:
-        """Return the problem, solved."""
-        return _solution(self.problem, self.run.settings["gamma"])
 
 
 @dataclass
@@ -161,10 +172,8 @@ def _collect(folder: Path, found: Sources, trusted: Collection[str]) -> None:
         asked |= _keys(chapter.evidence.figures)
     idle, foreign = strangers(folder, asked)
     found.remarks += [f"damaged, or no run: {path}" for path in foreign]
-    found.remarks += [
-        f"half-written, by a runner at work or one that was killed: {path}"
-        for path in parts(folder)
-    ]
+    half = "half-written, by a runner at work or one that was killed"
+    found.remarks += [f"{half}: {path}" for path in parts(folder)]
     if idle:
         found.chapters.append(_unasked(folder, idle, trusted))
     for path in [*(run_path(folder, *key) for key in sorted(asked)), *idle]:
@@ -192,17 +201,10 @@ def _look_inside(path: Path, folder: Path, found: Sources) -> None:
         found.remarks.append(f"{path}: its snapshots cannot be shown: {error}")
 
 
-@lru_cache(maxsize=64)
-def _solution(problem: MonMDP, gamma: float) -> Solution:
-    """The table of a setting and its explorer ask for the same."""
-    return solve(problem, gamma)
-
-
 # ---- what was asked for ---------------------------------------------------------------------
 
 
 def _chapter(request: Kept, folder: Path, trusted: Collection[str]) -> Chapter:
-    title = request.folder.name
     with _watching() as watched:
         before = _summary(request, folder)
         if before is not None:
@@ -213,25 +215,9 @@ def _chapter(request: Kept, folder: Path, trusted: Collection[str]) -> Chapter:
     missing = n - sum(len(of.seeds) for of in evidence.aggregates.values()) - len(remarks)
     if missing:
         remarks.insert(0, f"{missing:,} of {n:,} runs are missing")
-    tables = [suite_table(figure, evidence) for figure in evidence.figures]
-    return Chapter(
-        title="the whole paper" if title == "all" else title,
-        folder=folder,
-        report=request.folder,
-        evidence=evidence,
-        claims=check_claims(evidence),
-        tables=[table for table in tables if table is not None],
-        steps=[
-            table
-            for figure in evidence.figures
-            if figure.reference is not None
-            for table in steps_tables(figure, evidence)
-        ],
-        asked=n,
-        curves=watched.curves,
-        sessions=read_sessions(request.folder),
-        remarks=[*remarks, *watched.notes, *_warnings(evidence, trusted)],
-    )
+    title = "the whole paper" if request.folder.name == "all" else request.folder.name
+    remarks += [*watched.notes, *_warnings(evidence, trusted)]
+    return Chapter(title, folder, evidence, n, watched.curves, remarks, request.folder)
 
 
 def _summary(request: Kept, folder: Path) -> Evidence | None:
@@ -266,16 +252,11 @@ def _watching() -> Iterator[_Watched]:
         warnings.simplefilter("always", LeftOutWarning)
         warnings.simplefilter("always", UnknownReturnWarning)
         yield watched
-    watched.remarks += [
-        f"damaged, and left out: {warning.message}"
-        for warning in caught
-        if issubclass(warning.category, LeftOutWarning)
-    ]
-    watched.notes += [
-        str(warning.message)
-        for warning in caught
-        if issubclass(warning.category, UnknownReturnWarning)
-    ]
+    for warning in caught:
+        if issubclass(warning.category, LeftOutWarning):
+            watched.remarks.append(f"damaged, and left out: {warning.message}")
+        elif issubclass(warning.category, UnknownReturnWarning):
+            watched.notes.append(str(warning.message))
 
 
 def _warnings(evidence: Evidence, trusted: Collection[str]) -> list[str]:
@@ -283,8 +264,8 @@ def _warnings(evidence: Evidence, trusted: Collection[str]) -> list[str]:
     remarks = []
     stale = sum(of.stale for of in evidence.aggregates.values())
     if stale:
-        runs = "1 run was" if stale == 1 else f"{stale:,} runs were"
-        remarks.append(f"{runs} made by another version of the code")
+        were = "was" if stale == 1 else "were"
+        remarks.append(f"{plural(stale, 'run')} {were} made by another version of the code")
     names = {of.settings["agent"] for of in evidence.aggregates.values()} - {*agents.KINDS}
     for name in sorted(names):
         if name.rpartition(":")[0] not in trusted:
@@ -294,8 +275,8 @@ def _warnings(evidence: Evidence, trusted: Collection[str]) -> list[str]:
             )
     fewest = min((len(of.seeds) for of in evidence.aggregates.values()), default=FEWEST)
     if fewest < FEWEST:
-        noun = "seed" if fewest == 1 else "seeds"
-        remarks.append(f"some settings have {fewest} {noun}: intervals from so few decide nothing")
+        seeds = plural(fewest, "seed")
+        remarks.append(f"some settings have {seeds}: intervals from so few decide nothing")
     return remarks
 
 
@@ -323,57 +304,41 @@ def _unasked(folder: Path, paths: Sequence[Path], trusted: Collection[str]) -> C
     figure = Figure(UNASKED, "", "", (Grid(None, (_panels(settings, seeds),)),))
     with _watching() as watched:
         evidence = sum_up([figure], known, reader(folder), provenance(), watched)
-    table = suite_table(figure, evidence)
-    return Chapter(
-        title="runs that no report here asks for",
-        folder=folder,
-        report=None,
-        evidence=evidence,
-        claims=(),
-        tables=[] if table is None or len(table.rows) < 2 else [table],
-        steps=(),
-        asked=len(paths),
-        curves=watched.curves,
-        sessions=[],
-        remarks=[*remarks, *watched.remarks, *watched.notes, *_warnings(evidence, trusted)],
-    )
+    remarks += [*watched.remarks, *watched.notes, *_warnings(evidence, trusted)]
+    title = "runs that no report here asks for"
+    return Chapter(title, folder, evidence, len(paths), watched.curves, remarks)
 
 
 def _panels(
     settings: Mapping[str, Mapping[str, Any]], seeds: Mapping[str, Sequence[int]]
 ) -> tuple[Panel, ...]:
     """A panel for each problem and way of testing; agents in the order in which they are listed."""
-    listed = [*agents.KINDS]
+    rank = {name: i for i, name in enumerate(agents.KINDS)}
     by_setting: dict[tuple[Any, ...], list[str]] = {}
-    for name, of in sorted(settings.items(), key=lambda item: _rank(item[1]["agent"], listed)):
-        by_setting.setdefault(tuple(of[key] for key in DECIDING), []).append(name)
+    for name in sorted(settings, key=lambda name: rank.get(settings[name]["agent"], len(rank))):
+        by_setting.setdefault(tuple(settings[name][key] for key in DECIDING), []).append(name)
     panels = []
     for names in by_setting.values():
-        labels = _labels([settings[name] for name in names], names)
+        labels = _labels({name: settings[name] for name in names})
         curves = [
             Curve(label, settings[name]["agent"], name, tuple(seeds[name]))
-            for label, name in zip(labels, names, strict=True)
+            for name, label in labels.items()
         ]
         panels.append(panel_of(settings[names[0]], curves))
     return tuple(panels)
 
 
-def _rank(name: str, listed: Sequence[str]) -> int:
-    return listed.index(name) if name in listed else len(listed)
-
-
-def _labels(settings: Sequence[Mapping[str, Any]], names: Sequence[str]) -> list[str]:
+def _labels(settings: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
     """The agents' names, with the parameters in which those of the same name differ."""
-    labels = []
-    for of in settings:
-        others = [other["parameters"] for other in settings if other["agent"] == of["agent"]]
-        differing = {
-            key: value
-            for key, value in of["parameters"].items()
-            if value is not None and any(other.get(key) != value for other in others)
-        }
-        labels.append(" ".join([of["agent"], *(f"{k}={v}" for k, v in differing.items())]))
-    return [
-        label if labels.count(label) == 1 else f"{label} in {name}"
-        for label, name in zip(labels, names, strict=True)
-    ]
+    labels = {}
+    for name, of in settings.items():
+        alike = [o["parameters"] for o in settings.values() if o["agent"] == of["agent"]]
+        telling = differing({k: v for k, v in of["parameters"].items() if v is not None}, alike)
+        labels[name] = " ".join([of["agent"], *(f"{k}={v}" for k, v in telling.items())])
+    often = Counter(labels.values())
+    return {n: label if often[label] == 1 else f"{label} in {n}" for n, label in labels.items()}
+
+
+def differing(own: Mapping[str, Any], alike: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the parameters that tell a curve from others of its name."""
+    return {k: v for k, v in own.items() if any(other.get(k) != v for other in alike)}

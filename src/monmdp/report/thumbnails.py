@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -16,43 +16,17 @@ WIDTH, HEIGHT = 200, 110
 MOST_POINTS = 100
 
 
-@dataclass(frozen=True)
-class Line:
-    """One curve and its band."""
-
-    label: str
-    style: Style
-    path: str
-    band: str
-    """empty: there is no interval"""
-
-
-@dataclass(frozen=True)
-class Thumbnail:
-    """A panel, drawn in a box of WIDTH by HEIGHT."""
-
-    title: str
-    lines: Sequence[Line]
-    dashed: float | None
-    """y of the minimax return"""
-    low: str
-    """least and largest value on the axis, first and last step"""
-    high: str
-    first: str
-    last: str
-    missing: Sequence[str]
-    """curves of which there are no runs"""
-    link: str
-    """id of the section that shows more; empty: there is none"""
-    marks: Mapping[str, Value]
-
-
 def thumbnail(
     panel: PanelData, styles: Mapping[str, Style], *, link: str, marks: Mapping[str, Value]
-) -> Thumbnail:
-    """Draw a panel; what lies outside its range is left to the box to clip."""
+) -> dict[str, Any]:
+    """Draw a panel in a box of WIDTH by HEIGHT, which clips what lies outside its range.
+
+    `link` is the id of the section that shows more, or empty. A curve without an interval has an
+    empty `band`; `dashed` is the y of the minimax return, if that is known.
+    """
+    drawn = {"title": panel.title, "missing": panel.missing, "link": link, "marks": marks}
     if not panel.curves:
-        return Thumbnail(panel.title, (), None, "", "", "", "", panel.missing, link, marks)
+        return drawn | {"lines": []}
     low, high = panel.y_range or y_range(panel)
     first, last = panel.x_range or (0.0, max(_budget(curve.step) for curve in panel.curves))
 
@@ -72,22 +46,19 @@ def thumbnail(
             edge = points(x, mean + half) + points(x, mean - half)[::-1]
             band = f"M{'L'.join(edge)}Z"
         path = f"M{'L'.join(points(x, mean))}"
-        lines.append(Line(curve.label, styles[curve.label], path, band))
+        look = {"label": curve.label, "style": styles[curve.label]}
+        lines.append(look | {"path": path, "band": band})
     dashed = None
     if panel.dashed is not None and np.isfinite(panel.dashed):
         dashed = round(HEIGHT * (high - panel.dashed) / (high - low), 1)
-    return Thumbnail(
-        title=panel.title,
-        lines=lines,
-        dashed=dashed,
-        low=written(low, ".3g"),
-        high=written(high, ".3g"),
-        first=f"{first:,.0f}",
-        last=f"{last:,.0f}",
-        missing=panel.missing,
-        link=link,
-        marks=marks,
-    )
+    return drawn | {
+        "lines": lines,
+        "dashed": dashed,
+        "low": written(low, ".3g"),
+        "high": written(high, ".3g"),
+        "first": f"{first:,.0f}",
+        "last": f"{last:,.0f}",
+    }
 
 
 def _budget(step: IntArray) -> float:
