@@ -7,7 +7,7 @@ together. Fewer than 5 seeds decide nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import partial
@@ -31,9 +31,6 @@ from monmdp.results.measures import (
 from monmdp.results.steps import counted, steps_of_both
 from monmdp.stats import BOUNDS, Interval, contrast, mean_interval, ratio_of_means
 from monmdp.suites import Sentence, Setting
-
-BY_STEPS = "steps to within 1 % of v for good"
-BY_END = "mean of the last ten tests, exact returns"
 
 
 class Verdict(Enum):
@@ -63,13 +60,11 @@ class Check:
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain Python objects, for JSON."""
-        numbers = None
-        if self.interval is not None:
-            numbers = [None if np.isnan(x) else float(x) for x in self.interval]
+        found = [None if np.isnan(x) else float(x) for x in self.interval or ()]
         return {
             "setting": self.setting,
             "measured": self.measured,
-            "estimate_low_high": numbers,
+            "estimate_low_high": found or None,
             "verdict": self.verdict.value,
             "beside": self.beside,
             "configurations": [of.configuration for of in self.runs],
@@ -90,6 +85,7 @@ class Case:
 
 
 Checks = Sequence[Check]
+Group = tuple[str, list[Case]]
 
 
 # ---- one setting at a time ------------------------------------------------------------------
@@ -147,11 +143,9 @@ def _level(sentence: Sentence, of: Aggregate) -> Judged:
     is_return = sentence.score == "episode_return"
     v = of.minimax if sentence.value == "v" else float(sentence.value)
     margin = _margin_of(sentence, of)
-    when = "first test" if sentence.check == "starts-above" else "end"
-    if when == "first test":
-        values = of.first[sentence.score]
-    else:
-        values = of.exact_end if is_return else of.end[sentence.score]
+    when, values = "end", of.exact_end if is_return else of.end[sentence.score]
+    if sentence.check == "starts-above":
+        when, values = "first test", of.first[sentence.score]
     interval = mean_interval(values)
     if sentence.check == "ends-at":
         verdict = _about_zero(Interval(*(x - v for x in interval)), margin)
@@ -267,7 +261,7 @@ def _converges(_: Sentence, of: Aggregate) -> Judged:
     return Judged(words, interval, verdict)
 
 
-def _groups(sentence: Sentence, cases: Sequence[Case]) -> list[tuple[str, list[Case]]]:
+def _groups(sentence: Sentence, cases: Sequence[Case]) -> list[Group]:
     """The settings of each value along which they are compared; none if one of them is not run."""
     key, values = sentence.axis
     label = {"rho": "ρ ", "monitor": "", "world": "", "block": ""}.get(key, f"{key} ")
@@ -307,9 +301,7 @@ def _worse_along(sentence: Sentence, cases: Sequence[Case]) -> Checks:
     def judged(*runs: Aggregate, before: Sequence[Case], after: Sequence[Case]) -> Judged:
         sides = runs[: len(before)], runs[len(before) :]
         by_steps = any(of.optimal.any() for of in runs)
-        values = [
-            _measured(of, where, by_steps) for of, where in zip(sides, (before, after), strict=True)
-        ]
+        values = [_measured(*of, by_steps) for of in zip(sides, (before, after), strict=True)]
         interval = contrast([(1.0, values[1]), (-1.0, values[0])])
         if by_steps:
             words = f"{values[0].mean():,.0f} → {values[1].mean():,.0f} steps, more by "
@@ -323,9 +315,6 @@ def _worse_along(sentence: Sentence, cases: Sequence[Case]) -> Checks:
         return Judged(words, interval, _beyond(interval, 0.0), beside)
 
     return [_between(one, two, judged) for one, two in pairwise(_groups(sentence, cases))]
-
-
-Group = tuple[str, Sequence[Case]]
 
 
 def _between(one: Group, two: Group, judge_runs: Callable[..., Judged]) -> Check:
@@ -343,50 +332,33 @@ def _hindered(sentence: Sentence, cases: Sequence[Case]) -> Checks:
     """
 
     def judged(*runs: Aggregate, before: Sequence[Case], after: Sequence[Case]) -> Judged:
-        # Of each setting the agent, then the rival.
-        n = 2 * len(before)
-        sides = {
-            (agent, when): list(of[agent::2])
-            for agent in (0, 1)
-            for when, of in enumerate((runs[:n], runs[n:]))
-        }
-        both = before, after
-        steps, seen = (
-            {key: _measured(of, both[key[1]], by_steps) for key, of in sides.items()}
+        n = 2 * len(before)  # of each setting the agent, then the rival
+        # The agent after and before, the rival after and before.
+        sides = [of[agent::2] for agent in (0, 1) for of in (runs[n:], runs[:n])]
+        steps, unseen = (
+            [_measured(*of, by_steps) for of in zip(sides, (after, before) * 2, strict=True)]
             for by_steps in (True, False)
         )
-        more, less_seen = contrast(_more(steps)), contrast(_more(seen))
+        # How much more the agent loses than its rival: (after - before) of one less the other's.
+        signs = (1.0, -1.0, -1.0, 1.0)
+        more, less_seen = (contrast(list(zip(signs, of, strict=True))) for of in (steps, unseen))
         if not any(of.optimal.any() for of in runs):
             words = f"no seed converges; seen on {before[0].axis} less by "
             return Judged(words + less_seen.in_words("+.3g"), less_seen, _beyond(less_seen, 0.0))
-        lost = [steps[agent, 1].mean() - steps[agent, 0].mean() for agent in (0, 1)]
+        lost = [steps[0].mean() - steps[1].mean(), steps[2].mean() - steps[3].mean()]
         words = f"{lost[0]:+,.0f} steps against {lost[1]:+,.0f}, more by {more.in_words('+,.0f')}"
-        beside = f"{_as_factors(sides, before)}; seen less by {less_seen.in_words('+.3g')}"
+        factors = []
+        for case, *four in zip(before, *sides, strict=True):
+            if all(of.optimal.all() for of in four):
+                mean = [of.steps_to_optimal.mean() for of in four]
+                ours, theirs = mean[0] / max(mean[1], 1.0), mean[2] / max(mean[3], 1.0)
+                factors.append(f"{case.setting.monitor} {ours:.2f} against {theirs:.2f}")
+        beside = f"as a factor, where all seeds converge: {', '.join(factors) or 'nowhere'}; "
+        beside += f"seen less by {less_seen.in_words('+.3g')}"
         return Judged(words, more, _beyond(more, 0.0), beside)
 
     groups = _groups(sentence, cases)
     return [_between(groups[0], other, judged) for other in groups[1:]]
-
-
-def _as_factors(sides: Mapping[tuple[int, int], Sequence[Aggregate]], cases: Sequence[Case]) -> str:
-    """By which factor the steps of both grow, where all seeds of all runs converge."""
-    found = []
-    for i, case in enumerate(cases):
-        runs = {key: of[i] for key, of in sides.items()}
-        if all(of.optimal.all() for of in runs.values()):
-            ours, theirs = (
-                runs[agent, 1].steps_to_optimal.mean()
-                / max(runs[agent, 0].steps_to_optimal.mean(), 1.0)
-                for agent in (0, 1)
-            )
-            found.append(f"{case.setting.monitor} {ours:.2f} against {theirs:.2f}")
-    return f"as a factor, where all seeds converge: {', '.join(found) or 'nowhere'}"
-
-
-def _more(losses: Mapping[tuple[int, int], FloatArray]) -> list[tuple[float, FloatArray]]:
-    """How much more the agent loses than its rival: (after - before) of one less the other's."""
-    weights = {(0, 1): 1.0, (0, 0): -1.0, (1, 1): -1.0, (1, 0): 1.0}
-    return [(weight, losses[key]) for key, weight in weights.items()]
 
 
 def _similar(sentence: Sentence, cases: Sequence[Case]) -> Checks:
@@ -395,11 +367,9 @@ def _similar(sentence: Sentence, cases: Sequence[Case]) -> Checks:
 
     def judged(of: Aggregate, reference: Aggregate) -> Judged:
         ratio, drawn = (
-            np.maximum(x, of.settings["every"]) / np.maximum(y, reference.settings["every"])
-            for x, y in (
-                (of.steps_to_v, reference.steps_to_v),
-                (of.steps_to_v_resampled, reference.steps_to_v_resampled),
-            )
+            np.maximum(getattr(of, name), of.settings["every"])
+            / np.maximum(getattr(reference, name), reference.settings["every"])
+            for name in ("steps_to_v", "steps_to_v_resampled")
         )
         few = min(len(of.seeds), len(reference.seeds)) < 2
         low, high = (np.nan, np.nan) if few else np.quantile(drawn, BOUNDS)
@@ -428,75 +398,55 @@ def _similar(sentence: Sentence, cases: Sequence[Case]) -> Checks:
 
 # ---- all of them ----------------------------------------------------------------------------
 
-By = Callable[[Sentence], str]
 
-
-def _height(sentence: Sentence) -> str:
-    return "max(1, |v|)" if sentence.height is None else f"{sentence.height:g}"
-
-
-def _by_level(sentence: Sentence) -> str:
-    when = "mean of the last ten tests"
-    if sentence.check == "starts-above":
-        when = "first test"
-    elif sentence.score == "episode_return":
-        when = BY_END
-    return f"{when}, {_margin(sentence)}"
-
-
-def _margin(sentence: Sentence) -> str:
-    if sentence.score == "episode_return":
-        return f"±{100 * AXIS_MARGIN:g} % of {_height(sentence)}"
-    return f"±{VISITS_MARGIN:g} visits"
-
-
-def _by_comparison(_: Sentence) -> str:
-    return (
-        f"{BY_STEPS}, paired by seed; better, worse: interval beyond 0; on par: within "
-        f"±{100 * STEPS_MARGIN:g} % of the rival's steps; where no seed converges: seen, "
-        f"±{100 * AXIS_MARGIN:g} % of the axis"
+def in_words(sentence: Sentence) -> str:
+    """Return the measure and the margin that decide a sentence."""
+    is_return, factor = sentence.score == "episode_return", sentence.factor
+    height = "max(1, |v|)" if sentence.height is None else f"{sentence.height:g}"
+    axis = f"±{100 * AXIS_MARGIN:g} % of {height}"
+    return CHECKS[sentence.check][0].format(
+        end="mean of the last ten tests" + (", exact returns" if is_return else ""),
+        axis=axis,
+        margin=axis if is_return else f"±{VISITS_MARGIN:g} visits",
+        range=f"{1 / factor:.2g} to {factor:g}",
     )
 
 
-CHECKS: dict[str, tuple[By, Callable[[Sentence, Sequence[Case]], Checks]]] = {
-    "ends-at": (_by_level, _one_by_one(_level)),
-    "ends-below": (_by_level, _one_by_one(_level)),
-    "ends-above": (_by_level, _one_by_one(_level)),
-    "starts-above": (_by_level, _one_by_one(_level)),
+_STEPS = "steps to within 1 % of v for good"
+_ENDS = ("{end}, {margin}", _one_by_one(_level))
+_COMPARED = (
+    f"{_STEPS}, paired by seed; better, worse: interval beyond 0; on par: within "
+    f"±{100 * STEPS_MARGIN:g} % of the rival's steps; where no seed converges: seen, "
+    f"±{100 * AXIS_MARGIN:g} % of the axis",
+    _compared,
+)
+CHECKS: dict[str, tuple[str, Callable[[Sentence, Sequence[Case]], Checks]]] = {
+    **dict.fromkeys(("ends-at", "ends-below", "ends-above"), _ENDS),
+    "starts-above": ("first test, {margin}", _one_by_one(_level)),
     "does-not-fall": (
-        lambda of: f"mean of the last ten tests less the first test, {_margin(of)}",
+        "mean of the last ten tests less the first test, {margin}",
         _one_by_one(_does_not_fall),
     ),
-    "better": (_by_comparison, _compared),
-    "better-or-on-par": (_by_comparison, _compared),
-    "not-worse": (_by_comparison, _compared),
-    "on-par": (
-        lambda of: f"{BY_END}, paired by seed, within ±{100 * AXIS_MARGIN:g} % of {_height(of)}",
-        _one_by_one(_on_par),
-    ),
+    **dict.fromkeys(("better", "better-or-on-par", "not-worse"), _COMPARED),
+    "on-par": ("{end}, paired by seed, within {axis}", _one_by_one(_on_par)),
     "fewer-steps": (
-        lambda _: f"{BY_STEPS}, seeds resampled; holds if what is said lies in the interval",
+        f"{_STEPS}, seeds resampled; holds if what is said lies in the interval",
         _one_by_one(_fewer),
     ),
     "times-fewer-steps": (
-        lambda _: f"{BY_STEPS}, ratio of means, geometric mean over settings, seeds resampled",
+        f"{_STEPS}, ratio of means, geometric mean over settings, seeds resampled",
         _times,
     ),
-    "every-seed-converges": (lambda _: "within 1 % of v for good", _one_by_one(_converges)),
+    "every-seed-converges": ("within 1 % of v for good", _one_by_one(_converges)),
     "worse-along": (
-        lambda _: f"{BY_STEPS}, or seen where no seed converges; interval beyond 0",
+        f"{_STEPS}, or seen where no seed converges; interval beyond 0",
         _worse_along,
     ),
-    "hindered-more": (
-        lambda _: f"{BY_STEPS}, mean over settings; interval beyond 0",
-        _hindered,
-    ),
+    "hindered-more": (f"{_STEPS}, mean over settings; interval beyond 0", _hindered),
     "similar-along": (
-        lambda of: (
-            f"steps of the mean curve, as drawn, to within 5 % of v for good; ratio "
-            f"within {1 / of.factor:.2g} to {of.factor:g}; seeds resampled"
-        ),
+        "steps of the mean curve, as drawn, to within 5 % of v for good; ratio within {range}; "
+        "seeds resampled",
         _similar,
     ),
 }
-"""check -> what decides, in words, and what carries it out"""
+"""check -> what decides, in words that `in_words` fills in, and what carries it out"""
