@@ -8,11 +8,11 @@ together. Fewer than 5 seeds decide nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import partial
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -46,7 +46,6 @@ class Verdict(Enum):
 class Check:
     """What was measured in one setting."""
 
-    setting: str
     measured: str
     """in words, with its unit"""
     interval: Interval | None
@@ -55,6 +54,7 @@ class Check:
     """what other measures say; it decides nothing"""
     standing: Standing | None = None
     """where two agents are compared"""
+    setting: str = ""
     runs: tuple[Aggregate, ...] = field(default=(), repr=False)
     """what it rests on"""
 
@@ -91,29 +91,19 @@ Group = tuple[str, list[Case]]
 # ---- one setting at a time ------------------------------------------------------------------
 
 
-class Judged(NamedTuple):
-    """What some runs come to."""
-
-    measured: str
-    interval: Interval
-    verdict: Verdict
-    beside: str = ""
-    standing: Standing | None = None
-
-
 def _checked(
-    name: str, runs: Iterable[Aggregate | None], judge_runs: Callable[..., Judged]
+    name: str, runs: Iterable[Aggregate | None], judge_runs: Callable[..., Check]
 ) -> Check:
     """Judge runs; what is missing, or has too few seeds for an interval, decides nothing."""
     asked = list(runs)
     there = tuple(of for of in asked if of is not None)
     if len(there) < len(asked):
-        return Check(name, "not run", None, Verdict.OPEN, runs=there)
-    found = judge_runs(*there)
-    if any(len(of.seeds) < FEWEST for of in there) or np.isnan([*found.interval]).any():
-        unsure = None if found.standing is None else Standing.OPEN
-        found = found._replace(verdict=Verdict.OPEN, standing=unsure)
-    return Check(name, *found, runs=there)
+        return Check("not run", None, Verdict.OPEN, setting=name, runs=there)
+    found = replace(judge_runs(*there), setting=name, runs=there)
+    if all(len(of.seeds) >= FEWEST for of in there) and not np.isnan(found.interval or np.nan).any():
+        return found
+    unsure = None if found.standing is None else Standing.OPEN
+    return replace(found, verdict=Verdict.OPEN, standing=unsure)
 
 
 def _beyond(interval: Interval, bound: float) -> Verdict:
@@ -138,7 +128,7 @@ def _margin_of(sentence: Sentence, of: Aggregate) -> float:
     return AXIS_MARGIN * (sentence.height or max(1.0, abs(of.minimax)))
 
 
-def _level(sentence: Sentence, of: Aggregate) -> Judged:
+def _level(sentence: Sentence, of: Aggregate) -> Check:
     """At the first test or at the end, a score is at, above or below a value."""
     is_return = sentence.score == "episode_return"
     v = of.minimax if sentence.value == "v" else float(sentence.value)
@@ -156,40 +146,40 @@ def _level(sentence: Sentence, of: Aggregate) -> Judged:
         verdict = _beyond(interval, v + margin)
     unit = "" if is_return else " visits an episode"
     words = f"{when} {interval.in_words('.4g')}{unit} against {v:.4g} ± {margin:.2g}"
-    return Judged(words, interval, verdict)
+    return Check(words, interval, verdict)
 
 
-def _does_not_fall(sentence: Sentence, of: Aggregate) -> Judged:
+def _does_not_fall(sentence: Sentence, of: Aggregate) -> Check:
     first, last = of.first[sentence.score], of.end[sentence.score]
     interval, margin = contrast([(1.0, last - first)]), _margin_of(sentence, of)
     verdict = Verdict.HOLDS if interval.low >= -margin else Verdict.OPEN
     verdict = Verdict.NOT if interval.high < -margin else verdict
     words = f"{first.mean():.3g} → {last.mean():.3g}, a change of {interval.in_words('+.3g')}"
-    return Judged(words, interval, verdict)
+    return Check(words, interval, verdict)
 
 
-def _on_par(sentence: Sentence, ours: Aggregate, theirs: Aggregate) -> Judged:
+def _on_par(sentence: Sentence, ours: Aggregate, theirs: Aggregate) -> Check:
     interval = paired_difference(ours, theirs, ours.exact_end, theirs.exact_end)
     margin = _margin_of(sentence, ours)
     means = f"ends {ours.exact_end.mean():.4g} and {theirs.exact_end.mean():.4g}"
     words = f"{means}, apart by {interval.in_words('+.3g')}, margin {margin:.2g}"
-    return Judged(words, interval, _about_zero(interval, margin))
+    return Check(words, interval, _about_zero(interval, margin))
 
 
-def _fewer(sentence: Sentence, ours: Aggregate, theirs: Aggregate) -> Judged:
+def _fewer(sentence: Sentence, ours: Aggregate, theirs: Aggregate) -> Check:
     """So large a share of the rival's steps is saved."""
     assert sentence.share is not None
     mine, others = steps_of_both(ours, theirs)
     ratio = _ratio([mine], [others])
     if not len(mine):
-        return Judged("no seed in common", ratio, Verdict.OPEN)
+        return Check("no seed in common", ratio, Verdict.OPEN)
     saved = Interval(1 - ratio.estimate, 1 - ratio.high, 1 - ratio.low)
     verdict = Verdict.HOLDS if saved.low <= sentence.share <= saved.high else Verdict.OTHER
     if not saved.low > 0:  # 0: they may both have used up the budget
         verdict = Verdict.NOT if saved.high < 0 else Verdict.OPEN
     percent = Interval(*(100 * x for x in saved)).in_words(".0f")
     words = f"{mine.mean():,.0f} against {others.mean():,.0f} steps, fewer by {percent} %"
-    return Judged(f"{words}; said: {100 * sentence.share:g} %", saved, verdict)
+    return Check(f"{words}; said: {100 * sentence.share:g} %", saved, verdict)
 
 
 def _ratio(above: Sequence[FloatArray], below: Sequence[FloatArray]) -> Interval:
@@ -210,15 +200,15 @@ def _compared(sentence: Sentence, cases: Sequence[Case]) -> Checks:
         Standing.OPEN: Verdict.HOLDS if sentence.check == "not-worse" else Verdict.OPEN,
     }
 
-    def judged(ours: Aggregate, theirs: Aggregate, axis: Axis) -> Judged:
+    def judged(ours: Aggregate, theirs: Aggregate, axis: Axis) -> Check:
         of = compare(ours, theirs, axis)
         words = f"{of.standing.value}: {of.measured}"
-        return Judged(words, of.gain, verdicts[of.standing], of.beside, of.standing)
+        return Check(words, of.gain, verdicts[of.standing], of.beside, of.standing)
 
     return [_checked(case.name, case.runs, partial(judged, axis=case.axis)) for case in cases]
 
 
-def _one_by_one(judge_runs: Callable[..., Judged]) -> Callable[[Sentence, Sequence[Case]], Checks]:
+def _one_by_one(judge_runs: Callable[..., Check]) -> Callable[[Sentence, Sequence[Case]], Checks]:
     """A check for each setting."""
 
     def judged(sentence: Sentence, cases: Sequence[Case]) -> Checks:
@@ -234,7 +224,7 @@ def _times(sentence: Sentence, cases: Sequence[Case]) -> Checks:
     if not cases or len(cases) < (sentence.of or 1):
         return []
 
-    def judged(*runs: Aggregate) -> Judged:
+    def judged(*runs: Aggregate) -> Check:
         pairs = [steps_of_both(a, b) for a, b in zip(runs[::2], runs[1::2], strict=True)]
         ratio = _ratio([theirs for _, theirs in pairs], [mine for mine, _ in pairs])
         verdict = Verdict.OPEN
@@ -248,17 +238,17 @@ def _times(sentence: Sentence, cases: Sequence[Case]) -> Checks:
             verdict = Verdict.OTHER if ratio.low > 1 else Verdict.NOT
         words = f"{ratio.in_words('.3g')} times, over {len(pairs)} settings"
         words += "" if least == 1 else f"; said: {least:g}"
-        return Judged(words, ratio, verdict)
+        return Check(words, ratio, verdict)
 
     return [_checked("all settings", [of for case in cases for of in case.runs], judged)]
 
 
-def _converges(_: Sentence, of: Aggregate) -> Judged:
+def _converges(_: Sentence, of: Aggregate) -> Check:
     there = int(of.optimal.sum())
     interval = mean_interval(of.steps_to_optimal)
     verdict = Verdict.HOLDS if there == len(of.seeds) else Verdict.NOT
     words = f"{there} of {len(of.seeds)} seeds, after {interval.in_words(',.0f')} steps"
-    return Judged(words, interval, verdict)
+    return Check(words, interval, verdict)
 
 
 def _groups(sentence: Sentence, cases: Sequence[Case]) -> list[Group]:
@@ -298,7 +288,7 @@ def _mean(runs: Sequence[Aggregate], values: Sequence[Any]) -> FloatArray:
 def _worse_along(sentence: Sentence, cases: Sequence[Case]) -> Checks:
     """From each group of settings to the next, more steps; or less seen if no seed converges."""
 
-    def judged(*runs: Aggregate, before: Sequence[Case], after: Sequence[Case]) -> Judged:
+    def judged(*runs: Aggregate, before: Sequence[Case], after: Sequence[Case]) -> Check:
         sides = runs[: len(before)], runs[len(before) :]
         by_steps = any(of.optimal.any() for of in runs)
         values = [_measured(*of, by_steps) for of in zip(sides, (before, after), strict=True)]
@@ -312,12 +302,12 @@ def _worse_along(sentence: Sentence, cases: Sequence[Case]) -> Checks:
         areas = [_mean(side, [of.area for of in side]) for side in sides]
         lost = contrast([(1.0, areas[0]), (-1.0, areas[1])])
         beside = f"area less by {lost.in_words('+.3g')}"
-        return Judged(words, interval, _beyond(interval, 0.0), beside)
+        return Check(words, interval, _beyond(interval, 0.0), beside)
 
     return [_between(one, two, judged) for one, two in pairwise(_groups(sentence, cases))]
 
 
-def _between(one: Group, two: Group, judge_runs: Callable[..., Judged]) -> Check:
+def _between(one: Group, two: Group, judge_runs: Callable[..., Check]) -> Check:
     """Judge the runs of two groups of settings, all of the first before all of the second."""
     (start, before), (end, after) = one, two
     runs = [of for case in (*before, *after) for of in case.runs]
@@ -331,7 +321,7 @@ def _hindered(sentence: Sentence, cases: Sequence[Case]) -> Checks:
     seed converges.
     """
 
-    def judged(*runs: Aggregate, before: Sequence[Case], after: Sequence[Case]) -> Judged:
+    def judged(*runs: Aggregate, before: Sequence[Case], after: Sequence[Case]) -> Check:
         n = 2 * len(before)  # of each setting the agent, then the rival
         # The agent after and before, the rival after and before.
         sides = [of[agent::2] for agent in (0, 1) for of in (runs[n:], runs[:n])]
@@ -344,7 +334,7 @@ def _hindered(sentence: Sentence, cases: Sequence[Case]) -> Checks:
         more, less_seen = (contrast(list(zip(signs, of, strict=True))) for of in (steps, unseen))
         if not any(of.optimal.any() for of in runs):
             words = f"no seed converges; seen on {before[0].axis} less by "
-            return Judged(words + less_seen.in_words("+.3g"), less_seen, _beyond(less_seen, 0.0))
+            return Check(words + less_seen.in_words("+.3g"), less_seen, _beyond(less_seen, 0.0))
         lost = [steps[0].mean() - steps[1].mean(), steps[2].mean() - steps[3].mean()]
         words = f"{lost[0]:+,.0f} steps against {lost[1]:+,.0f}, more by {more.in_words('+,.0f')}"
         factors = []
@@ -355,7 +345,7 @@ def _hindered(sentence: Sentence, cases: Sequence[Case]) -> Checks:
                 factors.append(f"{case.setting.monitor} {ours:.2f} against {theirs:.2f}")
         beside = f"as a factor, where all seeds converge: {', '.join(factors) or 'nowhere'}; "
         beside += f"seen less by {less_seen.in_words('+.3g')}"
-        return Judged(words, more, _beyond(more, 0.0), beside)
+        return Check(words, more, _beyond(more, 0.0), beside)
 
     groups = _groups(sentence, cases)
     return [_between(groups[0], other, judged) for other in groups[1:]]
@@ -365,7 +355,7 @@ def _similar(sentence: Sentence, cases: Sequence[Case]) -> Checks:
     """Each setting takes about the steps of the first, as plotted; raw steps stand beside."""
     groups, factor, by = _groups(sentence, cases), sentence.factor, sentence.axis[0]
 
-    def judged(of: Aggregate, reference: Aggregate) -> Judged:
+    def judged(of: Aggregate, reference: Aggregate) -> Check:
         ratio, drawn = (
             np.maximum(getattr(of, name), of.settings["every"])
             / np.maximum(getattr(reference, name), reference.settings["every"])
@@ -383,7 +373,7 @@ def _similar(sentence: Sentence, cases: Sequence[Case]) -> Checks:
         words = f"{of.steps_to_v:,} against {reference.steps_to_v:,} steps as plotted, ratio "
         raw = [counted(one).mean() for one in (of, reference)]
         beside = f"raw steps {raw[0]:,.0f} against {raw[1]:,.0f}, ratio {raw[0] / raw[1]:.2f}"
-        return Judged(words + interval.in_words(".2f"), interval, verdict, beside)
+        return Check(words + interval.in_words(".2f"), interval, verdict, beside)
 
     return [
         _checked(

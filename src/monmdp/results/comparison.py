@@ -14,7 +14,7 @@ from monmdp.experiment.policy import Returns
 from monmdp.results import references
 from monmdp.results.evidence import Aggregate, Evidence
 from monmdp.results.references import Reference
-from monmdp.stats import Interval, mean_interval, median_time, probability_of_improvement
+from monmdp.stats import Interval, mean_interval, probability_of_improvement
 from monmdp.suites import Panel
 from monmdp.tables import Cell, Column, Table, bounds, share, written
 
@@ -60,13 +60,12 @@ class Compared:
     @property
     def steps_to_1pct(self) -> tuple[int | None, ...]:
         """Return for each seed when it becomes minimax-optimal for good; None: never."""
-        steps = zip(self.of.steps_to_optimal, self.of.optimal, strict=True)
-        return tuple(int(step) if optimal else None for step, optimal in steps)
+        return self.of.steps_to_1pct
 
     @property
     def median_steps(self) -> float | None:
         """Return their median; None if fewer than half of the seeds become so."""
-        return median_time(self.of.steps_to_optimal.astype(float), self.of.optimal)
+        return self.of.median_steps
 
     def cells(self) -> tuple[Any, ...]:
         """Return the row of a table, see COLUMNS."""

@@ -26,11 +26,18 @@ from monmdp.experiment.training import Run
 from monmdp.model import MonMDP
 from monmdp.model.arrays import FloatArray, IntArray
 from monmdp.planning import solve
-from monmdp.results.request import Asked
 from monmdp.results.sealed import read_sealed, write_sealed
 from monmdp.results.store import read_problem, read_run, run_path
 from monmdp.schema import LARGEST, DamagedError, FileName, Settings, checked
-from monmdp.stats import area, end, half_width, smooth, steps_to, steps_to_v_bootstrap
+from monmdp.stats import (
+    area,
+    end,
+    half_width,
+    median_time,
+    smooth,
+    steps_to,
+    steps_to_v_bootstrap,
+)
 from monmdp.suites import Curve, Figure, Panel, Plan
 from monmdp.suites.plan import as_json
 
@@ -141,6 +148,17 @@ class Aggregate:
         return float(sum(self.cpu_of_seed))
 
     @property
+    def steps_to_1pct(self) -> tuple[int | None, ...]:
+        """Return for each seed when it becomes minimax-optimal for good; None: never."""
+        steps = zip(self.steps_to_optimal, self.optimal, strict=True)
+        return tuple(int(step) if optimal else None for step, optimal in steps)
+
+    @property
+    def median_steps(self) -> float | None:
+        """Return their median; None if fewer than half of the seeds become so."""
+        return median_time(self.steps_to_optimal.astype(float), self.optimal)
+
+    @property
     def step(self) -> IntArray:
         """Return [checkpoint] training steps."""
         steps: IntArray = np.arange(0, self.settings["steps"], self.settings["every"])
@@ -156,6 +174,11 @@ class Evidence:
     """by configuration"""
     made: Mapping[str, Any]
     """versions, commit and machine of the process that summed the runs up"""
+
+    @property
+    def settings(self) -> dict[str, Mapping[str, Any]]:
+        """Return configuration's id -> its settings."""
+        return {key: of.settings for key, of in self.aggregates.items()}
 
     def of(self, curve: Curve) -> Aggregate | None:
         """Return what is known of a curve, if anything is."""
@@ -195,24 +218,19 @@ def gather(plans: Sequence[Plan], read: Reader, made: Mapping[str, Any]) -> Evid
 
 
 def gather_kept(
-    asked: Asked,
+    figures: Sequence[Figure],
+    settings: Mapping[str, Mapping[str, Any]],
     folder: Path,
     made: Mapping[str, Any],
+    *,
+    minimax: Mapping[str, float] | None = None,
     watch: Watch | None = None,
     trusted: Collection[str] = (),
 ) -> Evidence:
-    """Sum up the runs in a folder that a request there asks for, from what is kept alone."""
-    settings = {name: of.settings for name, of in asked.configurations.items()}
-    known = known_from(settings, folder, trusted)
-    return sum_up(asked.figures, known, reader(folder), made, watch)
+    """Sum up the runs in a folder that figures show, from what is kept alone.
 
-
-def known_from(
-    settings: Mapping[str, Mapping[str, Any]], folder: Path, trusted: Collection[str] = ()
-) -> Callable[[str], Known]:
-    """Return what finds out about configurations from the problems that are kept with their runs.
-
-    A problem is read and solved once, however many agents were trained on it.
+    `settings` has those of all configurations, and `minimax` their V where it was found before;
+    else a problem is read and solved once, however many agents were trained on it.
     """
 
     @cache
@@ -224,30 +242,14 @@ def known_from(
 
     def known(configuration: str) -> Known:
         of = settings[configuration]
-        minimax = solved(of["problem"], of["gamma"])
-        if isinstance(minimax, MonMDPError):
-            words = f"the minimax return of {configuration} is unknown: {minimax}"
+        v = solved(of["problem"], of["gamma"]) if minimax is None else minimax[configuration]
+        if isinstance(v, MonMDPError):
+            words = f"the minimax return of {configuration} is unknown: {v}"
             warnings.warn(words, UnknownReturnWarning, stacklevel=2)
-            minimax = float("nan")
-        return Known(of, minimax, todays_kernel(of, trusted))
+            v = float("nan")
+        return Known(of, v, todays_kernel(of, trusted))
 
-    return known
-
-
-def gather_again(
-    before: Evidence,
-    read: Reader,
-    made: Mapping[str, Any],
-    watch: Watch | None = None,
-    trusted: Collection[str] = (),
-) -> Evidence:
-    """Sum up runs again that were summed up before: their problems need not be made."""
-
-    def known(configuration: str) -> Known:
-        of = before.aggregates[configuration]
-        return Known(of.settings, of.minimax, todays_kernel(of.settings, trusted))
-
-    return sum_up(before.figures, known, read, made, watch)
+    return sum_up(figures, known, reader(folder), made, watch)
 
 
 class Known(NamedTuple):
