@@ -100,7 +100,8 @@ def _checked(
     if len(there) < len(asked):
         return Check("not run", None, Verdict.OPEN, setting=name, runs=there)
     found = replace(judge_runs(*there), setting=name, runs=there)
-    if all(len(of.seeds) >= FEWEST for of in there) and not np.isnan(found.interval or np.nan).any():
+    enough = all(len(of.seeds) >= FEWEST for of in there)
+    if enough and not np.isnan(found.interval or np.nan).any():
         return found
     unsure = None if found.standing is None else Standing.OPEN
     return replace(found, verdict=Verdict.OPEN, standing=unsure)
