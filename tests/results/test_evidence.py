@@ -451,6 +451,7 @@ def check_by_hand(of, resolved, runs, smoothed):
     shown = np.array([smoothed_by_hand(curve) for curve in drawn]) if smoothed else drawn
     steps = reached_for_good(step, shown.mean(axis=0), v - 0.05 * unit, budget)
     assert (of.steps_to_v, of.reaches_v) == steps
+    assert of.threshold == pytest.approx(v - 0.05 * unit)
 
     assert of.area == pytest.approx([curve.sum() / len(step) for curve in drawn])
     assert of.exact_end == pytest.approx([np.mean(curve[-10:]) for curve in exact])

@@ -7,7 +7,7 @@ together. Fewer than 5 seeds decide nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import partial
@@ -26,6 +26,7 @@ from monmdp.results.measures import (
     Standing,
     compare,
     paired_difference,
+    shared_seeds,
     within,
 )
 from monmdp.results.steps import counted, steps_of_both
@@ -92,12 +93,11 @@ Group = tuple[str, list[Case]]
 
 
 def _checked(
-    name: str, runs: Iterable[Aggregate | None], judge_runs: Callable[..., Check]
+    name: str, runs: Sequence[Aggregate | None], judge_runs: Callable[..., Check]
 ) -> Check:
     """Judge runs; what is missing, or has too few seeds for an interval, decides nothing."""
-    asked = list(runs)
-    there = tuple(of for of in asked if of is not None)
-    if len(there) < len(asked):
+    there = tuple(of for of in runs if of is not None)
+    if len(there) < len(runs):
         return Check("not run", None, Verdict.OPEN, setting=name, runs=there)
     found = replace(judge_runs(*there), setting=name, runs=there)
     enough = all(len(of.seeds) >= FEWEST for of in there)
@@ -276,13 +276,10 @@ def _mean(runs: Sequence[Aggregate], values: Sequence[Any]) -> FloatArray:
 
     If these are too few, it is the mean of all seeds, a single value: its interval is unknown.
     """
-    shared = sorted(set.intersection(*({*of.seeds} for of in runs)))
-    if len(shared) < min(FEWEST, *(len(of.seeds) for of in runs)):
+    shared = shared_seeds(*runs)
+    if len(shared[0]) < min(FEWEST, *(len(of.seeds) for of in runs)):
         return np.array([np.mean([np.mean(of_seed) for of_seed in values])])
-    rows = [
-        [of_seed[of.seeds.index(seed)] for seed in shared]
-        for of, of_seed in zip(runs, values, strict=True)
-    ]
+    rows = [of_seed[places] for of_seed, places in zip(values, shared, strict=True)]
     return np.asarray(np.mean(rows, axis=0))
 
 

@@ -103,11 +103,10 @@ class Comparison:
 
     def __getitem__(self, agent: str) -> Compared:
         """Return the row of an agent."""
-        for row in self.rows:
-            if row.agent == agent:
-                return row
-        known = [row.agent for row in self.rows]
-        raise MonMDPError(f"{agent!r} was not compared{nearest(agent, known)}")
+        rows = {row.agent: row for row in self.rows}
+        if agent not in rows:
+            raise MonMDPError(f"{agent!r} was not compared{nearest(agent, rows)}")
+        return rows[agent]
 
     def table(self) -> Table:
         """Return it as a table for people."""
@@ -165,17 +164,11 @@ def compare_agents(
     for agent, of in found.items():
         if of is None or of.seeds != first.seeds:
             continue
-        others = agent != reference
-        chance = probability_of_improvement(first.area, of.area, np.random.default_rng(0))
-        rows.append(
-            Compared(
-                agent=agent,
-                end=mean_interval(of.end["episode_return"]),
-                area=mean_interval(of.area),
-                behind=mean_interval(first.area - of.area) if others else None,
-                improvement=chance if others else None,
-                of=of,
-                parts=references.parts(returns(of)),
-            )
-        )
+        behind = chance = None
+        if agent != reference:
+            behind = mean_interval(first.area - of.area)
+            chance = probability_of_improvement(first.area, of.area, np.random.default_rng(0))
+        end, area = mean_interval(of.end["episode_return"]), mean_interval(of.area)
+        parts = references.parts(returns(of))
+        rows.append(Compared(agent, end, area, behind, chance, of, parts))
     return Comparison(reference, first.seeds, tuple(rows), tuple(found_references))

@@ -164,6 +164,11 @@ class Aggregate:
         steps: IntArray = np.arange(0, self.settings["steps"], self.settings["every"])
         return steps
 
+    @property
+    def threshold(self) -> float:
+        """Return what counts as being at V, from below."""
+        return self.minimax - AT * max(1.0, abs(self.minimax))
+
 
 @dataclass(frozen=True, eq=False)
 class Evidence:

@@ -55,11 +55,10 @@ def within(difference: Interval, margin: float) -> bool:
     return bool(-margin <= difference.low and difference.high <= margin)
 
 
-def shared_seeds(one: Aggregate, other: Aggregate) -> tuple[list[int], list[int]]:
-    """Return where the seeds that both have stand in each of them."""
-    shared = sorted({*one.seeds} & {*other.seeds})
-    first, second = ([of.seeds.index(seed) for seed in shared] for of in (one, other))
-    return first, second
+def shared_seeds(*runs: Aggregate) -> list[list[int]]:
+    """Return where the seeds that all of them have stand in each of them."""
+    shared = sorted(set.intersection(*({*of.seeds} for of in runs)))
+    return [[of.seeds.index(seed) for seed in shared] for of in runs]
 
 
 def paired_difference(

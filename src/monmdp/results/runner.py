@@ -43,21 +43,9 @@ from monmdp.memory import SHARE, machine_memory
 from monmdp.model.arrays import IntArray
 from monmdp.model.mdp import whole_number
 from monmdp.naming import looking_in
+from monmdp.results import store
 from monmdp.results.locks import locked
-from monmdp.results.store import (
-    Inventory,
-    Key,
-    claim_folder,
-    damaged_files,
-    refuse_old,
-    remove_parts,
-    run_path,
-    set_aside,
-    take_inventory,
-    with_kept,
-    write_problem,
-    write_run,
-)
+from monmdp.results.store import Inventory, Key
 from monmdp.suites import Configuration, Resolved, resolve
 
 Tell = Callable[["Progress"], None]
@@ -218,22 +206,22 @@ def execute(
         batch = _Batch(mine, [*mine], jobs, scheduler, tell, begin, kept.__setitem__)
         return batch.done(Inventory(missing=[*mine]), (), kept)
     place = Path(folder)
-    refuse_old(place)
-    claim_folder(place)
+    store.refuse_old(place)
+    store.claim_folder(place)
     with locked(place, shard) as alone:
         if alone:  # else a part may be another runner's, who is about to finish it
-            remove_parts(place)
-        inventory = take_inventory(place, {key: of.wanted for key, of in mine.items()})
+            store.remove_parts(place)
+        inventory = store.take_inventory(place, {key: of.wanted for key, of in mine.items()})
         for why in inventory.unreadable.values():
             raise MonMDPError(f"{why}; nothing was changed")
-        damaged = [run_path(place, *key) for key in inventory.damaged]
-        aside = [set_aside(place, of) for path in damaged for of in damaged_files(path)]
+        damaged = [store.run_path(place, *key) for key in inventory.damaged]
+        aside = [store.set_aside(place, of) for path in damaged for of in store.damaged_files(path)]
         to_do = [*inventory.missing, *(inventory.stale if stale else ())]
-        mine |= {key: with_kept(place, key, mine[key]) for key in to_do}
+        mine |= {key: store.with_kept(place, key, mine[key]) for key in to_do}
 
         def keep(key: Key, run: Run) -> None:
-            write_problem(place, mine[key])
-            write_run(run_path(place, *key), run)
+            store.write_problem(place, mine[key])
+            store.write_run(store.run_path(place, *key), run)
 
         return _Batch(mine, to_do, jobs, scheduler, tell, begin, keep).done(inventory, aside, {})
 

@@ -212,8 +212,7 @@ def load_policy(path: str | os.PathLike[str]) -> Policy:
 
 def read_footer(path: Path) -> dict[str, Any]:
     """Read what a run says of itself, without its data; they are checked, too."""
-    footer, _ = _read(path, ())
-    return footer
+    return _read(path, ())[0]
 
 
 def _read(
