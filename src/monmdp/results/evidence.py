@@ -414,11 +414,8 @@ def _schema() -> Any:
     columns: dict[str, Any] = {}
     for name, (entries, kind) in _KINDS.items():
         one = pa.type_for_alias(entries)
-        many = pa.list_(one)
-        if kind is dict:
-            columns |= {f"{name}_{score}": many for score in SCORES}
-        else:
-            columns[name] = many if kind in (tuple, np.ndarray) else one
+        names = [f"{name}_{score}" for score in SCORES] if kind is dict else [name]
+        columns |= dict.fromkeys(names, pa.list_(one) if kind in (dict, tuple, np.ndarray) else one)
     return pa.schema(list(columns.items()))
 
 

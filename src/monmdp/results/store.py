@@ -494,8 +494,6 @@ def load_results(folder: str | os.PathLike[str]) -> pd.DataFrame:
 def run_files(folder: Path) -> list[Path]:
     """Return the files of all runs in a folder."""
     refuse_old(folder)
-    if not (folder / "runs").is_dir():
-        raise MonMDPError(f"{folder}: there are no results here")
     found = (path for place in _folders_of_runs(folder) for path in _listed(place))
     return [path for path in found if path.suffix == SUFFIX and not path.name.endswith(INSIDE)]
 
