@@ -387,7 +387,7 @@ def strangers(folder: Path, runs: Iterable[Key]) -> tuple[list[Path], list[Path]
     asked |= {inside_path(path) for path in asked}
     idle: list[Path] = []
     foreign = [path for path in _listed(folder / "runs") if not _is_of_runs(path)]
-    for path in (path for of in _folders_of_runs(folder) for path in _listed(of)):
+    for path in _in_runs(folder):
         if path in asked or _is_part(path):
             continue
         try:
@@ -405,8 +405,7 @@ def strangers(folder: Path, runs: Iterable[Key]) -> tuple[list[Path], list[Path]
 
 def parts(folder: Path) -> list[Path]:
     """Return what killed runners left half-written, and what is being written now."""
-    places = [*_folders_of_runs(folder), folder / "problems"]
-    return [path for place in places for path in _listed(place) if _is_part(path)]
+    return [path for path in (*_in_runs(folder), *_listed(folder / "problems")) if _is_part(path)]
 
 
 def _listed(folder: Path) -> list[Path]:
@@ -417,8 +416,9 @@ def _listed(folder: Path) -> list[Path]:
         return []
 
 
-def _folders_of_runs(folder: Path) -> list[Path]:
-    return [path for path in _listed(folder / "runs") if _is_of_runs(path)]
+def _in_runs(folder: Path) -> list[Path]:
+    """What is in the folders of configurations."""
+    return [path for of in _listed(folder / "runs") if _is_of_runs(of) for path in _listed(of)]
 
 
 def _is_of_runs(path: Path) -> bool:
@@ -494,7 +494,7 @@ def load_results(folder: str | os.PathLike[str]) -> pd.DataFrame:
 def run_files(folder: Path) -> list[Path]:
     """Return the files of all runs in a folder."""
     refuse_old(folder)
-    found = (path for place in _folders_of_runs(folder) for path in _listed(place))
+    found = _in_runs(folder)
     return [path for path in found if path.suffix == SUFFIX and not path.name.endswith(INSIDE)]
 
 
