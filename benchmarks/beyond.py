@@ -18,7 +18,7 @@ import itertools
 import json
 import re
 import shutil
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,9 +26,9 @@ import numpy as np
 
 from monmdp import make, planning
 from monmdp.results.request import read_sessions
-from monmdp.results.steps import AgentSteps, agents_table
+from monmdp.results.steps import IN_JSON, AgentSteps, agents_table
 from monmdp.results.verdicts import claims_table
-from monmdp.stats import geometric_mean
+from monmdp.stats import Interval, geometric_mean
 from monmdp.tables import Column, Table, plural, render, share
 
 DOCS = Path(__file__).parent.parent / "docs"
@@ -179,10 +179,23 @@ def _planning_claim(cost: dict) -> dict:
     }
 
 
+def _read(agent: dict) -> AgentSteps:
+    """Read what `AgentSteps.to_dict` gave; None stands for what is not a number."""
+
+    def number(value: float | None) -> float:
+        return np.nan if value is None else value
+
+    given = {of.name: agent[IN_JSON.get(of.name, of.name)] for of in fields(AgentSteps)}
+    given |= {key: number(given[key]) for key in ("microseconds", "seconds")}
+    given |= {key: tuple(given[key]) for key in ("worse", "more")}
+    ratio = given["ratio"] and Interval(*map(number, given["ratio"]))
+    return AgentSteps(**given | {"ratio": ratio})
+
+
 def _agents_table(table: dict) -> Table:
     """The agents of a group of settings; those that are not in all of them say so."""
     n = len(table["settings"])
-    agents = [AgentSteps.from_dict(of) for of in table["agents"]]
+    agents = [_read(of) for of in table["agents"]]
     agents = [
         of
         if of.settings == n
@@ -297,7 +310,7 @@ def _pessimistic(known: dict, ablations: dict) -> dict[str, Any]:
 def _grid(known: dict) -> dict[str, Any]:
     """The best settings of Monitored MBIE-EB, the paper's and the worst."""
     (table,) = known["tables"]
-    agents = [AgentSteps.from_dict(of) for of in table["agents"]]
+    agents = [_read(of) for of in table["agents"]]
     agents.sort(key=lambda of: of.steps)
     reference = next(of for of in agents if of.agent == table["reference"])
     shown = agents[:SHOWN_OF_GRID]
@@ -449,7 +462,7 @@ def _agent(table: dict, name: str) -> dict:
 
 def _ratio(table: dict, name: str) -> str:
     """The steps of an agent in units of the reference's."""
-    ratio = AgentSteps.from_dict(_agent(table, name)).ratio
+    ratio = _read(_agent(table, name)).ratio
     assert ratio is not None
     return ratio.in_words(".3g")
 

@@ -74,7 +74,8 @@ def test_the_table_of_agents_holds_what_statistics_say(wide, html, results):
     from monmdp.results.scores import suite_table
 
     (asked,) = kept(results)
-    evidence = gather_kept(asked.parsed(), results, {})
+    parsed = asked.parsed()
+    evidence = gather_kept(parsed.figures, parsed.settings, results, {})
     table = suite_table(evidence.figures[0], evidence)
     wide.open(html)
     header, rows = wide.download(wide.one("[data-csv=c0-agents-small]"))

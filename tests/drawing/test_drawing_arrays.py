@@ -485,7 +485,10 @@ def lines_of(figure):
 def test_an_agent_has_one_colour_in_all_figures():
     from monmdp import suites
     from monmdp.results import Evidence
-    from monmdp.results.figures import draw, draw_profiles
+    from monmdp.results.charts import draw_profiles
+    from monmdp.results.figures import draw
+    from monmdp.results.scores import THRESHOLDS, AgentRow, SuiteTable
+    from monmdp.stats import Interval
 
     names = ["directed-e2", "monitored-mbie-eb", "epsilon-greedy"]
     monmdp = make("loop", "ask")
@@ -502,11 +505,11 @@ def test_an_agent_has_one_colour_in_all_figures():
     )
     figure = suites.expand(suite).figure
     drawn = lines_of(draw(figure, Evidence((figure,), {}, {})))
-    tau = np.linspace(0, 1, 3)
+    tau = np.linspace(0, 1, THRESHOLDS.size)
     labels = ["Directed-E²", "Monitored MBIE-EB", "epsilon-greedy"]
-    profile = lines_of(
-        draw_profiles("t", tau, dict.fromkeys(labels, (tau, tau, tau)), figure, 1, 1)
-    )
+    one = Interval(1.0, 0.5, 1.5)
+    rows = [AgentRow(of, one, one, None, 1, 1, 1.0, 1.0, (tau, tau, tau)) for of in labels]
+    profile = lines_of(draw_profiles(SuiteTable(figure, 1, tuple(rows), (), (), 1000)))
     for name, label in zip(names, labels, strict=True):
         assert {together[label], drawn[label], profile[label]} == {AGENTS[name]}
     assert alone[names[0]] == AGENTS[names[0]]

@@ -729,7 +729,8 @@ def test_runs_that_came_after_the_summary_are_shown(finished, published, tmp_pat
 def publish_again(folder):
     """Sum up the runs that are there."""
     (request,) = kept(folder)
-    evidence = gather_kept(request.parsed(), folder, {"request": request.hash})
+    asked = request.parsed()
+    evidence = gather_kept(asked.figures, asked.settings, folder, {"request": request.hash})
     publish(request.folder, evidence)
 
 
@@ -1158,7 +1159,7 @@ def test_claims_have_their_verdicts_and_badges(tmp_path):
 
 def test_verdicts_wear_their_colours(finished, monkeypatch):
     def part(verdict):
-        check = Check("here", "so much", Interval(0.5, 0.25, 0.75), verdict)
+        check = Check("so much", Interval(0.5, 0.25, 0.75), verdict, setting="here")
         return JudgedSentence(f"it {verdict.value}", "eye", "so much", verdict, (check,))
 
     claims = [JudgedClaim(f"claim {v.name}", (), "a claim", (part(v),)) for v in Verdict]
@@ -1175,7 +1176,7 @@ def test_verdicts_wear_their_colours(finished, monkeypatch):
 
 
 def test_every_table_can_be_downloaded(finished, monkeypatch):
-    check = Check("here", "so much", Interval(0.5, 0.25, 0.75), Verdict.HOLDS, "also so")
+    check = Check("so much", Interval(0.5, 0.25, 0.75), Verdict.HOLDS, "also so", setting="here")
     sentence = JudgedSentence("it holds", "eye", "so much", Verdict.HOLDS, (check,))
     claim = JudgedClaim("C1", (), "a claim", (sentence,))
     monkeypatch.setattr(sources, "check_claims", lambda _: [claim])

@@ -614,7 +614,7 @@ ORDER = {Verdict.NOT: 0, Verdict.OTHER: 1, Verdict.HOLDS: 2}
 def counted(standings, of, at_least=None):
     """The verdict on better in `at_least` of so many settings."""
     sentence = Sentence(says="", check="better", agent="a", rival="b", at_least=at_least, of=of)
-    checks = [Check("", "", None, Verdict.OPEN, standing=standing) for standing in standings]
+    checks = [Check("", None, Verdict.OPEN, standing=standing) for standing in standings]
     return _by_count(sentence, checks)
 
 
@@ -657,7 +657,7 @@ def test_more_than_half_is_another_number_half_is_not():
 @given(VERDICTS, st.integers(1, 12))
 def test_of_all_settings(verdicts, of):
     sentence = Sentence(says="", check="ends-at", agent="a", of=of)
-    checks = [Check("", "", None, verdict) for verdict in verdicts]
+    checks = [Check("", None, verdict) for verdict in verdicts]
     found = _of_all(sentence, checks, checks)
     if Verdict.NOT in verdicts:
         assert found is Verdict.NOT

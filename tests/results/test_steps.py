@@ -19,15 +19,9 @@ from monmdp.results import check_claims, publish
 from monmdp.results import evidence as evidence_file
 from monmdp.results.checks import Verdict
 from monmdp.results.evidence import Evidence, aggregate
-from monmdp.results.steps import (
-    SIDE_BY_SIDE,
-    difference,
-    ranking,
-    steps_of_both,
-    steps_tables,
-)
+from monmdp.results.steps import SIDE_BY_SIDE, steps_of_both, steps_tables
 from monmdp.results.store import COLUMNS
-from monmdp.stats import geometric_mean, ratio_of_means
+from monmdp.stats import contrast, geometric_mean, ratio_of_means
 from monmdp.suites import bundled_suite, expand, parse
 from monmdp.tables import render
 
@@ -193,7 +187,8 @@ def test_seeds_are_paired_by_their_numbers():
     fewer = evidence_of(planned(TWO | {"seeds": [4, 1, 9]}), lambda *_: [700, 900, 800])
     third = next(of for of in fewer.aggregates.values() if of.settings["world"] == "loop")
     assert [list(of) for of in steps_of_both(one, third)] == [[200, 100], [900, 700]]
-    assert difference(*steps_of_both(one, other)).estimate == pytest.approx(200 - 2900 / 6)
+    ours, theirs = steps_of_both(one, other)
+    assert contrast([(1.0, ours - theirs)]).estimate == pytest.approx(200 - 2900 / 6)
 
 
 def test_what_is_optimal_at_once_counts_one_spacing_of_tests():
@@ -247,7 +242,7 @@ def test_the_best_of_a_grid_comes_first():
     (table,) = steps_tables(plan.figure, known)
     shown = "MBIE-EB (beta=0.3 growth=log sweeps=1)"
     assert table.best().agent == shown
-    assert [of.steps for of in ranking(table)] == sorted(of.steps for of in table.agents)
+    assert [of.steps for of in table._shown()] == sorted(of.steps for of in table.agents)
     lines = steps_text([table]).splitlines()
     first = lines.index(next(line for line in lines if line.startswith("|---")))
     assert lines[first + 1].startswith(f"| {shown} | 2 | 200 |")

@@ -173,7 +173,7 @@ def redraw(
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             made = provenance() | {"request": request.hash}
-            evidence = gather_kept(asked, path, made, trusted=trusted)
+            evidence = gather_kept(asked.figures, asked.settings, path, made, trusted=trusted)
         for warning in caught:
             word = "left out" if issubclass(warning.category, LeftOutWarning) else "note"
             print(f"{word}: {warning.message}", file=sys.stderr)

@@ -28,12 +28,8 @@ from monmdp.results.evidence import (
     Evidence,
     LeftOutWarning,
     UnknownReturnWarning,
-    gather_again,
     gather_kept,
-    known_from,
     load,
-    reader,
-    sum_up,
 )
 from monmdp.results.measures import FEWEST
 from monmdp.results.publish import SUMMARY
@@ -205,12 +201,14 @@ def _look_inside(path: Path, folder: Path, found: Sources) -> None:
 
 
 def _chapter(request: Kept, folder: Path, trusted: Collection[str]) -> Chapter:
+    before = _summary(request, folder)
+    known = request.parsed() if before is None else before
+    v = None if before is None else {key: of.minimax for key, of in before.aggregates.items()}
     with _watching() as watched:
-        before = _summary(request, folder)
-        if before is not None:
-            evidence = gather_again(before, reader(folder), provenance(), watched, trusted)
-        else:
-            evidence = gather_kept(request.parsed(), folder, provenance(), watched, trusted)
+        evidence = gather_kept(
+            known.figures, known.settings, folder, provenance(),
+            minimax=v, watch=watched, trusted=trusted,
+        )  # fmt: skip
     n, remarks = len(_keys(evidence.figures)), watched.remarks
     missing = n - sum(len(of.seeds) for of in evidence.aggregates.values()) - len(remarks)
     if missing:
@@ -300,10 +298,11 @@ def _unasked(folder: Path, paths: Sequence[Path], trusted: Collection[str]) -> C
         settings[path.parent.name] = footer["settings"]
         seeds.setdefault(path.parent.name, []).append(footer["seed"])
 
-    known = known_from(settings, folder, trusted)
     figure = Figure(UNASKED, "", "", (Grid(None, (_panels(settings, seeds),)),))
     with _watching() as watched:
-        evidence = sum_up([figure], known, reader(folder), provenance(), watched)
+        evidence = gather_kept(
+            [figure], settings, folder, provenance(), watch=watched, trusted=trusted
+        )
     remarks += [*watched.remarks, *watched.notes, *_warnings(evidence, trusted)]
     title = "runs that no report here asks for"
     return Chapter(title, folder, evidence, len(paths), watched.curves, remarks)

@@ -7,12 +7,12 @@ together. Fewer than 5 seeds decide nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import partial
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -26,14 +26,12 @@ from monmdp.results.measures import (
     Standing,
     compare,
     paired_difference,
+    shared_seeds,
     within,
 )
 from monmdp.results.steps import counted, steps_of_both
 from monmdp.stats import BOUNDS, Interval, contrast, mean_interval, ratio_of_means
 from monmdp.suites import Sentence, Setting
-
-BY_STEPS = "steps to within 1 % of v for good"
-BY_END = "mean of the last ten tests, exact returns"
 
 
 class Verdict(Enum):
@@ -49,7 +47,6 @@ class Verdict(Enum):
 class Check:
     """What was measured in one setting."""
 
-    setting: str
     measured: str
     """in words, with its unit"""
     interval: Interval | None
@@ -58,18 +55,17 @@ class Check:
     """what other measures say; it decides nothing"""
     standing: Standing | None = None
     """where two agents are compared"""
+    setting: str = ""
     runs: tuple[Aggregate, ...] = field(default=(), repr=False)
     """what it rests on"""
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain Python objects, for JSON."""
-        numbers = None
-        if self.interval is not None:
-            numbers = [None if np.isnan(x) else float(x) for x in self.interval]
+        found = [None if np.isnan(x) else float(x) for x in self.interval or ()]
         return {
             "setting": self.setting,
             "measured": self.measured,
-            "estimate_low_high": numbers,
+            "estimate_low_high": found or None,
             "verdict": self.verdict.value,
             "beside": self.beside,
             "configurations": [of.configuration for of in self.runs],
@@ -90,34 +86,25 @@ class Case:
 
 
 Checks = Sequence[Check]
+Group = tuple[str, list[Case]]
 
 
 # ---- one setting at a time ------------------------------------------------------------------
 
 
-class Judged(NamedTuple):
-    """What some runs come to."""
-
-    measured: str
-    interval: Interval
-    verdict: Verdict
-    beside: str = ""
-    standing: Standing | None = None
-
-
 def _checked(
-    name: str, runs: Iterable[Aggregate | None], judge_runs: Callable[..., Judged]
+    name: str, runs: Sequence[Aggregate | None], judge_runs: Callable[..., Check]
 ) -> Check:
     """Judge runs; what is missing, or has too few seeds for an interval, decides nothing."""
-    asked = list(runs)
-    there = tuple(of for of in asked if of is not None)
-    if len(there) < len(asked):
-        return Check(name, "not run", None, Verdict.OPEN, runs=there)
-    found = judge_runs(*there)
-    if any(len(of.seeds) < FEWEST for of in there) or np.isnan([*found.interval]).any():
-        unsure = None if found.standing is None else Standing.OPEN
-        found = found._replace(verdict=Verdict.OPEN, standing=unsure)
-    return Check(name, *found, runs=there)
+    there = tuple(of for of in runs if of is not None)
+    if len(there) < len(runs):
+        return Check("not run", None, Verdict.OPEN, setting=name, runs=there)
+    found = replace(judge_runs(*there), setting=name, runs=there)
+    enough = all(len(of.seeds) >= FEWEST for of in there)
+    if enough and not np.isnan(found.interval or np.nan).any():
+        return found
+    unsure = None if found.standing is None else Standing.OPEN
+    return replace(found, verdict=Verdict.OPEN, standing=unsure)
 
 
 def _beyond(interval: Interval, bound: float) -> Verdict:
@@ -142,16 +129,14 @@ def _margin_of(sentence: Sentence, of: Aggregate) -> float:
     return AXIS_MARGIN * (sentence.height or max(1.0, abs(of.minimax)))
 
 
-def _level(sentence: Sentence, of: Aggregate) -> Judged:
+def _level(sentence: Sentence, of: Aggregate) -> Check:
     """At the first test or at the end, a score is at, above or below a value."""
     is_return = sentence.score == "episode_return"
     v = of.minimax if sentence.value == "v" else float(sentence.value)
     margin = _margin_of(sentence, of)
-    when = "first test" if sentence.check == "starts-above" else "end"
-    if when == "first test":
-        values = of.first[sentence.score]
-    else:
-        values = of.exact_end if is_return else of.end[sentence.score]
+    when, values = "end", of.exact_end if is_return else of.end[sentence.score]
+    if sentence.check == "starts-above":
+        when, values = "first test", of.first[sentence.score]
     interval = mean_interval(values)
     if sentence.check == "ends-at":
         verdict = _about_zero(Interval(*(x - v for x in interval)), margin)
@@ -162,40 +147,40 @@ def _level(sentence: Sentence, of: Aggregate) -> Judged:
         verdict = _beyond(interval, v + margin)
     unit = "" if is_return else " visits an episode"
     words = f"{when} {interval.in_words('.4g')}{unit} against {v:.4g} ± {margin:.2g}"
-    return Judged(words, interval, verdict)
+    return Check(words, interval, verdict)
 
 
-def _does_not_fall(sentence: Sentence, of: Aggregate) -> Judged:
+def _does_not_fall(sentence: Sentence, of: Aggregate) -> Check:
     first, last = of.first[sentence.score], of.end[sentence.score]
     interval, margin = contrast([(1.0, last - first)]), _margin_of(sentence, of)
     verdict = Verdict.HOLDS if interval.low >= -margin else Verdict.OPEN
     verdict = Verdict.NOT if interval.high < -margin else verdict
     words = f"{first.mean():.3g} → {last.mean():.3g}, a change of {interval.in_words('+.3g')}"
-    return Judged(words, interval, verdict)
+    return Check(words, interval, verdict)
 
 
-def _on_par(sentence: Sentence, ours: Aggregate, theirs: Aggregate) -> Judged:
+def _on_par(sentence: Sentence, ours: Aggregate, theirs: Aggregate) -> Check:
     interval = paired_difference(ours, theirs, ours.exact_end, theirs.exact_end)
     margin = _margin_of(sentence, ours)
     means = f"ends {ours.exact_end.mean():.4g} and {theirs.exact_end.mean():.4g}"
     words = f"{means}, apart by {interval.in_words('+.3g')}, margin {margin:.2g}"
-    return Judged(words, interval, _about_zero(interval, margin))
+    return Check(words, interval, _about_zero(interval, margin))
 
 
-def _fewer(sentence: Sentence, ours: Aggregate, theirs: Aggregate) -> Judged:
+def _fewer(sentence: Sentence, ours: Aggregate, theirs: Aggregate) -> Check:
     """So large a share of the rival's steps is saved."""
     assert sentence.share is not None
     mine, others = steps_of_both(ours, theirs)
     ratio = _ratio([mine], [others])
     if not len(mine):
-        return Judged("no seed in common", ratio, Verdict.OPEN)
+        return Check("no seed in common", ratio, Verdict.OPEN)
     saved = Interval(1 - ratio.estimate, 1 - ratio.high, 1 - ratio.low)
     verdict = Verdict.HOLDS if saved.low <= sentence.share <= saved.high else Verdict.OTHER
     if not saved.low > 0:  # 0: they may both have used up the budget
         verdict = Verdict.NOT if saved.high < 0 else Verdict.OPEN
     percent = Interval(*(100 * x for x in saved)).in_words(".0f")
     words = f"{mine.mean():,.0f} against {others.mean():,.0f} steps, fewer by {percent} %"
-    return Judged(f"{words}; said: {100 * sentence.share:g} %", saved, verdict)
+    return Check(f"{words}; said: {100 * sentence.share:g} %", saved, verdict)
 
 
 def _ratio(above: Sequence[FloatArray], below: Sequence[FloatArray]) -> Interval:
@@ -216,15 +201,15 @@ def _compared(sentence: Sentence, cases: Sequence[Case]) -> Checks:
         Standing.OPEN: Verdict.HOLDS if sentence.check == "not-worse" else Verdict.OPEN,
     }
 
-    def judged(ours: Aggregate, theirs: Aggregate, axis: Axis) -> Judged:
+    def judged(ours: Aggregate, theirs: Aggregate, axis: Axis) -> Check:
         of = compare(ours, theirs, axis)
         words = f"{of.standing.value}: {of.measured}"
-        return Judged(words, of.gain, verdicts[of.standing], of.beside, of.standing)
+        return Check(words, of.gain, verdicts[of.standing], of.beside, of.standing)
 
     return [_checked(case.name, case.runs, partial(judged, axis=case.axis)) for case in cases]
 
 
-def _one_by_one(judge_runs: Callable[..., Judged]) -> Callable[[Sentence, Sequence[Case]], Checks]:
+def _one_by_one(judge_runs: Callable[..., Check]) -> Callable[[Sentence, Sequence[Case]], Checks]:
     """A check for each setting."""
 
     def judged(sentence: Sentence, cases: Sequence[Case]) -> Checks:
@@ -240,7 +225,7 @@ def _times(sentence: Sentence, cases: Sequence[Case]) -> Checks:
     if not cases or len(cases) < (sentence.of or 1):
         return []
 
-    def judged(*runs: Aggregate) -> Judged:
+    def judged(*runs: Aggregate) -> Check:
         pairs = [steps_of_both(a, b) for a, b in zip(runs[::2], runs[1::2], strict=True)]
         ratio = _ratio([theirs for _, theirs in pairs], [mine for mine, _ in pairs])
         verdict = Verdict.OPEN
@@ -254,20 +239,20 @@ def _times(sentence: Sentence, cases: Sequence[Case]) -> Checks:
             verdict = Verdict.OTHER if ratio.low > 1 else Verdict.NOT
         words = f"{ratio.in_words('.3g')} times, over {len(pairs)} settings"
         words += "" if least == 1 else f"; said: {least:g}"
-        return Judged(words, ratio, verdict)
+        return Check(words, ratio, verdict)
 
     return [_checked("all settings", [of for case in cases for of in case.runs], judged)]
 
 
-def _converges(_: Sentence, of: Aggregate) -> Judged:
+def _converges(_: Sentence, of: Aggregate) -> Check:
     there = int(of.optimal.sum())
     interval = mean_interval(of.steps_to_optimal)
     verdict = Verdict.HOLDS if there == len(of.seeds) else Verdict.NOT
     words = f"{there} of {len(of.seeds)} seeds, after {interval.in_words(',.0f')} steps"
-    return Judged(words, interval, verdict)
+    return Check(words, interval, verdict)
 
 
-def _groups(sentence: Sentence, cases: Sequence[Case]) -> list[tuple[str, list[Case]]]:
+def _groups(sentence: Sentence, cases: Sequence[Case]) -> list[Group]:
     """The settings of each value along which they are compared; none if one of them is not run."""
     key, values = sentence.axis
     label = {"rho": "ρ ", "monitor": "", "world": "", "block": ""}.get(key, f"{key} ")
@@ -291,25 +276,20 @@ def _mean(runs: Sequence[Aggregate], values: Sequence[Any]) -> FloatArray:
 
     If these are too few, it is the mean of all seeds, a single value: its interval is unknown.
     """
-    shared = sorted(set.intersection(*({*of.seeds} for of in runs)))
-    if len(shared) < min(FEWEST, *(len(of.seeds) for of in runs)):
+    shared = shared_seeds(*runs)
+    if len(shared[0]) < min(FEWEST, *(len(of.seeds) for of in runs)):
         return np.array([np.mean([np.mean(of_seed) for of_seed in values])])
-    rows = [
-        [of_seed[of.seeds.index(seed)] for seed in shared]
-        for of, of_seed in zip(runs, values, strict=True)
-    ]
+    rows = [of_seed[places] for of_seed, places in zip(values, shared, strict=True)]
     return np.asarray(np.mean(rows, axis=0))
 
 
 def _worse_along(sentence: Sentence, cases: Sequence[Case]) -> Checks:
     """From each group of settings to the next, more steps; or less seen if no seed converges."""
 
-    def judged(*runs: Aggregate, before: Sequence[Case], after: Sequence[Case]) -> Judged:
+    def judged(*runs: Aggregate, before: Sequence[Case], after: Sequence[Case]) -> Check:
         sides = runs[: len(before)], runs[len(before) :]
         by_steps = any(of.optimal.any() for of in runs)
-        values = [
-            _measured(of, where, by_steps) for of, where in zip(sides, (before, after), strict=True)
-        ]
+        values = [_measured(*of, by_steps) for of in zip(sides, (before, after), strict=True)]
         interval = contrast([(1.0, values[1]), (-1.0, values[0])])
         if by_steps:
             words = f"{values[0].mean():,.0f} → {values[1].mean():,.0f} steps, more by "
@@ -320,15 +300,12 @@ def _worse_along(sentence: Sentence, cases: Sequence[Case]) -> Checks:
         areas = [_mean(side, [of.area for of in side]) for side in sides]
         lost = contrast([(1.0, areas[0]), (-1.0, areas[1])])
         beside = f"area less by {lost.in_words('+.3g')}"
-        return Judged(words, interval, _beyond(interval, 0.0), beside)
+        return Check(words, interval, _beyond(interval, 0.0), beside)
 
     return [_between(one, two, judged) for one, two in pairwise(_groups(sentence, cases))]
 
 
-Group = tuple[str, Sequence[Case]]
-
-
-def _between(one: Group, two: Group, judge_runs: Callable[..., Judged]) -> Check:
+def _between(one: Group, two: Group, judge_runs: Callable[..., Check]) -> Check:
     """Judge the runs of two groups of settings, all of the first before all of the second."""
     (start, before), (end, after) = one, two
     runs = [of for case in (*before, *after) for of in case.runs]
@@ -342,64 +319,45 @@ def _hindered(sentence: Sentence, cases: Sequence[Case]) -> Checks:
     seed converges.
     """
 
-    def judged(*runs: Aggregate, before: Sequence[Case], after: Sequence[Case]) -> Judged:
-        # Of each setting the agent, then the rival.
-        n = 2 * len(before)
-        sides = {
-            (agent, when): list(of[agent::2])
-            for agent in (0, 1)
-            for when, of in enumerate((runs[:n], runs[n:]))
-        }
-        both = before, after
-        steps, seen = (
-            {key: _measured(of, both[key[1]], by_steps) for key, of in sides.items()}
+    def judged(*runs: Aggregate, before: Sequence[Case], after: Sequence[Case]) -> Check:
+        n = 2 * len(before)  # of each setting the agent, then the rival
+        # The agent after and before, the rival after and before.
+        sides = [of[agent::2] for agent in (0, 1) for of in (runs[n:], runs[:n])]
+        steps, unseen = (
+            [_measured(*of, by_steps) for of in zip(sides, (after, before) * 2, strict=True)]
             for by_steps in (True, False)
         )
-        more, less_seen = contrast(_more(steps)), contrast(_more(seen))
+        # How much more the agent loses than its rival: (after - before) of one less the other's.
+        signs = (1.0, -1.0, -1.0, 1.0)
+        more, less_seen = (contrast(list(zip(signs, of, strict=True))) for of in (steps, unseen))
         if not any(of.optimal.any() for of in runs):
             words = f"no seed converges; seen on {before[0].axis} less by "
-            return Judged(words + less_seen.in_words("+.3g"), less_seen, _beyond(less_seen, 0.0))
-        lost = [steps[agent, 1].mean() - steps[agent, 0].mean() for agent in (0, 1)]
+            return Check(words + less_seen.in_words("+.3g"), less_seen, _beyond(less_seen, 0.0))
+        lost = [steps[0].mean() - steps[1].mean(), steps[2].mean() - steps[3].mean()]
         words = f"{lost[0]:+,.0f} steps against {lost[1]:+,.0f}, more by {more.in_words('+,.0f')}"
-        beside = f"{_as_factors(sides, before)}; seen less by {less_seen.in_words('+.3g')}"
-        return Judged(words, more, _beyond(more, 0.0), beside)
+        factors = []
+        for case, *four in zip(before, *sides, strict=True):
+            if all(of.optimal.all() for of in four):
+                mean = [of.steps_to_optimal.mean() for of in four]
+                ours, theirs = mean[0] / max(mean[1], 1.0), mean[2] / max(mean[3], 1.0)
+                factors.append(f"{case.setting.monitor} {ours:.2f} against {theirs:.2f}")
+        beside = f"as a factor, where all seeds converge: {', '.join(factors) or 'nowhere'}; "
+        beside += f"seen less by {less_seen.in_words('+.3g')}"
+        return Check(words, more, _beyond(more, 0.0), beside)
 
     groups = _groups(sentence, cases)
     return [_between(groups[0], other, judged) for other in groups[1:]]
-
-
-def _as_factors(sides: Mapping[tuple[int, int], Sequence[Aggregate]], cases: Sequence[Case]) -> str:
-    """By which factor the steps of both grow, where all seeds of all runs converge."""
-    found = []
-    for i, case in enumerate(cases):
-        runs = {key: of[i] for key, of in sides.items()}
-        if all(of.optimal.all() for of in runs.values()):
-            ours, theirs = (
-                runs[agent, 1].steps_to_optimal.mean()
-                / max(runs[agent, 0].steps_to_optimal.mean(), 1.0)
-                for agent in (0, 1)
-            )
-            found.append(f"{case.setting.monitor} {ours:.2f} against {theirs:.2f}")
-    return f"as a factor, where all seeds converge: {', '.join(found) or 'nowhere'}"
-
-
-def _more(losses: Mapping[tuple[int, int], FloatArray]) -> list[tuple[float, FloatArray]]:
-    """How much more the agent loses than its rival: (after - before) of one less the other's."""
-    weights = {(0, 1): 1.0, (0, 0): -1.0, (1, 1): -1.0, (1, 0): 1.0}
-    return [(weight, losses[key]) for key, weight in weights.items()]
 
 
 def _similar(sentence: Sentence, cases: Sequence[Case]) -> Checks:
     """Each setting takes about the steps of the first, as plotted; raw steps stand beside."""
     groups, factor, by = _groups(sentence, cases), sentence.factor, sentence.axis[0]
 
-    def judged(of: Aggregate, reference: Aggregate) -> Judged:
+    def judged(of: Aggregate, reference: Aggregate) -> Check:
         ratio, drawn = (
-            np.maximum(x, of.settings["every"]) / np.maximum(y, reference.settings["every"])
-            for x, y in (
-                (of.steps_to_v, reference.steps_to_v),
-                (of.steps_to_v_resampled, reference.steps_to_v_resampled),
-            )
+            np.maximum(getattr(of, name), of.settings["every"])
+            / np.maximum(getattr(reference, name), reference.settings["every"])
+            for name in ("steps_to_v", "steps_to_v_resampled")
         )
         few = min(len(of.seeds), len(reference.seeds)) < 2
         low, high = (np.nan, np.nan) if few else np.quantile(drawn, BOUNDS)
@@ -413,7 +371,7 @@ def _similar(sentence: Sentence, cases: Sequence[Case]) -> Checks:
         words = f"{of.steps_to_v:,} against {reference.steps_to_v:,} steps as plotted, ratio "
         raw = [counted(one).mean() for one in (of, reference)]
         beside = f"raw steps {raw[0]:,.0f} against {raw[1]:,.0f}, ratio {raw[0] / raw[1]:.2f}"
-        return Judged(words + interval.in_words(".2f"), interval, verdict, beside)
+        return Check(words + interval.in_words(".2f"), interval, verdict, beside)
 
     return [
         _checked(
@@ -428,75 +386,55 @@ def _similar(sentence: Sentence, cases: Sequence[Case]) -> Checks:
 
 # ---- all of them ----------------------------------------------------------------------------
 
-By = Callable[[Sentence], str]
 
-
-def _height(sentence: Sentence) -> str:
-    return "max(1, |v|)" if sentence.height is None else f"{sentence.height:g}"
-
-
-def _by_level(sentence: Sentence) -> str:
-    when = "mean of the last ten tests"
-    if sentence.check == "starts-above":
-        when = "first test"
-    elif sentence.score == "episode_return":
-        when = BY_END
-    return f"{when}, {_margin(sentence)}"
-
-
-def _margin(sentence: Sentence) -> str:
-    if sentence.score == "episode_return":
-        return f"±{100 * AXIS_MARGIN:g} % of {_height(sentence)}"
-    return f"±{VISITS_MARGIN:g} visits"
-
-
-def _by_comparison(_: Sentence) -> str:
-    return (
-        f"{BY_STEPS}, paired by seed; better, worse: interval beyond 0; on par: within "
-        f"±{100 * STEPS_MARGIN:g} % of the rival's steps; where no seed converges: seen, "
-        f"±{100 * AXIS_MARGIN:g} % of the axis"
+def in_words(sentence: Sentence) -> str:
+    """Return the measure and the margin that decide a sentence."""
+    is_return, factor = sentence.score == "episode_return", sentence.factor
+    height = "max(1, |v|)" if sentence.height is None else f"{sentence.height:g}"
+    axis = f"±{100 * AXIS_MARGIN:g} % of {height}"
+    return CHECKS[sentence.check][0].format(
+        end="mean of the last ten tests" + (", exact returns" if is_return else ""),
+        axis=axis,
+        margin=axis if is_return else f"±{VISITS_MARGIN:g} visits",
+        range=f"{1 / factor:.2g} to {factor:g}",
     )
 
 
-CHECKS: dict[str, tuple[By, Callable[[Sentence, Sequence[Case]], Checks]]] = {
-    "ends-at": (_by_level, _one_by_one(_level)),
-    "ends-below": (_by_level, _one_by_one(_level)),
-    "ends-above": (_by_level, _one_by_one(_level)),
-    "starts-above": (_by_level, _one_by_one(_level)),
+_STEPS = "steps to within 1 % of v for good"
+_ENDS = ("{end}, {margin}", _one_by_one(_level))
+_COMPARED = (
+    f"{_STEPS}, paired by seed; better, worse: interval beyond 0; on par: within "
+    f"±{100 * STEPS_MARGIN:g} % of the rival's steps; where no seed converges: seen, "
+    f"±{100 * AXIS_MARGIN:g} % of the axis",
+    _compared,
+)
+CHECKS: dict[str, tuple[str, Callable[[Sentence, Sequence[Case]], Checks]]] = {
+    **dict.fromkeys(("ends-at", "ends-below", "ends-above"), _ENDS),
+    "starts-above": ("first test, {margin}", _one_by_one(_level)),
     "does-not-fall": (
-        lambda of: f"mean of the last ten tests less the first test, {_margin(of)}",
+        "mean of the last ten tests less the first test, {margin}",
         _one_by_one(_does_not_fall),
     ),
-    "better": (_by_comparison, _compared),
-    "better-or-on-par": (_by_comparison, _compared),
-    "not-worse": (_by_comparison, _compared),
-    "on-par": (
-        lambda of: f"{BY_END}, paired by seed, within ±{100 * AXIS_MARGIN:g} % of {_height(of)}",
-        _one_by_one(_on_par),
-    ),
+    **dict.fromkeys(("better", "better-or-on-par", "not-worse"), _COMPARED),
+    "on-par": ("{end}, paired by seed, within {axis}", _one_by_one(_on_par)),
     "fewer-steps": (
-        lambda _: f"{BY_STEPS}, seeds resampled; holds if what is said lies in the interval",
+        f"{_STEPS}, seeds resampled; holds if what is said lies in the interval",
         _one_by_one(_fewer),
     ),
     "times-fewer-steps": (
-        lambda _: f"{BY_STEPS}, ratio of means, geometric mean over settings, seeds resampled",
+        f"{_STEPS}, ratio of means, geometric mean over settings, seeds resampled",
         _times,
     ),
-    "every-seed-converges": (lambda _: "within 1 % of v for good", _one_by_one(_converges)),
+    "every-seed-converges": ("within 1 % of v for good", _one_by_one(_converges)),
     "worse-along": (
-        lambda _: f"{BY_STEPS}, or seen where no seed converges; interval beyond 0",
+        f"{_STEPS}, or seen where no seed converges; interval beyond 0",
         _worse_along,
     ),
-    "hindered-more": (
-        lambda _: f"{BY_STEPS}, mean over settings; interval beyond 0",
-        _hindered,
-    ),
+    "hindered-more": (f"{_STEPS}, mean over settings; interval beyond 0", _hindered),
     "similar-along": (
-        lambda of: (
-            f"steps of the mean curve, as drawn, to within 5 % of v for good; ratio "
-            f"within {1 / of.factor:.2g} to {of.factor:g}; seeds resampled"
-        ),
+        "steps of the mean curve, as drawn, to within 5 % of v for good; ratio within {range}; "
+        "seeds resampled",
         _similar,
     ),
 }
-"""check -> what decides, in words, and what carries it out"""
+"""check -> what decides, in words that `in_words` fills in, and what carries it out"""

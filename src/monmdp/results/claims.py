@@ -11,14 +11,15 @@ A sentence *holds*, holds with *another number* (the direction is as said, the f
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from monmdp.results.checks import CHECKS, Case, Check, Verdict
+from monmdp.results.checks import CHECKS, Case, Check, Verdict, in_words
 from monmdp.results.evidence import Evidence, axis_of
 from monmdp.results.measures import Standing
-from monmdp.suites import Curve, Figure, Panel, Sentence, Setting
+from monmdp.suites import Figure, Sentence, Setting
 from monmdp.suites.claims import find_agents
+from monmdp.tables import plural
 
 
 @dataclass(frozen=True)
@@ -33,15 +34,10 @@ class JudgedSentence:
     checks: tuple[Check, ...]
 
     @property
-    def beside(self) -> str:
-        """Return what other measures say, where one setting is all that it speaks of."""
-        return self.checks[0].beside if len(self.checks) == 1 else ""
-
-    @property
     def how(self) -> str:
-        """Return what decided: measure, margin, seeds; and what other measures say."""
-        beside = f" Beside it: {self.beside}." if self.beside else ""
-        return f"By {self.by}; {self.seeds}.{beside}"
+        """Return what decided, and for a single setting what other measures say."""
+        beside = self.checks[0].beside if len(self.checks) == 1 else ""
+        return f"By {self.by}; {self.seeds}." + (f" Beside it: {beside}." if beside else "")
 
     @property
     def seeds(self) -> str:
@@ -49,8 +45,8 @@ class JudgedSentence:
         counts = sorted({len(of.seeds) for check in self.checks for of in check.runs})
         if not counts:
             return "not run"
-        many = f"{counts[0]}" + (f" to {counts[-1]}" if len(counts) > 1 else "")
-        return f"{many} seed{'s' if counts[-1] > 1 else ''}"
+        least = f"{counts[0]} to " if len(counts) > 1 else ""
+        return least + plural(counts[-1], "seed")
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain Python objects, for JSON."""
@@ -79,11 +75,10 @@ class JudgedClaim:
         """Return how many sentences hold, and what of the others."""
         counts = {v: sum(of.verdict is v for of in self.sentences) for v in Verdict}
         n, holding = len(self.sentences), counts[Verdict.HOLDS] + counts[Verdict.OTHER]
-        what = "sentence" if n == 1 else "sentences"
-        words = [f"{holding} of {n} {what} hold" + ("s" if n == 1 else "")]
-        words += [f"{counts[Verdict.OTHER]} with another number"] * bool(counts[Verdict.OTHER])
-        words += [f"{counts[Verdict.NOT]} not reproduced"] * bool(counts[Verdict.NOT])
-        words += [f"{counts[Verdict.OPEN]} open"] * bool(counts[Verdict.OPEN])
+        words = [f"{holding} of {plural(n, 'sentence')} hold{'s' if n == 1 else ''}"]
+        others = {v: v.value for v in (Verdict.NOT, Verdict.OPEN)}
+        for verdict, said in {Verdict.OTHER: "with another number", **others}.items():
+            words += [f"{counts[verdict]} {said}"] if counts[verdict] else []
         return ", ".join(words)
 
     @property
@@ -109,13 +104,13 @@ def check_claims(evidence: Evidence) -> list[JudgedClaim]:
     found: dict[str, JudgedClaim] = {}
     for figure in evidence.figures:
         for claim in figure.claims:
-            judged = tuple(judge(sentence, figure, evidence) for sentence in claim.sentence)
-            before = found.get(claim.name, JudgedClaim(claim.name, (), claim.about, ()))
-            found[claim.name] = JudgedClaim(
-                claim.name,
-                (*before.figures, figure.name),
-                before.about or claim.about,
-                (*before.sentences, *judged),
+            judged = (judge(sentence, figure, evidence) for sentence in claim.sentence)
+            before = found.get(claim.name, JudgedClaim(claim.name, (), "", ()))
+            found[claim.name] = replace(
+                before,
+                figures=(*before.figures, figure.name),
+                about=before.about or claim.about,
+                sentences=(*before.sentences, *judged),
             )
     return sorted(found.values(), key=lambda claim: _by_number(claim.name))
 
@@ -135,12 +130,13 @@ def _cases(sentence: Sentence, figure: Figure, evidence: Evidence) -> list[Case]
     for setting, panel in figure.settings():
         if not setting.is_among(sentence.settings()):
             continue
-        curves = [_curve(panel, agent) for agent in sentence.agents]
-        there = [curve for curve in curves if curve is not None]
-        if len(there) < len(curves):
+        names = [(curve.agent, curve.label) for curve in panel.curves]
+        places = [find_agents(names, agent) for agent in sentence.agents]
+        if not all(places):
             continue
-        runs = tuple(evidence.of(curve) for curve in there)
-        key = tuple(curve.configuration for curve in there)
+        curves = [panel.curves[place[0]] for place in places]
+        runs = tuple(evidence.of(curve) for curve in curves)
+        key = tuple(curve.configuration for curve in curves)
         case = Case(setting, _name(setting), axis_of(panel), runs)
         if key not in found or case.axis.extent > found[key].axis.extent:
             found[key] = case
@@ -156,11 +152,6 @@ def _order(setting: Setting) -> tuple[Any, ...]:
     return setting.world, setting.monitor, given
 
 
-def _curve(panel: Panel, agent: str) -> Curve | None:
-    found = find_agents([(curve.agent, curve.label) for curve in panel.curves], agent)
-    return panel.curves[found[0]] if found else None
-
-
 def _name(setting: Setting) -> str:
     rho = f" {100 * float(setting['rho']):g} %" if "monitor.rho" in setting.problem else ""
     solvable = " (solvable)" if setting["solvable"] else ""
@@ -173,12 +164,11 @@ def _name(setting: Setting) -> str:
 def judge(sentence: Sentence, figure: Figure, evidence: Evidence) -> JudgedSentence:
     """Judge a sentence by the runs of a figure."""
     cases = _cases(sentence, figure, evidence)
-    by, carry_out = CHECKS[sentence.check]
-    checks = carry_out(sentence, cases)
+    checks = CHECKS[sentence.check][1](sentence, cases)
     counted = sentence.check in ("better", "better-or-on-par", "not-worse")
     verdict = _by_count(sentence, checks) if counted else _of_all(sentence, cases, checks)
     words = _counts(sentence, checks) if counted else _summed_up(sentence, checks)
-    return JudgedSentence(sentence.says, by(sentence), words, verdict, tuple(checks))
+    return JudgedSentence(sentence.says, in_words(sentence), words, verdict, tuple(checks))
 
 
 def _of_all(sentence: Sentence, cases: Sequence[Case], checks: Sequence[Check]) -> Verdict:
@@ -232,12 +222,11 @@ def _summed_up(sentence: Sentence, checks: Sequence[Check]) -> str:
         return "not run"
     if len(checks) == n == 1:
         return checks[0].measured
-    names = {v: [check.setting for check in checks if check.verdict is v] for v in Verdict}
-    holding = len(names[Verdict.HOLDS]) + len(names[Verdict.OTHER])
+    holding = sum(check.verdict in (Verdict.HOLDS, Verdict.OTHER) for check in checks)
     words = [f"{holding} of {max(n, len(checks))} hold"]
     for verdict in (Verdict.OTHER, Verdict.NOT, Verdict.OPEN):
-        if names[verdict]:
-            words.append(f"{len(names[verdict])} {verdict.value}: {_listed(names[verdict])}")
+        names = [check.setting for check in checks if check.verdict is verdict]
+        words += [f"{len(names)} {verdict.value}: {_listed(names)}"] if names else []
     if len(checks) < n:
         words.append(f"{n - len(checks)} not run")
     if len(checks) <= 3:

@@ -14,7 +14,7 @@ from monmdp.experiment.policy import Returns
 from monmdp.results import references
 from monmdp.results.evidence import Aggregate, Evidence
 from monmdp.results.references import Reference
-from monmdp.stats import Interval, mean_interval, median_time, probability_of_improvement
+from monmdp.stats import Interval, mean_interval, probability_of_improvement
 from monmdp.suites import Panel
 from monmdp.tables import Cell, Column, Table, bounds, share, written
 
@@ -60,13 +60,12 @@ class Compared:
     @property
     def steps_to_1pct(self) -> tuple[int | None, ...]:
         """Return for each seed when it becomes minimax-optimal for good; None: never."""
-        steps = zip(self.of.steps_to_optimal, self.of.optimal, strict=True)
-        return tuple(int(step) if optimal else None for step, optimal in steps)
+        return self.of.steps_to_1pct
 
     @property
     def median_steps(self) -> float | None:
         """Return their median; None if fewer than half of the seeds become so."""
-        return median_time(self.of.steps_to_optimal.astype(float), self.of.optimal)
+        return self.of.median_steps
 
     def cells(self) -> tuple[Any, ...]:
         """Return the row of a table, see COLUMNS."""
@@ -104,11 +103,10 @@ class Comparison:
 
     def __getitem__(self, agent: str) -> Compared:
         """Return the row of an agent."""
-        for row in self.rows:
-            if row.agent == agent:
-                return row
-        known = [row.agent for row in self.rows]
-        raise MonMDPError(f"{agent!r} was not compared{nearest(agent, known)}")
+        rows = {row.agent: row for row in self.rows}
+        if agent not in rows:
+            raise MonMDPError(f"{agent!r} was not compared{nearest(agent, rows)}")
+        return rows[agent]
 
     def table(self) -> Table:
         """Return it as a table for people."""
@@ -166,17 +164,11 @@ def compare_agents(
     for agent, of in found.items():
         if of is None or of.seeds != first.seeds:
             continue
-        others = agent != reference
-        chance = probability_of_improvement(first.area, of.area, np.random.default_rng(0))
-        rows.append(
-            Compared(
-                agent=agent,
-                end=mean_interval(of.end["episode_return"]),
-                area=mean_interval(of.area),
-                behind=mean_interval(first.area - of.area) if others else None,
-                improvement=chance if others else None,
-                of=of,
-                parts=references.parts(returns(of)),
-            )
-        )
+        behind = chance = None
+        if agent != reference:
+            behind = mean_interval(first.area - of.area)
+            chance = probability_of_improvement(first.area, of.area, np.random.default_rng(0))
+        end, area = mean_interval(of.end["episode_return"]), mean_interval(of.area)
+        parts = references.parts(returns(of))
+        rows.append(Compared(agent, end, area, behind, chance, of, parts))
     return Comparison(reference, first.seeds, tuple(rows), tuple(found_references))

@@ -13,7 +13,7 @@ import os
 import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,11 +26,18 @@ from monmdp.experiment.training import Run
 from monmdp.model import MonMDP
 from monmdp.model.arrays import FloatArray, IntArray
 from monmdp.planning import solve
-from monmdp.results.request import Asked
 from monmdp.results.sealed import read_sealed, write_sealed
 from monmdp.results.store import read_problem, read_run, run_path
 from monmdp.schema import LARGEST, DamagedError, FileName, Settings, checked
-from monmdp.stats import area, end, half_width, smooth, steps_to, steps_to_v_bootstrap
+from monmdp.stats import (
+    area,
+    end,
+    half_width,
+    median_time,
+    smooth,
+    steps_to,
+    steps_to_v_bootstrap,
+)
 from monmdp.suites import Curve, Figure, Panel, Plan
 from monmdp.suites.plan import as_json
 
@@ -141,6 +148,17 @@ class Aggregate:
         return float(sum(self.cpu_of_seed))
 
     @property
+    def steps_to_1pct(self) -> tuple[int | None, ...]:
+        """Return for each seed when it becomes minimax-optimal for good; None: never."""
+        steps = zip(self.steps_to_optimal, self.optimal, strict=True)
+        return tuple(int(step) if optimal else None for step, optimal in steps)
+
+    @property
+    def median_steps(self) -> float | None:
+        """Return their median; None if fewer than half of the seeds become so."""
+        return median_time(self.steps_to_optimal.astype(float), self.optimal)
+
+    @property
     def step(self) -> IntArray:
         """Return [checkpoint] training steps."""
         steps: IntArray = np.arange(0, self.settings["steps"], self.settings["every"])
@@ -162,6 +180,11 @@ class Evidence:
     made: Mapping[str, Any]
     """versions, commit and machine of the process that summed the runs up"""
 
+    @property
+    def settings(self) -> dict[str, Mapping[str, Any]]:
+        """Return configuration's id -> its settings."""
+        return {key: of.settings for key, of in self.aggregates.items()}
+
     def of(self, curve: Curve) -> Aggregate | None:
         """Return what is known of a curve, if anything is."""
         return self.aggregates.get(curve.configuration)
@@ -170,6 +193,7 @@ class Evidence:
 Reader = Callable[[str, int], Run | None]
 """hands over the run of a configuration's id and a seed, if it is there"""
 Watch = Callable[["Aggregate", Sequence[Run]], None]
+"""is shown runs with what they came to: whoever wants more of them need not read them again"""
 
 
 def reader(folder: Path) -> Reader:
@@ -187,77 +211,50 @@ def reader(folder: Path) -> Reader:
     return read
 
 
-def gather(
-    plans: Sequence[Plan], read: Reader, made: Mapping[str, Any], watch: Watch | None = None
-) -> Evidence:
-    """Sum up runs; of each configuration the seeds that are there and asked for.
-
-    `watch` is shown the runs of every configuration with what they came to: whoever wants more of
-    them need not read them again.
-    """
+def gather(plans: Sequence[Plan], read: Reader, made: Mapping[str, Any]) -> Evidence:
+    """Sum up runs; of each configuration the seeds that are there and asked for."""
     resolved = {key: of for plan in plans for key, of in plan.resolved.items()}
 
     def known(configuration: str) -> Known:
         of = resolved[configuration]
         return Known(of.settings, _minimax(of.task.monmdp, of.settings["gamma"]), of.kernel)
 
-    return sum_up([plan.figure for plan in plans], known, read, made, watch)
+    return sum_up([plan.figure for plan in plans], known, read, made)
 
 
 def gather_kept(
-    asked: Asked,
+    figures: Sequence[Figure],
+    settings: Mapping[str, Mapping[str, Any]],
     folder: Path,
     made: Mapping[str, Any],
+    *,
+    minimax: Mapping[str, float] | None = None,
     watch: Watch | None = None,
     trusted: Collection[str] = (),
 ) -> Evidence:
-    """Sum up the runs in a folder that a request there asks for, from what is kept alone."""
-    settings = {name: of.settings for name, of in asked.configurations.items()}
-    known = known_from(settings, folder, trusted)
-    return sum_up(asked.figures, known, reader(folder), made, watch)
+    """Sum up the runs in a folder that figures show, from what is kept alone.
 
-
-def known_from(
-    settings: Mapping[str, Mapping[str, Any]], folder: Path, trusted: Collection[str] = ()
-) -> Callable[[str], Known]:
-    """Return what finds out about configurations from the problems that are kept with their runs.
-
-    A problem is read and solved once, however many agents were trained on it.
+    `settings` has those of all configurations, and `minimax` their V where it was found before;
+    else a problem is read and solved once, however many agents were trained on it.
     """
-    found: dict[tuple[str, float], float | MonMDPError] = {}
+
+    @cache
+    def solved(problem: str, gamma: float) -> float | MonMDPError:
+        try:
+            return solve(read_problem(folder, {"problem": problem}), gamma).episode_return
+        except MonMDPError as error:
+            return error
 
     def known(configuration: str) -> Known:
         of = settings[configuration]
-        key = of["problem"], of["gamma"]
-        if key not in found:
-            try:
-                found[key] = solve(read_problem(folder, of), of["gamma"]).episode_return
-            except MonMDPError as error:
-                found[key] = error
-        minimax = found[key]
-        if isinstance(minimax, MonMDPError):
-            words = f"the minimax return of {configuration} is unknown: {minimax}"
+        v = solved(of["problem"], of["gamma"]) if minimax is None else minimax[configuration]
+        if isinstance(v, MonMDPError):
+            words = f"the minimax return of {configuration} is unknown: {v}"
             warnings.warn(words, UnknownReturnWarning, stacklevel=2)
-            minimax = float("nan")
-        return Known(of, minimax, todays_kernel(of, trusted))
+            v = float("nan")
+        return Known(of, v, todays_kernel(of, trusted))
 
-    return known
-
-
-def gather_again(
-    before: Evidence,
-    read: Reader,
-    made: Mapping[str, Any],
-    watch: Watch | None = None,
-    trusted: Collection[str] = (),
-) -> Evidence:
-    """Sum up runs again that were summed up before: their problems need not be made."""
-
-    def known(configuration: str) -> Known:
-        of = before.aggregates[configuration]
-        return Known(of.settings, of.minimax, todays_kernel(of.settings, trusted))
-
-    return sum_up(before.figures, known, read, made, watch)
+    return sum_up(figures, known, reader(folder), made, watch)
 
 
 class Known(NamedTuple):
@@ -277,27 +274,22 @@ def sum_up(
     watch: Watch | None = None,
 ) -> Evidence:
     """Sum up the runs that figures show."""
-    seeds: dict[str, dict[int, None]] = {}
-    scores: dict[str, dict[str, None]] = {}
-    smoothing: dict[str, bool | None] = {}
-    axes: dict[str, dict[Axis, None]] = {}
+    shown: dict[str, list[tuple[Figure, Panel, Curve]]] = {}
     for figure in figures:
         for panel in figure.panels():
             for curve in panel.curves:
-                name = curve.configuration
-                seeds.setdefault(name, {}).update(dict.fromkeys(curve.seeds))
-                scores.setdefault(name, {})[panel.score] = None
-                axes.setdefault(name, {})[axis_of(panel)] = None
-                smoothing.setdefault(name, figure.smooth)
+                shown.setdefault(curve.configuration, []).append((figure, panel, curve))
     aggregates = {}
-    for name, asked in seeds.items():
-        runs = [run for run in (read(name, seed) for seed in sorted(asked)) if run is not None]
+    for name, places in shown.items():
+        seeds = sorted({seed for *_, curve in places for seed in curve.seeds})
+        runs = [run for run in (read(name, seed) for seed in seeds) if run is not None]
         if not runs:
             continue
         settings, minimax, kernel = known(name)
         aggregates[name] = aggregate(
-            name, settings, runs, minimax, scores=scores[name], smoothing=smoothing[name],
-            axes=axes[name], kernel=kernel,
+            name, settings, runs, minimax, smoothing=places[0][0].smooth, kernel=kernel,
+            scores=dict.fromkeys(panel.score for _, panel, _ in places),
+            axes=dict.fromkeys(axis_of(panel) for _, panel, _ in places),
         )  # fmt: skip
         if watch is not None:
             watch(aggregates[name], runs)
@@ -315,30 +307,18 @@ def aggregate(
     axes: Iterable[Axis] = (Axis(None, None),),
     kernel: str | None = None,
 ) -> Aggregate:
-    """Sum up the runs of a configuration.
+    """Sum up the runs of a configuration, at least one; V is NaN where it is not known.
 
-    Args:
-        configuration: its id.
-        settings: what it comes to.
-        runs: at least one.
-        minimax: V; NaN where it is not known.
-        scores: whose curves to keep.
-        smoothing: whether curves are drawn smoothed; None: if they are long.
-        axes: on which its learning curve is shown.
-        kernel: hash of today's code; None: nothing is called stale.
+    Curves of `scores` are kept. They are drawn smoothed if `smoothing`; None: if they are long.
     """
     smoothed = len(runs[0].step) >= SMOOTHED if smoothing is None else smoothing
-    raw = {
-        name: np.array([run.curve[name] for run in runs])
-        for name in (*SCORES, "worst_case_return", *LEDGER)
-    }
+    names = (*SCORES, "worst_case_return", *LEDGER)
+    raw = {name: np.array([run.curve[name] for run in runs]) for name in names}
     step = runs[0].step
     unit = max(1.0, abs(minimax))
     optimal_from, optimal = steps_to(step, raw["worst_case_return"], minimax - OPTIMAL * unit)
     threshold = minimax - AT * unit
-    shown = {
-        name: smooth(raw[name]) if smoothed else raw[name] for name in {"episode_return", *scores}
-    }
+    shown = {name: smooth(raw[name]) if smoothed else raw[name] for name in SCORES}
     returns = shown["episode_return"]
     steps, reached = steps_to(step, returns.mean(axis=0), threshold)
     # Runs of one problem share seeds and streams; those of different problems nothing.
@@ -422,13 +402,9 @@ def save(evidence: Evidence, path: str | os.PathLike[str]) -> None:
         for name in [name for name, (_, kind) in _KINDS.items() if kind is dict]:
             row |= {f"{name}_{score}": row[name].get(score) for score in SCORES}
         rows.append({name: row[name] for name in schema.names})
-    footer = {
-        "format": FORMAT,
-        "figures": [as_json(figure) for figure in evidence.figures],
-        "made": evidence.made,
-    }
-    table = pa.Table.from_pylist(rows, schema=schema)
-    write_sealed(path, table, footer, compression_level=19)
+    figures = [as_json(figure) for figure in evidence.figures]
+    footer = {"format": FORMAT, "figures": figures, "made": evidence.made}
+    write_sealed(path, pa.Table.from_pylist(rows, schema=schema), footer, compression_level=19)
 
 
 def _schema() -> Any:
@@ -438,11 +414,8 @@ def _schema() -> Any:
     columns: dict[str, Any] = {}
     for name, (entries, kind) in _KINDS.items():
         one = pa.type_for_alias(entries)
-        many = pa.list_(one)
-        if kind is dict:
-            columns |= {f"{name}_{score}": many for score in SCORES}
-        else:
-            columns[name] = many if kind in (tuple, np.ndarray) else one
+        names = [f"{name}_{score}" for score in SCORES] if kind is dict else [name]
+        columns |= dict.fromkeys(names, pa.list_(one) if kind in (dict, tuple, np.ndarray) else one)
     return pa.schema(list(columns.items()))
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Literal, cast, get_args
 
 import numpy as np
 
@@ -13,10 +13,9 @@ from monmdp import agents, drawing, worlds
 from monmdp.drawing import CurveData, PanelData, RowData, Style
 from monmdp.drawing.panels import y_range
 from monmdp.errors import MonMDPError
-from monmdp.model.arrays import FloatArray
 from monmdp.results.evidence import Aggregate, Evidence
-from monmdp.stats import RESAMPLES, smooth
-from monmdp.suites import Curve, Figure, Grid, Panel
+from monmdp.stats import smooth
+from monmdp.suites import Curve, Figure, Panel
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
@@ -32,10 +31,9 @@ Extent = Literal["stated", "full"]
 
 def checked_extent(axes: str) -> Extent:
     """Return which axes figures have, or refuse what is none."""
-    for known in get_args(Extent):
-        if axes == known:
-            return known  # type: ignore[no-any-return]
-    raise MonMDPError(f"axes must be {' or '.join(get_args(Extent))}, got {axes!r}")
+    if axes not in get_args(Extent):
+        raise MonMDPError(f"axes must be {' or '.join(get_args(Extent))}, got {axes!r}")
+    return cast(Extent, axes)
 
 
 def draw(figure: Figure, evidence: Evidence, axes: Extent = "stated") -> Picture:
@@ -114,16 +112,13 @@ def _rows(figure: Figure, evidence: Evidence, axes: Extent) -> list[RowData]:
         ]
         return [RowData(panels)]
     mixed = not _y_label(figure)
-    return [row for grid in figure.grids for row in _grid(grid, evidence, mixed, axes)]
-
-
-def _grid(grid: Grid, evidence: Evidence, mixed: bool, axes: Extent) -> list[RowData]:
     return [
         RowData(
             [panel_data(panel, evidence, panel.column if i == 0 else "", axes) for panel in panels],
             label=panels[0].row + (f"\n{AXES[panels[0].score]}" if mixed else ""),
             heading=(grid.title or "") if i == 0 else "",
         )
+        for grid in figure.grids
         for i, panels in enumerate(grid.rows)
     ]
 
@@ -146,14 +141,8 @@ def panel_data(panel: Panel, evidence: Evidence, title: str, axes: Extent = "sta
         mean = smooth(mean) if of.smoothed else mean
         half = of.half[panel.score].astype(np.float64)
         there.append(CurveData(label(curve), of.step, mean, half))
-    data = PanelData(
-        curves=there,
-        dashed=minimax if panel.score == "episode_return" else None,
-        title=title,
-        x_range=panel.x_range,
-        y_range=panel.y_range,
-        missing=missing,
-    )
+    dashed = minimax if panel.score == "episode_return" else None
+    data = PanelData(there, dashed, title, panel.x_range, panel.y_range, missing)
     if axes == "full" and there:
         return replace(data, x_range=None, y_range=y_range(data, full=True))
     return data
@@ -166,13 +155,11 @@ def _note(figure: Figure, evidence: Evidence, leaves: bool) -> str:
         return "nothing has been run yet"
     settings = runs[0].settings
     drawn = f", {settings['episodes']} episodes a test" if settings["episodes"] else ""
-    smoothed = any(of.smoothed for of in runs)
     stale = sum(of.stale for of in {of.configuration: of for of in runs}.values())
-    parts = [
-        _averaged(figure, runs),
-        *(["each seed smoothed by an exponential moving average (0.9 old, 0.1 new)"] * smoothed),
-        f"{settings['evaluation']} evaluation{drawn}; preset {figure.preset}",
-    ]
+    parts = [_averaged(figure, runs)]
+    if any(of.smoothed for of in runs):
+        parts.append("each seed smoothed by an exponential moving average (0.9 old, 0.1 new)")
+    parts.append(f"{settings['evaluation']} evaluation{drawn}; preset {figure.preset}")
     if any(panel.score == "episode_return" for panel in figure.panels()):
         parts.append("dashed: return of the minimax-optimal policy, computed")
     if leaves:
@@ -191,23 +178,3 @@ def _averaged(figure: Figure, runs: Sequence[Aggregate]) -> str:
     if counts[-1] == 1:
         return f"{n} seed{of_asked}"
     return f"mean over {n}{of_asked} seeds; band: 95 % interval of the mean, ±1.96 sd/√n"
-
-
-def draw_profiles(
-    title: str,
-    thresholds: FloatArray,
-    curves: Mapping[str, tuple[FloatArray, FloatArray, FloatArray]],
-    figure: Figure,
-    n_runs: int,
-    n_tasks: int,
-) -> Picture:
-    """Draw the performance profiles of a figure's agents."""
-    return drawing.profiles(
-        thresholds,
-        curves,
-        styles=styles(figure),
-        title=title,
-        note=f"{n_runs} runs on each of {n_tasks} problems; a run's end return is the mean of its "
-        f"last ten tests; bands: 95 %, pointwise, from {RESAMPLES:,} bootstrap resamples of runs "
-        "within problems",
-    )

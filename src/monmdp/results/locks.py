@@ -19,14 +19,10 @@ import stat
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from monmdp.errors import MonMDPError
 from monmdp.files import write_whole
 from monmdp.results.store import make_folder
-
-if TYPE_CHECKING:
-    from filelock import FileLock
 
 PATIENCE = 1.0
 """seconds to wait for a lock: shards that start together hold it for a moment each"""
@@ -70,10 +66,26 @@ def _demand_no_shard(folder: Path, but_of: int | None = None) -> None:
 @contextmanager
 def _held(folder: Path, name: str, seconds: float) -> Iterator[bool]:
     """Hold one lock, waiting for it a while; False where the file system knows no locks."""
-    from filelock import FileLock
+    from filelock import FileLock, Timeout
 
-    lock, note = FileLock(folder / name, thread_local=False), folder / f"{name}.by"
-    if not _taken(lock, folder, name, seconds):
+    path, note = folder / name, folder / f"{name}.by"
+    lock = FileLock(path, thread_local=False)
+    _demand_plain(path)
+    try:
+        lock.acquire(timeout=seconds, poll_interval=0.02)
+    except Timeout:
+        shard = _SHARD.fullmatch(name)
+        which = f", shard {shard[1]}/{shard[2]}" if shard else ""
+        raise MonMDPError(
+            f"another run is at work in {folder} ({_read(note)}{which}); wait for it, or choose "
+            "another folder"
+        ) from None
+    except OSError as error:
+        if error.errno not in _NO_LOCKS:
+            _demand_plain(path)  # perhaps it has just become a link
+            why = error.strerror or error
+            raise MonMDPError(f"cannot use {folder} for results: {why}") from None
+    if not lock.is_locked:
         yield False
         return
     try:
@@ -84,27 +96,6 @@ def _held(folder: Path, name: str, seconds: float) -> Iterator[bool]:
         with suppress(OSError):
             note.unlink()
         lock.release()
-
-
-def _taken(lock: FileLock, folder: Path, name: str, seconds: float) -> bool:
-    from filelock import Timeout
-
-    _demand_plain(folder / name)
-    try:
-        lock.acquire(timeout=seconds, poll_interval=0.02)
-    except Timeout:
-        shard = _SHARD.fullmatch(name)
-        which = f", shard {shard[1]}/{shard[2]}" if shard else ""
-        raise MonMDPError(
-            f"another run is at work in {folder} ({_read(folder / f'{name}.by')}{which}); wait "
-            "for it, or choose another folder"
-        ) from None
-    except OSError as error:
-        if error.errno in _NO_LOCKS:
-            return False
-        _demand_plain(folder / name)  # perhaps it has just become a link
-        raise MonMDPError(f"cannot use {folder} for results: {error.strerror or error}") from None
-    return True
 
 
 def _demand_plain(path: Path) -> None:

@@ -55,11 +55,10 @@ def within(difference: Interval, margin: float) -> bool:
     return bool(-margin <= difference.low and difference.high <= margin)
 
 
-def shared_seeds(one: Aggregate, other: Aggregate) -> tuple[list[int], list[int]]:
-    """Return where the seeds that both have stand in each of them."""
-    shared = sorted({*one.seeds} & {*other.seeds})
-    first, second = ([of.seeds.index(seed) for seed in shared] for of in (one, other))
-    return first, second
+def shared_seeds(*runs: Aggregate) -> list[list[int]]:
+    """Return where the seeds that all of them have stand in each of them."""
+    shared = sorted(set.intersection(*({*of.seeds} for of in runs)))
+    return [[of.seeds.index(seed) for seed in shared] for of in runs]
 
 
 def paired_difference(
@@ -96,9 +95,8 @@ def compare(ours: Aggregate, theirs: Aggregate, axis: Axis) -> HeadToHead:
     gained = paired_difference(ours, theirs, *seen)
     area = paired_difference(ours, theirs, ours.area, theirs.area)
     height = axis.height or max(1.0, abs(ours.minimax))
-    by_steps = bool(ours.optimal.any() or theirs.optimal.any())
     steps_margin, seen_margin = STEPS_MARGIN * float(steps[1].mean()), AXIS_MARGIN * height
-    never = [f"{'at least ' if not of.optimal.all() else ''}" for of in (ours, theirs)]
+    never = ["" if of.optimal.all() else "at least " for of in (ours, theirs)]
     in_steps = (
         f"{never[0]}{steps[0].mean():,.0f} against {never[1]}{steps[1].mean():,.0f} steps, "
         f"fewer by {saved.in_words('+,.0f')}"
@@ -106,10 +104,10 @@ def compare(ours: Aggregate, theirs: Aggregate, axis: Axis) -> HeadToHead:
     in_seen = f"seen on {axis} {seen[0].mean():.4g} against {seen[1].mean():.4g}, more by "
     in_seen += gained.in_words("+.3g")
     in_area = f"area more by {area.in_words('+.3g')}"
-    if by_steps:
-        beside = f"{in_seen} ({standing(gained, seen_margin).value}); {in_area}"
-        return HeadToHead(
-            standing(saved, steps_margin), "steps", saved, steps_margin, in_steps, beside
-        )
-    beside = f"no seed of either converges; {in_area}"
-    return HeadToHead(standing(gained, seen_margin), "seen", gained, seen_margin, in_seen, beside)
+    by_seen = standing(gained, seen_margin)
+    if not (ours.optimal.any() or theirs.optimal.any()):
+        beside = f"no seed of either converges; {in_area}"
+        return HeadToHead(by_seen, "seen", gained, seen_margin, in_seen, beside)
+    by_steps = standing(saved, steps_margin)
+    beside = f"{in_seen} ({by_seen.value}); {in_area}"
+    return HeadToHead(by_steps, "steps", saved, steps_margin, in_steps, beside)

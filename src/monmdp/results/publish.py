@@ -12,17 +12,11 @@ from typing import Any
 from monmdp import drawing
 from monmdp.files import write_whole
 from monmdp.results import evidence as evidence_file
-from monmdp.results.charts import draw_ratios, draw_steps
+from monmdp.results.charts import draw_profiles, draw_ratios, draw_steps
 from monmdp.results.claims import JudgedClaim, check_claims
 from monmdp.results.evidence import Evidence
-from monmdp.results.figures import Extent, checked_extent, draw, draw_profiles, label
-from monmdp.results.scores import (
-    THRESHOLDS,
-    SuiteTable,
-    cpu_seconds,
-    problems_table,
-    suite_table,
-)
+from monmdp.results.figures import Extent, checked_extent, draw, label
+from monmdp.results.scores import SuiteTable, cpu_seconds, problems_table, suite_table
 from monmdp.results.steps import SIDE_BY_SIDE, StepsTable, steps_tables
 from monmdp.results.store import make_folder
 from monmdp.results.verdicts import claims_table
@@ -52,11 +46,8 @@ def publish(
 ) -> Publication:
     """Draw the figures, check the claims, and write both with tables and summary into a folder.
 
-    Args:
-        folder: the folder, which is made if need be.
-        evidence: of the runs, with the figures that show them.
-        axes: of learning curves, see `figures.draw`.
-        within: the folder of results that it must lie in.
+    The folder is made if need be; it must lie `within` the folder of results. `axes` are those of
+    learning curves, see `figures.draw`.
     """
     checked_extent(axes)
     make_folder(folder, within)
@@ -69,7 +60,7 @@ def publish(
         if len({label(curve) for curve in figure.curves()}) <= SIDE_BY_SIDE:  # to tell them apart
             pictures.append(_save(draw(figure, evidence, axes), folder, figure.name))
             if table is not None and table.problems > 1:
-                pictures.append(_save(_profiles(table), folder, f"{figure.name}-profiles"))
+                pictures.append(_save(draw_profiles(table), folder, f"{figure.name}-profiles"))
         if figure.reference is not None:
             pictures += _charts(folder, figure, own)
     origin = about(evidence)
@@ -103,9 +94,9 @@ def _charts(folder: Path, figure: Figure, tables: Sequence[StepsTable]) -> list[
         if not 2 <= len(table.agents) <= SIDE_BY_SIDE:
             continue
         group = re.sub(r"[^a-z0-9]+", "-", f" {table.group}".lower()).rstrip("-")
-        for what, draw_chart in (("steps", draw_steps), ("ratios", draw_ratios)):
-            drawn = draw_chart(table, figure)
-            pictures.append(_save(drawn, folder, f"{figure.name}{group}-{what}"))
+        name = f"{figure.name}{group}"
+        pictures.append(_save(draw_steps(table, figure), folder, f"{name}-steps"))
+        pictures.append(_save(draw_ratios(table, figure), folder, f"{name}-ratios"))
     return pictures
 
 
@@ -137,23 +128,9 @@ def about(evidence: Evidence) -> dict[str, Any]:
     }
 
 
-def _profiles(table: SuiteTable) -> Any:
-    return draw_profiles(
-        f"{table.figure.name}: performance profiles",
-        THRESHOLDS,
-        {row.agent: row.profile for row in table.rows},
-        table.figure,
-        n_runs=table.rows[0].runs // table.problems,
-        n_tasks=table.problems,
-    )
-
-
 def _write(path: Path, text: str, content: Any) -> None:
     """Write what people read as Markdown, and what programs read as JSON."""
-    data = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
-    write_whole(
-        path.with_suffix(".md"), lambda file: file.write(text.encode(errors="backslashreplace"))
-    )
-    write_whole(
-        path.with_suffix(".json"), lambda file: file.write(data.encode(errors="backslashreplace"))
-    )
+    as_json = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+    said, data = (words.encode(errors="backslashreplace") for words in (text, as_json))
+    write_whole(path.with_suffix(".md"), lambda file: file.write(said))
+    write_whole(path.with_suffix(".json"), lambda file: file.write(data))

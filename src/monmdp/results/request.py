@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
@@ -65,11 +65,10 @@ def ask_paper(
     """Ask for figures of the paper, ``figure-4`` or ``4``, or for ``all``."""
     names = [f"figure-{name}" if name.isdigit() else name for name in names]
     chosen = {name: paper_suite(name) for name in names if name != "all"}
+    title = "+".join(chosen)
     if "all" in names:
-        chosen = {name: paper_suite(name) for name in paper_suites()}
-    suites = tuple(suite.adapted(seeds=seeds, quick=quick) for suite in chosen.values())
-    title = "all" if "all" in names else "+".join(chosen)
-    return Request(_name(title, seeds, quick, preset), suites, preset)
+        title, chosen = "all", {name: paper_suite(name) for name in paper_suites()}
+    return _request(title, chosen.values(), seeds, quick, preset)
 
 
 def ask_suite(
@@ -82,16 +81,16 @@ def ask_suite(
         raise MonMDPError(
             f"the name {suite.name!r} is that of a bundled suite; give yours another one"
         )
-    return Request(
-        _name(suite.name, seeds, quick, preset),
-        (suite.adapted(seeds=seeds, quick=quick),),
-        preset,
-    )
+    return _request(suite.name, [suite], seeds, quick, preset)
 
 
-def _name(title: str, seeds: int | None, quick: bool, preset: str) -> str:
-    words = [title, *(["quick"] if quick else []), *([f"{seeds}-seeds"] if seeds else [])]
-    return "-".join([*words, *([preset] if preset != "paper" else [])])
+def _request(
+    title: str, suites: Iterable[Suite], seeds: int | None, quick: bool, preset: str
+) -> Request:
+    words = [title, "quick" if quick else "", f"{seeds}-seeds" if seeds else ""]
+    words += [preset] if preset != "paper" else []
+    adapted = tuple(suite.adapted(seeds=seeds, quick=quick) for suite in suites)
+    return Request("-".join(filter(None, words)), adapted, preset)
 
 
 def command_name(words: Sequence[str], content: Any) -> str:
@@ -109,14 +108,14 @@ def keep(request: Request, results: Path) -> tuple[Kept, bool]:
     folder = request.folder(results)
     claim_folder(results)
     make_folder(folder, within=results)
-    configurations = {key: of.wanted for plan in request.plans for key, of in plan.resolved.items()}
     content = {
         "format": FORMAT,
         "name": request.name,
         "figures": [as_json(plan.figure) for plan in request.plans],
         "configurations": {
-            key: {name: value for name, value in asdict(of).items() if name != "kernel"}
-            for key, of in configurations.items()
+            key: {name: value for name, value in asdict(of.wanted).items() if name != "kernel"}
+            for plan in request.plans
+            for key, of in plan.resolved.items()
         },
     }
     text = json.dumps(content, indent=1, ensure_ascii=False)
@@ -145,6 +144,11 @@ class Asked:
         for curve in (curve for figure in self.figures for curve in figure.curves()):
             if curve.configuration not in self.configurations:
                 raise ValueError(f"{curve.configuration}: nothing is known of it")
+
+    @property
+    def settings(self) -> dict[str, dict[str, Any]]:
+        """Return configuration's id -> its settings."""
+        return {key: of.settings for key, of in self.configurations.items()}
 
     def runs(self, trusted: Collection[str] = ()) -> dict[Key, Wanted]:
         """Return (configuration's id, seed) -> what is to be there of it.

@@ -43,21 +43,9 @@ from monmdp.memory import SHARE, machine_memory
 from monmdp.model.arrays import IntArray
 from monmdp.model.mdp import whole_number
 from monmdp.naming import looking_in
+from monmdp.results import store
 from monmdp.results.locks import locked
-from monmdp.results.store import (
-    Inventory,
-    Key,
-    claim_folder,
-    damaged_files,
-    refuse_old,
-    remove_parts,
-    run_path,
-    set_aside,
-    take_inventory,
-    with_kept,
-    write_problem,
-    write_run,
-)
+from monmdp.results.store import Inventory, Key
 from monmdp.suites import Configuration, Resolved, resolve
 
 Tell = Callable[["Progress"], None]
@@ -215,26 +203,25 @@ def execute(
     begin, tell = begin or (lambda: None), tell or (lambda _: None)
     if folder is None:
         kept: dict[Key, Run] = {}
-        nothing = Inventory((), (), (), tuple(mine), {}, {}, {})
-        batch = _Batch(mine, tuple(mine), jobs, scheduler, tell, begin, kept.__setitem__)
-        return batch.done(nothing, (), kept)
+        batch = _Batch(mine, [*mine], jobs, scheduler, tell, begin, kept.__setitem__)
+        return batch.done(Inventory(missing=[*mine]), (), kept)
     place = Path(folder)
-    refuse_old(place)
-    claim_folder(place)
+    store.refuse_old(place)
+    store.claim_folder(place)
     with locked(place, shard) as alone:
         if alone:  # else a part may be another runner's, who is about to finish it
-            remove_parts(place)
-        inventory = take_inventory(place, {key: of.wanted for key, of in mine.items()})
+            store.remove_parts(place)
+        inventory = store.take_inventory(place, {key: of.wanted for key, of in mine.items()})
         for why in inventory.unreadable.values():
             raise MonMDPError(f"{why}; nothing was changed")
-        damaged = [run_path(place, *key) for key in inventory.damaged]
-        aside = [set_aside(place, of) for path in damaged for of in damaged_files(path)]
+        damaged = [store.run_path(place, *key) for key in inventory.damaged]
+        aside = [store.set_aside(place, of) for path in damaged for of in store.damaged_files(path)]
         to_do = [*inventory.missing, *(inventory.stale if stale else ())]
-        mine |= {key: with_kept(place, key, mine[key]) for key in to_do}
+        mine |= {key: store.with_kept(place, key, mine[key]) for key in to_do}
 
         def keep(key: Key, run: Run) -> None:
-            write_problem(place, mine[key])
-            write_run(run_path(place, *key), run)
+            store.write_problem(place, mine[key])
+            store.write_run(store.run_path(place, *key), run)
 
         return _Batch(mine, to_do, jobs, scheduler, tell, begin, keep).done(inventory, aside, {})
 
@@ -265,8 +252,7 @@ class _Batch:
     def done(self, inventory: Inventory, aside: Sequence[Path], kept: Mapping[Key, Run]) -> Outcome:
         """Do the runs, the longest first, and keep what comes out."""
         runs, costs = self.runs, {key: estimate(self.runs[key]) for key in self.to_do}
-        there = len(runs) - len(costs)
-        progress = Progress(len(runs), there, cost_left=sum(costs.values()))
+        progress = Progress(len(runs), len(runs) - len(costs), cost_left=sum(costs.values()))
         failures: dict[Key, Failure] = {}
         ordered = {key: runs[key] for key in sorted(costs, key=lambda key: -costs[key])}
         with closing(self._finished(ordered, costs, progress)) as finished:
@@ -292,17 +278,9 @@ class _Batch:
         self, runs: Mapping[Key, Resolved], costs: Mapping[Key, float], progress: Progress
     ) -> Generator[tuple[Key, Run | Failure], None, None]:
         """Yield runs as they are done."""
-        if not runs:
-            self.begin()
-            self.tell(progress)
-            return
-        pulses: dict[Future[Any], IntArray] = {}
-        waiting: dict[Future[Any], Key] = {}
+        waiting: dict[Future[Any], tuple[Key, IntArray]] = {}
         left = iter(runs.items())
-        with (
-            stopping.orderly(),
-            _workers(runs, self.jobs, self.scheduler) as (pool, width),
-        ):
+        with stopping.orderly(), _workers(runs, self.jobs, self.scheduler) as (pool, width):
             self.begin()
             self.tell(progress)
             in_threads = isinstance(pool, ThreadPoolExecutor)
@@ -317,13 +295,12 @@ class _Batch:
                         else:
                             with stopping.kept_from_children():
                                 future = pool.submit(work_there, resolved.configuration, key[1])
-                        waiting[future], pulses[future] = key, pulse
+                        waiting[future] = key, pulse
                     if not waiting:
                         return
                     done, _ = wait(waiting, timeout=LOOK, return_when=FIRST_COMPLETED)
-                    under_way = {
-                        waiting[of]: int(pulse[1]) for of, pulse in pulses.items() if of not in done
-                    }
+                    running = [waiting[of] for of in waiting if of not in done]
+                    under_way = {key: int(pulse[1]) for key, pulse in running}
                     progress.running = sum(under_way.values())
                     progress.cost_running = sum(
                         costs[key] * n / runs[key].task.steps for key, n in under_way.items()
@@ -332,11 +309,10 @@ class _Batch:
                     if not done:
                         self.tell(progress)
                     for future in done:
-                        del pulses[future]
-                        yield waiting.pop(future), _result(future, self.scheduler)
+                        yield waiting.pop(future)[0], _result(future, self.scheduler)
             finally:  # whatever ended it: nothing may run on behind our back
-                for future in waiting:
-                    pulses[future][0] = 1
+                for future, (_, pulse) in waiting.items():
+                    pulse[0] = 1
                     future.cancel()
 
 
@@ -358,15 +334,6 @@ def _resolved_there(configuration: Configuration) -> Resolved:
         return resolve(configuration)
 
 
-def _exited(resolved: Resolved, raised: BaseException) -> MonMDPError:
-    """What to say of an agent that called sys.exit."""
-    last = traceback.extract_tb(raised.__traceback__)[-1]
-    return MonMDPError(
-        f"{resolved.settings['agent']} raised {type(raised).__name__}: {raised} "
-        f"({last.filename}, line {last.lineno})"
-    )
-
-
 def work(resolved: Resolved, seed: int, pulse: IntArray | None = None) -> Run | Failure:
     """Do one run in this process."""
     try:
@@ -379,9 +346,7 @@ def work(resolved: Resolved, seed: int, pulse: IntArray | None = None) -> Run | 
     except KeyboardInterrupt:
         raise
     except BaseException as raised:  # a bug, ours or of a user's agent; the other runs go on
-        error = raised if isinstance(raised, Exception) else _exited(resolved, raised)
-        if type(error).__module__.startswith("numba."):
-            error = _not_compiled(resolved, error)
+        error = _for_people(raised, resolved.settings["agent"])
         said = str(error) if isinstance(error, MonMDPError) else f"{type(error).__name__}: {error}"
         return Failure(said, None if pulse is None else error)
     made = {
@@ -396,13 +361,18 @@ def work(resolved: Resolved, seed: int, pulse: IntArray | None = None) -> Run | 
     return replace(run, settings=resolved.settings, policy=policy, provenance=made)
 
 
-def _not_compiled(resolved: Resolved, error: Exception) -> MonMDPError:
-    """Say in a line what numba says in a hundred: the innermost reason."""
-    told = [line.strip() for line in str(error).splitlines()]
+def _for_people(raised: BaseException, agent: str) -> Exception:
+    """Where an agent called sys.exit; in a line what numba says in a hundred, its last reason."""
+    if not isinstance(raised, Exception):
+        last = traceback.extract_tb(raised.__traceback__)[-1]
+        where = f"({last.filename}, line {last.lineno})"
+        return MonMDPError(f"{agent} raised {type(raised).__name__}: {raised} {where}")
+    if not type(raised).__module__.startswith("numba."):
+        return raised
+    told = [line.strip() for line in str(raised).splitlines()]
     reasons = [line for line in told if "Error: " in line and "Failed in" not in line]
-    why = (reasons or told)[-1]
-    short = MonMDPError(f"{resolved.settings['agent']}: it does not compile: {why}")
-    short.__cause__ = error
+    short = MonMDPError(f"{agent}: it does not compile: {(reasons or told)[-1]}")
+    short.__cause__ = raised
     return short
 
 
@@ -473,11 +443,12 @@ def _workers(
 
     Compiled agents run in threads, those in plain Python in processes.
     """
-    if scheduler is not None:
+    if scheduler is not None and runs:
         with _cluster(scheduler) as client:
             yield client.get_executor(pure=False), max(1, sum(client.ncores().values()))
         return
-    width = min(len(runs), jobs_that_fit(max(of.memory for of in runs.values()), jobs or cores()))
+    most = max((of.memory for of in runs.values()), default=0)
+    width = max(1, min(len(runs), jobs_that_fit(most, jobs or cores())))
     compiled = all(of.is_compiled for of in runs.values())
     if width == 1 or (compiled and width <= THREADS):
         pool = ThreadPoolExecutor(width)

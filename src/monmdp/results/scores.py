@@ -137,52 +137,44 @@ def suite_table(figure: Figure, evidence: Evidence) -> SuiteTable | None:
     panels, or nothing is there.
     """
     panels = [panel for panel in figure.panels() if panel.score == "episode_return"]
-    if not panels:
-        return None
-    names = [label(curve) for curve in panels[0].curves]
-    names = [n for n in names if all(n in map(label, panel.curves) for panel in panels)]
+    ids = [{label(curve): curve.configuration for curve in panel.curves} for panel in panels]
+    labels = dict.fromkeys(name for of in ids for name in of)
+    names = [name for name in labels if all(name in of for of in ids)]
     if not names:
         return None
     problems: dict[tuple[str, ...], str] = {}
-    for panel in panels:
-        ids = {label(curve): curve.configuration for curve in panel.curves}
-        problems.setdefault(tuple(ids[name] for name in names), panel_title(panel))
-    complete: dict[tuple[str, ...], dict[str, Aggregate]] = {}
-    for ids_of in problems:
-        found = [evidence.aggregates.get(of) for of in ids_of]
-        runs = {name: of for name, of in zip(names, found, strict=True) if of is not None}
-        seeds = {of.seeds for of in runs.values()}
-        if any(np.isnan(of.minimax) for of in runs.values()):  # nothing to measure returns by
+    for panel, of in zip(panels, ids, strict=True):
+        problems.setdefault(tuple(of[name] for name in names), panel_title(panel))
+    complete: dict[tuple[str, ...], list[Aggregate]] = {}
+    for key in problems:
+        runs = [evidence.aggregates[of] for of in key if of in evidence.aggregates]
+        if any(np.isnan(of.minimax) for of in runs):  # nothing to measure returns by
             continue
-        if len(runs) == len(names) and len(seeds) == 1 and len(seeds.pop()) > 1:
-            complete[ids_of] = runs
-    sizes = [len(runs[names[0]].seeds) for runs in complete.values()]
+        if len(runs) == len(names) and len({of.seeds for of in runs}) == 1 < len(runs[0].seeds):
+            complete[key] = runs
+    sizes = [len(runs[0].seeds) for runs in complete.values()]
     if not sizes:
         return None
     usual = max(sizes, key=lambda n: (sizes.count(n), n))
-    kept = {of: runs for of, runs in complete.items() if len(runs[names[0]].seeds) == usual}
-    tasks = list(kept.values())
-    left_out = [shown for of, shown in problems.items() if of not in kept]
-    budget = min(of.settings["steps"] for task in tasks for of in task.values())
+    kept = {key: runs for key, runs in complete.items() if len(runs[0].seeds) == usual}
+    left_out = tuple(title for key, title in problems.items() if key not in kept)
+    budget = min(of.settings["steps"] for runs in kept.values() for of in runs)
     rows = []
-    reference = np.array([task[names[0]].area for task in tasks]).T
-    for name in names:
-        runs_of = [task[name] for task in tasks]
-        ends = np.array([_normalised(of, of.end["episode_return"]) for of in runs_of]).T
-        areas = np.array([_normalised(of, of.area) for of in runs_of]).T
-        own = np.array([of.area for of in runs_of]).T
-        improvement = None
-        if name != names[0]:
-            improvement = probability_of_improvement(reference, own, _rng())
-        times = np.concatenate([of.steps_to_optimal for of in runs_of]).astype(np.float64)
-        reached = np.concatenate([of.optimal for of in runs_of])
+    reference = np.array([runs[0].area for runs in kept.values()]).T
+    for i, name in enumerate(names):
+        own = [runs[i] for runs in kept.values()]
+        ends = np.array([_normalised(of, of.end["episode_return"]) for of in own]).T
+        areas = np.array([_normalised(of, of.area) for of in own]).T
+        raw = np.array([of.area for of in own]).T
+        times = np.concatenate([of.steps_to_optimal for of in own]).astype(np.float64)
+        reached = np.concatenate([of.optimal for of in own])
         within = np.minimum(times, float(budget))
         rows.append(
             AgentRow(
                 agent=name,
                 iqm_end=bootstrap(ends, iqm, _rng()),
                 iqm_area=bootstrap(areas, iqm, _rng()),
-                improvement=improvement,
+                improvement=probability_of_improvement(reference, raw, _rng()) if i else None,
                 optimal=int(reached.sum()),
                 runs=len(reached),
                 median_steps=median_time(times, reached),
@@ -190,9 +182,8 @@ def suite_table(figure: Figure, evidence: Evidence) -> SuiteTable | None:
                 profile=performance_profile(ends, THRESHOLDS, _rng()),
             )
         )
-    others = dict.fromkeys(label(curve) for panel in panels for curve in panel.curves)
-    not_in_all = tuple(name for name in others if name not in names)
-    return SuiteTable(figure, len(tasks), tuple(rows), tuple(left_out), not_in_all, budget)
+    not_in_all = tuple(name for name in labels if name not in names)
+    return SuiteTable(figure, len(kept), tuple(rows), left_out, not_in_all, budget)
 
 
 def _rng() -> np.random.Generator:
@@ -207,14 +198,11 @@ def _normalised(of: Aggregate, returns: FloatArray) -> FloatArray:
 
 def cpu_seconds(figures: Sequence[Figure], evidence: Evidence) -> dict[str, float]:
     """Figure -> CPU seconds of the runs that it shows; runs of several figures count in each."""
-    return {
-        figure.name: sum(
-            evidence.aggregates[name].cpu_seconds
-            for name in dict.fromkeys(curve.configuration for curve in figure.curves())
-            if name in evidence.aggregates
-        )
-        for figure in figures
-    }
+    seconds = {}
+    for figure in figures:
+        found = {curve.configuration: evidence.of(curve) for curve in figure.curves()}
+        seconds[figure.name] = sum(of.cpu_seconds for of in found.values() if of is not None)
+    return seconds
 
 
 # ---- every problem --------------------------------------------------------------------------
@@ -250,10 +238,9 @@ def problem_row(
     reached: list[Any] = [None] * 3
     if not isnan(of.minimax):
         never = Cell("never", (None,))
-        median = median_time(of.steps_to_optimal.astype(float), of.optimal)
         reached = [
             Cell(f"{optimal} of {n}", (optimal,)),
-            never if median is None else median,
+            never if of.median_steps is None else of.median_steps,
             of.steps_to_v if of.steps_to_v < budget else never,
         ]
     visits = (_visits(of, "goal_visits"), _visits(of, "bottom_visits"))

@@ -93,10 +93,9 @@ def _unpacked(file: Any, columns: Sequence[str] | None, path: str) -> Any:
     """Read columns; of how much they unpack to only the number of values is known beforehand."""
     import pyarrow as pa
 
-    wanted = None if columns is None else set(columns)
     groups = [file.metadata.row_group(i) for i in range(file.metadata.num_row_groups)]
     chunks = [group.column(i) for group in groups for i in range(group.num_columns)]
-    read = [of for of in chunks if wanted is None or of.path_in_schema.split(".")[0] in wanted]
+    read = [of for of in chunks if not columns or of.path_in_schema.split(".")[0] in columns]
     values = sum(of.num_values for of in read)
     try:
         demand_room(COPIES * 8 * values, f"{path}: {values:,} values, once unpacked,")
@@ -111,8 +110,7 @@ def _unpacked(file: Any, columns: Sequence[str] | None, path: str) -> Any:
     except MonMDPError as error:
         raise DamagedError(str(error)) from None
     there = file.schema_arrow
-    names = [name for name in columns or there.names if name in there.names]
-    schema = pa.schema([there.field(name) for name in names])
+    schema = pa.schema([there.field(name) for name in columns or there.names])
     return pa.Table.from_batches(batches, schema)
 
 

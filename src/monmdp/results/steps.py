@@ -105,16 +105,6 @@ class AgentSteps:
         names = [of.name for of in fields(self)]
         return {IN_JSON.get(name, name): _plain(getattr(self, name)) for name in names}
 
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> AgentSteps:
-        """Read what `to_dict` gave."""
-        given = {of.name: data[IN_JSON.get(of.name, of.name)] for of in fields(cls)}
-        for key in ("microseconds", "seconds"):
-            given[key] = _number(given[key])
-        ratio = given["ratio"] and Interval(*map(_number, given["ratio"]))
-        more = {"ratio": ratio, "worse": tuple(given["worse"]), "more": tuple(given["more"])}
-        return cls(**given | more)
-
 
 @dataclass(frozen=True)
 class StepsTable:
@@ -139,11 +129,11 @@ class StepsTable:
     def table(self) -> Table:
         """Return the table that people read."""
         title = f"{self.title}, {plural(len(self.settings), 'setting')}"
-        return agents_table(shown_order(self), self.reference, title, self.figure)
+        return agents_table(self._shown(), self.reference, title, self.figure)
 
     def settings_tables(self) -> list[Table]:
         """Return the steps, the regret and the worst steps of every setting, agent beside agent."""
-        shown = [of.agent for of in shown_order(self)[:SIDE_BY_SIDE]]
+        shown = [of.agent for of in self._shown()[:SIDE_BY_SIDE]]
         made = []
         for what, form, cell in (
             ("steps to 1 %", ",.0f", _steps),
@@ -158,9 +148,16 @@ class StepsTable:
             made.append(Table.of(["setting", *columns], rows, title=f"{self.title}: {what}"))
         return made
 
+    def _shown(self) -> Sequence[AgentSteps]:
+        """All agents as the suite lists them; of many, those with the fewest steps first."""
+        return sorted(self.agents, key=lambda of: of.steps) if self.is_long else self.agents
+
     def best(self) -> AgentSteps:
         """Return the agent with the fewest steps, of those that are in all settings."""
-        return ranking(self)[0]
+        everywhere = [of for of in self.agents if of.settings == len(self.settings)]
+        if not everywhere:
+            raise MonMDPError(f"{self.figure}: no agent is in all settings, so none is the best")
+        return min(everywhere, key=lambda of: of.steps)
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain Python objects, for JSON."""
@@ -172,24 +169,23 @@ class StepsTable:
             "settings": [
                 {
                     "setting": setting.name,
-                    "agents": {
-                        name: {
-                            "minimax": of.minimax,
-                            "seeds": list(of.seeds),
-                            "steps_to_1pct": [
-                                int(t) if there else None
-                                for t, there in zip(of.steps_to_optimal, of.optimal, strict=True)
-                            ],
-                            "budget": of.settings["steps"],
-                            "regret": of.regret.tolist(),
-                            "worst_steps": of.worst_steps.tolist(),
-                        }
-                        for name, of in setting.runs.items()
-                    },
+                    "agents": {name: _runs(of) for name, of in setting.runs.items()},
                 }
                 for setting in self.settings
             ],
         }
+
+
+def _runs(of: Aggregate) -> dict[str, Any]:
+    """What runs came to, seed by seed, as JSON has it."""
+    return {
+        "minimax": of.minimax,
+        "seeds": list(of.seeds),
+        "steps_to_1pct": list(of.steps_to_1pct),
+        "budget": of.settings["steps"],
+        "regret": of.regret.tolist(),
+        "worst_steps": of.worst_steps.tolist(),
+    }
 
 
 def _plain(value: Any) -> Any:
@@ -199,20 +195,13 @@ def _plain(value: Any) -> Any:
     return None if isinstance(value, float) and np.isnan(value) else value
 
 
-def _number(value: float | None) -> float:
-    return float("nan") if value is None else value
-
-
 def steps_tables(
     figure: Figure, evidence: Evidence, reference: str | None = None
 ) -> list[StepsTable]:
     """Return a table for each group of settings of which something was run.
 
-    Args:
-        figure: of a suite.
-        evidence: what is known of its runs.
-        reference: label of the agent that others are compared with; by default the suite's, or else
-            the first agent.
+    `reference` is the label of the agent that others are compared with; by default the suite's, or
+    else the first agent.
     """
     labels = list(dict.fromkeys(label(curve) for curve in figure.curves()))
     reference = figure.reference if reference is None else reference
@@ -237,11 +226,7 @@ def _groups(figure: Figure, evidence: Evidence) -> dict[str, list[SettingRuns]]:
     for grid in figure.grids:
         for panel in (panel for row in grid.rows for panel in row):
             known = {label(curve): evidence.of(curve) for curve in panel.curves}
-            runs = {
-                name: of
-                for name, of in known.items()
-                if of is not None and not np.isnan(of.minimax)
-            }
+            runs = {name: of for name, of in known.items() if of and not np.isnan(of.minimax)}
             if not runs:
                 continue
             settings = groups.setdefault(grid.title or "", [])
@@ -258,33 +243,27 @@ def _is_same(runs: Mapping[str, Aggregate], others: Mapping[str, Aggregate]) -> 
     """Return whether two panels show one problem, learnt by agents that do not differ."""
     keys = ("problem", "steps", "every", "gamma", "evaluation", "episodes")
     one, other = (next(iter(of.values())).settings for of in (runs, others))
+    both = {*runs} & {*others}
     return all(one[key] == other[key] for key in keys) and all(
-        others[name].configuration == of.configuration
-        for name, of in runs.items()
-        if name in others
+        runs[name].configuration == others[name].configuration for name in both
     )
 
 
 def _agent_steps(name: str, reference: str, settings: Sequence[SettingRuns]) -> AgentSteps:
     own = [setting for setting in settings if name in setting.runs]
     runs = [setting.runs[name] for setting in own]
-    ratio: Interval | None = None
-    worse: tuple[str, ...] = ()
-    more: tuple[str, ...] = ()
     both = [setting for setting in own if reference in setting.runs and name != reference]
     pairs = [(s.name, *steps_of_both(s.runs[name], s.runs[reference])) for s in both]
     pairs = [pair for pair in pairs if len(pair[1])]
-    if pairs:
-        ratio = ratio_of_means([p[1] for p in pairs], [p[2] for p in pairs], _rng())
-        worse = tuple(of for of, theirs, ours in pairs if difference(ours, theirs).low > 0)
-        more = tuple(of for of, theirs, ours in pairs if ours.mean() > theirs.mean())
+    _, theirs, ours = zip(*pairs, strict=True) if pairs else ((), (), ())
+    seconds = [(of.cpu_of_seed * of.steps_to_optimal / of.settings["steps"]).mean() for of in runs]
     return AgentSteps(
         agent=name,
         settings=len(own),
         steps=geometric_mean([counted(of).mean() for of in runs]),
-        ratio=ratio,
-        worse=worse,
-        more=more,
+        ratio=ratio_of_means(theirs, ours, np.random.default_rng(0)) if pairs else None,
+        worse=tuple(of for of, less, more in pairs if contrast([(1.0, more - less)]).low > 0),
+        more=tuple(of for of, less, more in pairs if more.mean() > less.mean()),
         never=sum(int((~of.optimal).sum()) for of in runs),
         runs=sum(len(of.seeds) for of in runs),
         regret=float(np.mean([of.regret.mean() for of in runs])),
@@ -292,12 +271,8 @@ def _agent_steps(name: str, reference: str, settings: Sequence[SettingRuns]) -> 
         microseconds=1e6
         * sum(of.cpu_seconds for of in runs)
         / sum(of.settings["steps"] * len(of.seeds) for of in runs),
-        seconds=float(np.mean([seconds_until_converged(of).mean() for of in runs])),
+        seconds=float(np.mean(seconds)),
     )
-
-
-def _rng() -> np.random.Generator:
-    return np.random.default_rng(0)
 
 
 def counted(of: Aggregate) -> FloatArray:
@@ -310,32 +285,6 @@ def steps_of_both(one: Aggregate, other: Aggregate) -> tuple[FloatArray, FloatAr
     """Return the steps of both for the seeds that both have, in the same order."""
     mine, others = shared_seeds(one, other)
     return counted(one)[mine], counted(other)[others]
-
-
-def difference(ours: FloatArray, theirs: FloatArray) -> Interval:
-    """Return how many steps more the first of two paired samples needs."""
-    return contrast([(1.0, ours - theirs)])
-
-
-def seconds_until_converged(of: Aggregate) -> FloatArray:
-    """Return [seed] CPU seconds until a run is optimal for good, or until its budget is spent."""
-    seconds: FloatArray = of.cpu_of_seed * of.steps_to_optimal / of.settings["steps"]
-    return seconds
-
-
-def ranking(table: StepsTable) -> list[AgentSteps]:
-    """Return the agents that are in all settings, those with the fewest steps first."""
-    everywhere = [of for of in table.agents if of.settings == len(table.settings)]
-    if not everywhere:
-        raise MonMDPError(f"{table.figure}: no agent is in all settings, so none is the best")
-    return sorted(everywhere, key=lambda of: of.steps)
-
-
-def shown_order(table: StepsTable) -> Sequence[AgentSteps]:
-    """Return all agents as the suite lists them; of many, those with the fewest steps first."""
-    if not table.is_long:
-        return table.agents
-    return sorted(table.agents, key=lambda of: of.steps)
 
 
 # ---- tables ---------------------------------------------------------------------------------
@@ -354,8 +303,8 @@ def agents_table(
         numbers = (of.regret, of.worst_steps, of.microseconds, of.seconds)
         cells = (of.agent, of.settings, of.steps, *against, share(of.never, of.runs), *numbers)
         rows.append(TableRow(cells, {"agent": of.agent}))
-    notes = [f"Worse than {of.agent}: {', '.join(of.worse)}." for of in agents if of.worse]
-    notes.insert(0, f"Reference: {reference}.")
+    worse = [f"Worse than {of.agent}: {', '.join(of.worse)}." for of in agents if of.worse]
+    notes = [f"Reference: {reference}.", *worse]
     return Table.of(STEPS, rows, title=title, notes=notes, about=about)
 
 

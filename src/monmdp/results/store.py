@@ -21,7 +21,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -135,21 +135,15 @@ def read_run(path: Path, *, inside: bool = False, placed: bool = True) -> Run:
     it belongs in a folder of results; else it may have any name.
     """
     footer, table = _read(path, COLUMNS, placed=placed)
-    columns = {name: table[name].to_numpy() for name in ("step", *COLUMNS)}
     try:
         kept = _read_inside(path, footer) if inside else {}
     except DamagedError:
         raise
     except (MonMDPError, ValueError, TypeError, LookupError, NotImplementedError) as error:
         raise DamagedError(f"{path}: damaged, {error}") from None
-    return Run(
-        settings=footer["settings"],
-        seed=footer["seed"],
-        step=columns.pop("step"),
-        curve=columns,
-        provenance=footer["provenance"],
-        **kept,
-    )
+    curve = {name: table[name].to_numpy() for name in COLUMNS}
+    about = {key: footer[key] for key in ("settings", "seed", "provenance")}
+    return Run(step=table["step"].to_numpy(), curve=curve, **about, **kept)
 
 
 def _read_inside(path: Path, run: Mapping[str, Any]) -> dict[str, Any]:
@@ -218,8 +212,7 @@ def load_policy(path: str | os.PathLike[str]) -> Policy:
 
 def read_footer(path: Path) -> dict[str, Any]:
     """Read what a run says of itself, without its data; they are checked, too."""
-    footer, _ = _read(path, ())
-    return footer
+    return _read(path, ())[0]
 
 
 def _read(
@@ -310,51 +303,49 @@ def read_problem(folder: Path, settings: Mapping[str, Any]) -> MonMDP:
 # ---- what is there --------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@dataclass
 class Inventory:
     """What is there of the runs that were asked for; keys are (configuration's id, seed)."""
 
-    there: tuple[Key, ...]
-    stale: tuple[Key, ...]
+    there: list[Key] = field(default_factory=list)
+    stale: list[Key] = field(default_factory=list)
     """there, but made by other code than today's; also in `there`"""
-    unchecked: tuple[Key, ...]
+    unchecked: list[Key] = field(default_factory=list)
     """there, of agents whose code may not be looked at; also in `there`"""
-    missing: tuple[Key, ...]
-    damaged: Mapping[Key, str]
+    missing: list[Key] = field(default_factory=list)
+    damaged: dict[Key, str] = field(default_factory=dict)
     """why; they count as missing"""
-    unreadable: Mapping[Key, str]
+    unreadable: dict[Key, str] = field(default_factory=dict)
     """why; nobody knows what they are"""
-    cpu_seconds: Mapping[Key, float]
+    cpu_seconds: dict[Key, float] = field(default_factory=dict)
 
 
 def take_inventory(folder: Path, runs: Mapping[Key, Wanted]) -> Inventory:
     """Look for runs; changes nothing."""
-    there, stale, unchecked, missing = list[Key](), list[Key](), list[Key](), list[Key]()
-    damaged, unreadable, cpu = dict[Key, str](), dict[Key, str](), dict[Key, float]()
+    found = Inventory()
     for key, wanted in runs.items():
         path = run_path(folder, *key)
         try:
-            footer = read_footer(path)
-            if wanted.keeps_inside and not _has_inside(path, wanted, key[1]):
-                raise FileNotFoundError(path)
+            made = read_footer(path)["provenance"]
+            inside = _snapshots_kept(path) if wanted.keeps_inside else ()
         except FileNotFoundError:
-            missing.append(key)
-            continue
+            found.missing.append(key)
         except UnreadableError as error:
-            unreadable[key] = str(error)
-            continue
+            found.unreadable[key] = str(error)
         except DamagedError as error:
-            damaged[key] = str(error)
-            missing.append(key)
-            continue
-        there.append(key)
-        cpu[key] = float(footer["provenance"].get("cpu_seconds", float("nan")))
-        if wanted.kernel is None:
-            unchecked.append(key)
-        elif footer["provenance"].get("kernel") != wanted.kernel:
-            stale.append(key)
-    lists = tuple(there), tuple(stale), tuple(unchecked), tuple(missing)
-    return Inventory(*lists, damaged, unreadable, cpu)
+            found.damaged[key] = str(error)
+            found.missing.append(key)
+        else:
+            if wanted.keeps_inside and not {*wanted.snapshots_of(key[1])} <= {*inside}:
+                found.missing.append(key)
+                continue
+            found.there.append(key)
+            found.cpu_seconds[key] = float(made.get("cpu_seconds", float("nan")))
+            if wanted.kernel is None:
+                found.unchecked.append(key)
+            elif made.get("kernel") != wanted.kernel:
+                found.stale.append(key)
+    return found
 
 
 def damaged_files(path: Path) -> Iterator[Path]:
@@ -366,15 +357,6 @@ def damaged_files(path: Path) -> Iterator[Path]:
             continue
         except DamagedError:
             yield of
-
-
-def _has_inside(path: Path, wanted: Wanted, seed: int) -> bool:
-    """Whether a run has kept all that is wanted of its inside."""
-    try:
-        kept = _snapshots_kept(path)
-    except FileNotFoundError:
-        return False
-    return set(wanted.snapshots_of(seed)) <= set(kept)
 
 
 def _snapshots_kept(path: Path) -> list[int]:
@@ -405,7 +387,7 @@ def strangers(folder: Path, runs: Iterable[Key]) -> tuple[list[Path], list[Path]
     asked |= {inside_path(path) for path in asked}
     idle: list[Path] = []
     foreign = [path for path in _listed(folder / "runs") if not _is_of_runs(path)]
-    for path in (path for of in _folders_of_runs(folder) for path in _listed(of)):
+    for path in _in_runs(folder):
         if path in asked or _is_part(path):
             continue
         try:
@@ -423,8 +405,7 @@ def strangers(folder: Path, runs: Iterable[Key]) -> tuple[list[Path], list[Path]
 
 def parts(folder: Path) -> list[Path]:
     """Return what killed runners left half-written, and what is being written now."""
-    places = [*_folders_of_runs(folder), folder / "problems"]
-    return [path for place in places for path in _listed(place) if _is_part(path)]
+    return [path for path in (*_in_runs(folder), *_listed(folder / "problems")) if _is_part(path)]
 
 
 def _listed(folder: Path) -> list[Path]:
@@ -435,8 +416,9 @@ def _listed(folder: Path) -> list[Path]:
         return []
 
 
-def _folders_of_runs(folder: Path) -> list[Path]:
-    return [path for path in _listed(folder / "runs") if _is_of_runs(path)]
+def _in_runs(folder: Path) -> list[Path]:
+    """What is in the folders of configurations."""
+    return [path for of in _listed(folder / "runs") if _is_of_runs(of) for path in _listed(of)]
 
 
 def _is_of_runs(path: Path) -> bool:
@@ -512,9 +494,7 @@ def load_results(folder: str | os.PathLike[str]) -> pd.DataFrame:
 def run_files(folder: Path) -> list[Path]:
     """Return the files of all runs in a folder."""
     refuse_old(folder)
-    if not (folder / "runs").is_dir():
-        raise MonMDPError(f"{folder}: there are no results here")
-    found = (path for place in _folders_of_runs(folder) for path in _listed(place))
+    found = _in_runs(folder)
     return [path for path in found if path.suffix == SUFFIX and not path.name.endswith(INSIDE)]
 
 
@@ -534,14 +514,12 @@ def frame_of(runs: Iterable[Run]) -> pd.DataFrame:
         )
         frames.append(pd.DataFrame({"step": run.step, **run.curve}))
     table = pd.DataFrame(described)
-    alike = [c for c in table if c.startswith(("world.", "monitor.")) and c not in unusual]
-    table = table.drop(columns=alike)
     by_agent = table.groupby("agent").nunique(dropna=False)
-    same = [c for c in table if c.startswith("agent.") and by_agent[c].max() <= 1]
-    table = table.drop(columns=same)
-    for name in table.columns:
-        if table[name].dtype == object or table[name].dtype.kind not in "iufb":
-            table[name] = table[name].astype("category")
+    alike = [c for c in table if c.startswith(("world.", "monitor.")) and c not in unusual]
+    alike += [c for c in table if c.startswith("agent.") and by_agent[c].max() <= 1]
+    table = table.drop(columns=alike)
+    words = table.select_dtypes(exclude=["number", "bool"]).columns
+    table = table.astype(dict.fromkeys(words, "category"))
     rows = np.repeat(np.arange(len(table)), [len(frame) for frame in frames])
     curves = pd.concat(frames, ignore_index=True)
     return pd.concat([table.iloc[rows].reset_index(drop=True), curves], axis=1)

@@ -40,8 +40,7 @@ def verify_runs(
     """
     there = [key for key in sorted(runs) if run_path(folder, *key).exists()]
     chosen = np.random.default_rng(seed).permutation(len(there))[:sample]
-    for i in sorted(chosen):
-        key = there[i]
+    for key in (there[i] for i in sorted(chosen)):
         path = run_path(folder, *key)
         try:
             kept = read_run(path)
@@ -52,8 +51,7 @@ def verify_runs(
         try:
             again = work(rebuilt(folder, kept.settings, trusted), key[1])
         except MonMDPError as error:
-            yield Verified(path, None, str(error))
-            continue
+            again = Failure(str(error))
         if isinstance(again, Failure):
             yield Verified(path, None, again.reason)
             continue
@@ -65,15 +63,9 @@ def verify_runs(
 def rebuilt(folder: Path, settings: Mapping[str, Any], trusted: Collection[str] = ()) -> Resolved:
     """Make what a run was done with, from what is kept of it."""
     how = {key: settings[key] for key in ("steps", "every", "evaluation", "gamma")}
-    found = resolve(
-        Configuration(
-            world=read_problem(folder, settings),
-            monitor=None,
-            agent=stored_agent(settings, trusted),
-            episodes=settings["episodes"] or EPISODES,
-            **how,
-        )
-    )
+    how |= {"episodes": settings["episodes"] or EPISODES, "monitor": None}
+    world, agent = read_problem(folder, settings), stored_agent(settings, trusted)
+    found = resolve(Configuration(world=world, agent=agent, **how))
     if digest(found.settings) != digest(settings):
         raise MonMDPError("the version that is installed cannot do this run")
     return found
