@@ -99,6 +99,17 @@ def test_steps_are_counted_in_thousands_where_there_are_thousands():
     assert [ax.get_xlim()[1] for ax in both.axes[:2]] == [0.9, 1.0]
 
 
+def test_nothing_of_a_note_is_lost_however_wide_the_figure_is():
+    words = [f"word-{i}" for i in range(80)]
+    panels = [PanelData([curve("a", np.zeros(3))])] * 8
+    picture = panel_grid(
+        [RowData(panels)], styles=STYLES, title="", y_label="y", note=" ".join(words)
+    )
+    FigureCanvasAgg(picture).draw()
+    (note,) = [of.get_text() for of in picture.texts if "word-0" in of.get_text()]
+    assert note.split() == words
+
+
 def test_a_long_title_is_folded_and_stays_clear_of_the_legend():
     picture = grid(PanelData([curve("a", np.zeros(10))]), title="many long words " * 12)
     renderer = FigureCanvasAgg(picture).get_renderer()

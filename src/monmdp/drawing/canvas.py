@@ -34,8 +34,8 @@ Image = NDArray[np.uint8]
 """[height, width, 3], or 4 with transparency"""
 
 DPI, SAVED_DPI = 100, 150
-LONGEST_LINE = 200
-"""letters; longer lines are cut: no picture is that wide"""
+LONGEST_LINE, LETTERS = 200, 18
+"""letters; longer lines are cut, unless the picture has so many inches of so many small ones"""
 LINE = 0.17
 """inches between the lines of a title"""
 SUFFIXES = (".png", ".svg", ".pdf")
@@ -81,11 +81,12 @@ class Picture(Figure):
             *(of.offsetText for of in axes),
             *(t for of in ticks for t in (of.label1, of.label2)),
         }
+        longest = max(LONGEST_LINE, int(LETTERS * self.get_figwidth()))
         for text in self.findobj(Text):
             if text not in numbers:
                 text.set_parse_math(self._maths)
             lines = printable(text.get_text()).split("\n")
-            safe = "\n".join(shortened(line, LONGEST_LINE) for line in lines)
+            safe = "\n".join(shortened(line, longest) for line in lines)
             if safe != text.get_text():
                 text.set_text(safe)
         with boxes_for_missing_glyphs():
