@@ -114,6 +114,7 @@ def test_a_port_that_is_no_scheduler_is_one_error_soon(answer):
         for connection in connections:
             connection.close()
     assert code == 2, err
-    assert re.fullmatch(rf"error: no scheduler at tcp://127.0.0.1:{port}: [^\n]+\n", err), err
+    told = re.sub(r"run: at work for \d+ s\n", "", err)  # on a busy machine
+    assert re.fullmatch(rf"error: no scheduler at tcp://127.0.0.1:{port}: [^\n]+\n", told), err
     assert seconds < SOON
     assert not Path("here/reports").exists()
