@@ -22,7 +22,7 @@ import hashlib
 import operator
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import cache, wraps
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, TypeVar, get_type_hints
@@ -34,6 +34,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 _compilable: list[Callable[..., Any]] = []
 _dispatched: list[Callable[..., Any]] = []
 _implementations: dict[tuple[Callable[..., Any], type], Callable[..., Any]] = {}
+_large: set[tuple[Callable[..., Any], type]] = set()
 _known_to_numba: set[Callable[..., Any]] = set()
 _lock = threading.RLock()
 
@@ -68,10 +69,20 @@ def undefined(function: F) -> F:
     return dispatch  # type: ignore[return-value]
 
 
-def implement(kind: type, functions: Mapping[Callable[..., Any], Callable[..., Any]]) -> None:
-    """Give a kind its implementations: dispatched function -> implementation."""
+def implement(
+    kind: type,
+    functions: Mapping[Callable[..., Any], Callable[..., Any]],
+    large: Collection[str] = (),
+) -> None:
+    """Give a kind its implementations: dispatched function -> implementation.
+
+    Compiled code gets a copy of each where it is called: a call would count references to every
+    array of the first argument. The `large` ones, by name, would take too long to compile so.
+    """
     for name, function in functions.items():
         _implementations[name, kind] = function
+        if name.__name__ in large:
+            _large.add((name, kind))
 
 
 def implementation(name: Callable[..., Any], kind: type) -> Callable[..., Any]:
@@ -135,16 +146,20 @@ def _tell_numba() -> None:
             _known_to_numba.add(function)
     for function in _dispatched:
         if function not in _known_to_numba:
-            overload(function, strict=False, jit_options=_INNER)(_chooser(function))
+            for large in (False, True):
+                options = _INNER | {"forceinline": not large}
+                overload(function, strict=False, jit_options=options)(_chooser(function, large))
             _known_to_numba.add(function)
 
 
-def _chooser(name: Callable[..., Any]) -> Callable[..., Any]:
+def _chooser(name: Callable[..., Any], large: bool) -> Callable[..., Any]:
     """Return what numba asks while compiling a dispatched function: what serves this type?"""
 
     def choose(first: Any, *_: Any) -> Callable[..., Any] | None:
         kind = getattr(first, "instance_class", None)  # of a named tuple's numba type
-        return None if kind is None else _named_apart(implementation(name, kind), kind)
+        if kind is None or ((name, kind) in _large) != large:
+            return None
+        return _named_apart(implementation(name, kind), kind)
 
     return choose
 

@@ -172,7 +172,8 @@ class AgentConfig:
     snapshot_fields: ClassVar[tuple[str, ...]] = ()
     """the arrays of its state that a snapshot keeps, beside the test policy"""
     slow_verbs: ClassVar[tuple[str, ...]] = ()
-    """verbs that take so long that they are compiled for stepwise agents, too"""
+    """verbs that do much: they are compiled for stepwise agents, too, and not copied to where they
+    are called"""
     parts: ClassVar[tuple[Callable[..., Any], ...]] = ()
     """the functions beside the verbs that a subclass may override"""
     State: ClassVar[Any] = None
@@ -360,10 +361,10 @@ def take_up(cls: type[AgentConfig]) -> None:
         cls.State = _heir(cls.State, cls, "State")
     cls._owner = cls  # type: ignore[attr-defined]
     public = {verb: function for verb, function in functions.items() if verb is not reveal}
-    implement(cls.State, public)
+    implement(cls.State, public, cls.slow_verbs)
     if reveal in functions:
         cls.State.Oracle = _heir(cls.State, cls.State, "Oracle")
-        implement(cls.State.Oracle, functions)
+        implement(cls.State.Oracle, functions, cls.slow_verbs)
 
 
 def _refuse_unknown(cls: type[AgentConfig], overridable: Mapping[str, Any]) -> None:

@@ -109,7 +109,7 @@ class FactoredMBIEEB(AgentConfig):
     colour = "#cc1111"
     microseconds = (3.0, 0.0080)
     needs = ("r_min", "r_max")
-    slow_verbs = ("begin_episode", "update")
+    slow_verbs = ("begin_episode", "update", "test_policy")
 
     knows_monitor: bool = False
     """the monitor is given: pᵐ, rᵐ and the chance to see a reward"""
