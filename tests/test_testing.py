@@ -166,6 +166,18 @@ def test_agents_in_plain_python_are_checked():
     problem = make("loop", "ask")
     assert check_agent(Coin, problem) == []
 
+    class Rebinding(Coin):
+        """Decides in every episode how it learns."""
+
+        def update(self, transition):
+            raise RuntimeError("before the first episode")
+
+        def begin_episode(self):
+            super().begin_episode()
+            self.update = super().update
+
+    assert check_agent(Rebinding, problem) == []
+
     class Unseeded(Coin):
         def __init__(self, shape, rng):
             del rng

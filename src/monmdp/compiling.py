@@ -183,11 +183,13 @@ def _named_apart(function: Callable[..., Any], kind: type) -> Callable[..., Any]
 
 
 def _digest(function: Callable[..., Any], kind: type | None) -> str:
-    """Hash the code that a function can reach, the constants in it, and the tuples it may be given.
+    """Hash the code that a function can reach, its constants, and the tuples it may be given.
 
-    These are the state, and the named tuples that its module knows.
+    These are the state, and the named tuples that its module knows. How it is compiled counts, too.
     """
     digest = hashlib.sha256()
+    large = sorted(name.__name__ for name, of in _large if of is kind)
+    digest.update(f"{_INNER} {large}".encode())
     known = [value for value in function.__globals__.values() if hasattr(value, "_fields")]
     for structure in sorted(repr(_structure(of)) for of in (kind, *known) if isinstance(of, type)):
         digest.update(structure.encode())

@@ -101,8 +101,9 @@ def read_text(path: str | os.PathLike[str]) -> str:
     """Read a text in UTF-8 that may be anybody's; `MonMDPError` if it is none."""
     try:
         return _read(path).decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise MonMDPError(f"{path}: cannot be read as text, not UTF-8") from None
+    except UnicodeDecodeError as error:
+        where = f"byte {error.start}"
+        raise MonMDPError(f"{path}: cannot be read as text, not UTF-8 ({where})") from None
 
 
 def read_archive(

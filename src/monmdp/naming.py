@@ -68,7 +68,7 @@ class Parameter:
         if isinstance(value, str) and value.lower() in ("none", "null") and type(None) in kinds:
             return None
         if simple and all(kind in (*simple, type(None)) for kind in kinds):
-            raise MonMDPError(f"{where}: {self.name} must be {WANTED[simple[0]]}, got {value!r}")
+            raise MonMDPError(f"{where}: {self.name} must be {WANTED[simple[-1]]}, got {value!r}")
         return value
 
 

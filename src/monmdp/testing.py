@@ -283,8 +283,12 @@ def _recorded(agent: Any, actions: list[Any]) -> Any:
             actions.append(copy.copy(action))  # an agent may reuse its dictionary
             return action
 
-        others = {name: getattr(made, name) for name in ("begin_episode", "update", "test_policy")}
-        return SimpleNamespace(act=act, **others)
+        return SimpleNamespace(  # which looks methods up when they are called, as training does
+            act=act,
+            begin_episode=lambda: made.begin_episode(),
+            update=lambda step: made.update(step),
+            test_policy=lambda: made.test_policy(),
+        )
 
     functools.update_wrapper(factory, getattr(agent, "func", agent), updated=())
     factory.__wrapped__ = agent  # type: ignore[attr-defined]  # whose signature is checked

@@ -8,6 +8,9 @@ import sys
 
 import pytest
 
+from monmdp import agents, compiling
+from monmdp.experiment import loop
+
 TRAIN = """
 import sys
 import monmdp
@@ -17,6 +20,13 @@ for name in sys.argv[1:]:
     run = monmdp.train(problem, name, 3000)
     print(name, run.curve["training_return"][-1])
 """
+
+
+def test_how_verbs_are_compiled_is_part_of_the_name_in_the_cache(monkeypatch):
+    kind = agents.MonitoredMBIEEB.State
+    before = compiling._digest(loop.run, kind)
+    monkeypatch.setattr(compiling, "_large", set())
+    assert compiling._digest(loop.run, kind) != before
 
 
 @pytest.mark.slow

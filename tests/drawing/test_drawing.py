@@ -347,6 +347,9 @@ def test_frames_have_one_size_and_show_the_agent(make):
     assert (first != other).any()
     assert (first == frame(monmdp, 0, 0, caption="")).all()
     assert (long[:, -4:][world:] == long[-1, -1]).all()  # text ends before the edge
+    for shown in (True, False):
+        of_number = frame(monmdp, 0, 0, caption="", shown=int(shown))
+        assert (of_number == frame(monmdp, 0, 0, caption="", shown=shown)).all()
 
 
 def test_robot_stands_in_its_cell():

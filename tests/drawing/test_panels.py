@@ -99,6 +99,13 @@ def test_steps_are_counted_in_thousands_where_there_are_thousands():
     assert [ax.get_xlim()[1] for ax in both.axes[:2]] == [0.9, 1.0]
 
 
+def test_a_range_does_without_an_unknown_level_and_without_curves():
+    known = PanelData([curve("a", [0.0, 1.0])])
+    assert y_range(PanelData(known.curves, float("nan"))) == y_range(known)
+    low, high = y_range(PanelData([]))
+    assert low < high
+
+
 def test_nothing_of_a_note_is_lost_however_wide_the_figure_is():
     words = [f"word-{i}" for i in range(80)]
     panels = [PanelData([curve("a", np.zeros(3))])] * 8

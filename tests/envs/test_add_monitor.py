@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 from dataclasses import replace
 from functools import partial
@@ -18,7 +19,7 @@ from hypothesis import strategies as st
 
 import monmdp
 from conftest import BY_STATE, MONITORS, PRESSED, THEIRS, newest
-from monmdp import MonMDPError, envs, monitors
+from monmdp import Monitor, MonMDPError, envs, monitors
 from monmdp.agents import Transition
 from monmdp.envs import (
     AddMonitor,
@@ -495,6 +496,16 @@ def test_the_reward_as_a_dictionary():
 def test_monitors_that_read_the_state_are_refused(name):
     with pytest.raises(MonMDPError, match=f"{name}.*number of the environment's state"):
         AddMonitor(gymnasium.make("CartPole-v1"), name)
+
+
+def test_a_monitor_that_copies_what_it_looks_at_is_refused_in_the_same_words():
+    numbers = Monitor(
+        states=("ON",), actions=("NO-OP",), start=[1.0], transition=np.ones((1, 1, 1)),
+        reward=np.zeros((1, 1)), show=np.ones((2, 1, 1)), name="numbers",
+        outcome_class=lambda outcomes: copy.copy(outcomes).state % 2,
+    )  # fmt: skip
+    with pytest.raises(MonMDPError, match="number of the environment's state"):
+        AddMonitor(gymnasium.make("CartPole-v1"), numbers).reset(seed=0)
 
 
 def test_mistakes_are_named():

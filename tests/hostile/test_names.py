@@ -102,7 +102,10 @@ def test_dollars_are_no_maths_and_powers_of_ten_are():
             x_label=name, y_label=name, title=name, note=name,
         ),
     ]  # fmt: skip
+    problem = odd_problem(name, picture=False)
+    made.append(drawing.draw_policy(problem, monmdp.solve(problem).minimax.policy))
     for figure in made:
+        assert figure.get_tightbbox().width > 0  # measured before it is drawn
         pixels(figure)
     own = Picture(3, 2)
     own.add_subplot().set(xscale="log", xlim=(1, 1e6))

@@ -8,6 +8,7 @@ import io
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -716,6 +717,20 @@ def test_load_results_warns_of_damaged_files_and_skips_them(copy):
     assert len(named) == len(expected)
     for path in expected:
         assert any(str(path) in line for line in named)
+
+
+def test_redraw_and_report_do_without_v_where_its_problem_is_lost(copy, command):
+    for path in (*copy.glob("problems/*"), *copy.glob("reports/*/summary.parquet")):
+        path.unlink()
+    for axes in ("stated", "full"):
+        code, _, err = command("redraw", copy, "--axes", axes)
+        assert code == 0, err
+        assert "the minimax return of" in err
+    code, _, err = command("report", copy)
+    assert code == 0, err
+    paths = re.findall(r' d="([^"]*)"', (copy / "report.html").read_text(encoding="utf-8"))
+    assert paths
+    assert not any("nan" in path for path in paths)
 
 
 def test_redraw_leaves_a_damaged_run_out_and_verify_names_it(copy, command):

@@ -150,6 +150,7 @@ def test_no_problem_of_the_paper_has_episodes_as_long_as_the_proof_needs():
     ("change", "message"),
     [
         ({"epsilon": 0}, "epsilon must be positive"),
+        ({"epsilon": "-0.1"}, "epsilon must be positive, got -0.1"),
         ({"epsilon": 1e-300}, "too small to compute with"),
         ({"delta": 1e-320}, "too small to compute with"),
         ({"epsilon": 500}, "asks for nothing: no two values differ by more than 400"),

@@ -73,7 +73,18 @@ class Picture(Figure):
         self._maths = maths
 
     def draw(self, renderer: RendererBase) -> None:
-        """Draw it; a name may have dollars in it, and stands for itself."""
+        """Draw it."""
+        self._take_words_literally()
+        with boxes_for_missing_glyphs():
+            super().draw(renderer)
+
+    def get_tightbbox(self, *arguments: Any, **options: Any) -> Any:
+        """Measure it, as it would be drawn."""
+        self._take_words_literally()
+        return super().get_tightbbox(*arguments, **options)
+
+    def _take_words_literally(self) -> None:
+        """A name may have dollars in it, and stands for itself."""
         axes = [axis for ax in self.axes for axis in (ax.xaxis, ax.yaxis)]
         ticks = [tick for axis in axes for tick in (*axis.majorTicks, *axis.minorTicks)]
         # Numbers at an axis may be powers of ten, which Matplotlib writes as maths.
@@ -89,8 +100,6 @@ class Picture(Figure):
             safe = "\n".join(shortened(line, longest) for line in lines)
             if safe != text.get_text():
                 text.set_text(safe)
-        with boxes_for_missing_glyphs():
-            super().draw(renderer)
 
     def savefig(self, fname: Any, **options: Any) -> None:
         """Write it; some formats look for glyphs again after everything is drawn."""

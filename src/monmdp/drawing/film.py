@@ -129,6 +129,7 @@ def frame(
     (y, x), reach = stage.centres[se], stage.robot.shape[0] // 3
     _paste(image, stage.robot, y, x)
     if shown is not None:
+        shown = bool(shown)
         badge = _sprite(f"eye {shown}", max(MIN_BADGE, stage.robot.shape[0] * 2 // 5))
         _paste(image, badge, y - reach, x + reach)
     if monitor_reward:

@@ -258,13 +258,13 @@ def y_range(panel: PanelData, *, full: bool = False) -> tuple[float, float]:
 
     Means of the first tenth of the steps may come from far below; only a `full` range has them.
     """
-    level = [] if panel.dashed is None else [panel.dashed]
+    level = [] if panel.dashed is None or np.isnan(panel.dashed) else [panel.dashed]
     lows, highs = [*level], [*level]
     for curve in panel.curves:
         half, late = np.nan_to_num(curve.half), len(curve.mean) // 10
         lows += [(curve.mean - half)[late:].min(), *([curve.mean.min()] if full else [])]
         highs += [(curve.mean + half)[late:].max(), curve.mean.max()]
-    low, high = float(min(lows)), float(max(highs))
+    low, high = float(min(lows, default=0.0)), float(max(highs, default=0.0))
     # A range fitted to a constant would show nothing but rounding errors.
     least = 0.1 * max(1.0, abs(low), abs(high))
     spare = max(0.0, least - (high - low)) / 2

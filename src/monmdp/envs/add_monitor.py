@@ -247,6 +247,8 @@ def _names(given: Any, what: str) -> tuple[str, ...]:
 class _OneOutcome:
     """What a monitor may look at to classify one step of a black box; see `Outcomes`."""
 
+    _monitor = ""  # a copy asks before it has one
+
     def __init__(self, reward: float, hidden: bool, monitor: str) -> None:
         self.reward, self.hidden = np.array([reward]), np.array([hidden])
         self._monitor = monitor

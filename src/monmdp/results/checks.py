@@ -418,7 +418,7 @@ CHECKS: dict[str, tuple[str, Callable[[Sentence, Sequence[Case]], Checks]]] = {
     **dict.fromkeys(("better", "better-or-on-par", "not-worse"), _COMPARED),
     "on-par": ("{end}, paired by seed, within {axis}", _one_by_one(_on_par)),
     "fewer-steps": (
-        f"{_STEPS}, seeds resampled; holds if what is said lies in the interval",
+        f"{_STEPS}, seeds resampled; another number if what is said lies outside the interval",
         _one_by_one(_fewer),
     ),
     "times-fewer-steps": (

@@ -48,7 +48,7 @@ RESAMPLES = 1000
 OPTIMAL = 0.01
 """a policy within 1 % of the minimax-optimal return, in units of max(1, |V|), is optimal"""
 SMOOTHED = 100
-"""curves of at least so many tests are drawn smoothed, as the paper's are"""
+"""curves of at least so many tests of drawn episodes are smoothed, as the paper's are"""
 AT = 0.05
 """within 5 % counts as being at a value"""
 
@@ -309,9 +309,11 @@ def aggregate(
 ) -> Aggregate:
     """Sum up the runs of a configuration, at least one; V is NaN where it is not known.
 
-    Curves of `scores` are kept. They are drawn smoothed if `smoothing`; None: if they are long.
+    Curves of `scores` are kept. They are drawn smoothed if `smoothing`; None: if they are long and
+    noisy. An exact return has no noise, and smoothing it would only delay it.
     """
-    smoothed = len(runs[0].step) >= SMOOTHED if smoothing is None else smoothing
+    noisy = settings["evaluation"] == "monte-carlo"
+    smoothed = noisy and len(runs[0].step) >= SMOOTHED if smoothing is None else smoothing
     names = (*SCORES, "worst_case_return", *LEDGER)
     raw = {name: np.array([run.curve[name] for run in runs]) for name in names}
     step = runs[0].step

@@ -119,7 +119,7 @@ class Figure:
     illustration: Illustration | None = None
     """the idea that it pictures"""
     smooth: bool | None = None
-    """whether curves are drawn smoothed; None: those of 100 tests or more"""
+    """whether curves are drawn smoothed; None: those of 100 tests or more of drawn episodes"""
     reference: Text | None = None
     """label of the agent that others are compared with; None: the first"""
     claims: tuple[Claim, ...] = ()

@@ -373,7 +373,8 @@ class Suite(Frozen):
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=100)]
     title: str = ""
     smooth: bool | None = None
-    """draw curves smoothed, as the paper does; by default those of 100 tests or more"""
+    """draw curves smoothed, as the paper does; by default those of 100 tests or more, if the tests
+    are drawn episodes"""
     steps: Count | None = None
     every: Count = 100
     evaluation: Evaluation = "exact"

@@ -271,9 +271,10 @@ def _check_range(**values: float) -> None:
 
 
 def _positive(value: float, name: str) -> float:
-    if number(value, name) <= 0:
+    value = number(value, name)
+    if value <= 0:
         raise MonMDPError(f"{name} must be positive, got {value:g}")
-    return float(value)
+    return value
 
 
 def check_unknown_constants(c1: float, c2: float, delta: float) -> None:
