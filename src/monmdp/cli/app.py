@@ -48,6 +48,14 @@ class _Commands(TyperGroup):
             raise MonMDPError(_wrong_words(error)) from None
         sys.exit(code)
 
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write a whole sentence for each command."""
+        commands = {name: self.get_command(ctx, name) for name in self.list_commands(ctx)}
+        with formatter.section("Commands"):
+            formatter.write_dl(
+                [(name, of.get_short_help_str(limit=1000)) for name, of in commands.items() if of]
+            )
+
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Find a command."""
         name = args[0]
