@@ -609,15 +609,19 @@ def test_regret_is_what_finished_episodes_lost():
 
 
 def test_the_picture_shows_returns_in_m_smoothed_as_in_the_paper():
-    figure = drawn({"a": [fake_run([0] * 100, [1.0] + [0.0] * 99)]})
+    run = fake_run([0] * 100, [1.0] + [0.0] * 99)
+    figure = drawn({"a": [replace(run, settings=run.settings | {"evaluation": "monte-carlo"})]})
     line = figure.axes[0].get_lines()[0]
     np.testing.assert_allclose(line.get_ydata(), 0.9 ** np.arange(100), rtol=1e-6)
     assert any("smoothed" in text.get_text() for text in figure.texts)
 
 
-def test_short_curves_are_drawn_as_they_are():
-    figure = drawn({"a": [fake_run([0, 0, 0], [1.0, 0.0, 0.0])]})
-    np.testing.assert_array_equal(figure.axes[0].get_lines()[0].get_ydata(), [1, 0, 0])
+@pytest.mark.parametrize(("n", "evaluation"), [(3, "monte-carlo"), (3, "exact"), (100, "exact")])
+def test_curves_that_are_short_or_exact_are_drawn_as_they_are(n, evaluation):
+    returns = [1.0] + [0.0] * (n - 1)
+    run = fake_run([0] * n, returns)
+    figure = drawn({"a": [replace(run, settings=run.settings | {"evaluation": evaluation})]})
+    np.testing.assert_array_equal(figure.axes[0].get_lines()[0].get_ydata(), returns)
     assert not any("smoothed" in text.get_text() for text in figure.texts)
 
 

@@ -285,7 +285,7 @@ def summed_up(minimax, reaches, goal, steps=200):
         scores |= {"goal_visits": np.full(20, visits), "bottom_visits": np.full(20, 2.0)}
         scores |= {name: np.zeros(20) for name in LEDGER}
         runs.append(Run({}, seed, TESTS * 10, scores))
-    settings = {"problem": "ab", "steps": steps, "every": 10}
+    settings = {"problem": "ab", "steps": steps, "every": 10, "evaluation": "exact"}
     return aggregate("a", settings, runs, minimax)
 
 
