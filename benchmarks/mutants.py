@@ -219,6 +219,10 @@ def _copied(tree: Path, place: Path) -> Path:
     for path in tree.iterdir():
         if path.is_file():
             shutil.copy(path, place / path.name)
+    me = ("-c", "user.name=mutants", "-c", "user.email=mutants@localhost")
+    subprocess.run(["git", "init", "--quiet"], cwd=place, check=True)
+    words = ["git", *me, "commit", "--quiet", "--allow-empty", "--message", "a copy"]
+    subprocess.run(words, cwd=place, check=True)  # reports name the commit
     return place
 
 

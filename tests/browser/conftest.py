@@ -16,6 +16,7 @@ from monmdp import cli, make, train
 
 SUITE = """
 name = "small"
+smooth = true
 title = "Two worlds, two monitors"
 steps = 2000
 every = 10
@@ -34,6 +35,7 @@ QUOTES = """"',><b onmouseover=alert(3)>bold</b>"""
 SPITEFUL_MAP = f"name: {SCRIPT}\n---\n@..\n...\n..$\n"
 SPITEFUL = f"""
 name = "spiteful"
+smooth = true
 title = "</script>{SCRIPT}"
 steps = 200
 every = 10
