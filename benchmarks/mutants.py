@@ -220,9 +220,8 @@ def _copied(tree: Path, place: Path) -> Path:
         if path.is_file():
             shutil.copy(path, place / path.name)
     me = ("-c", "user.name=mutants", "-c", "user.email=mutants@localhost")
-    subprocess.run(["git", "init", "--quiet"], cwd=place, check=True)
-    words = ["git", *me, "commit", "--quiet", "--allow-empty", "--message", "a copy"]
-    subprocess.run(words, cwd=place, check=True)  # reports name the commit
+    for words in (["init"], ["add", "src"], [*me, "commit", "--quiet", "--message", "a copy"]):
+        subprocess.run(["git", *words], cwd=place, check=True)  # reports name the commit
     return place
 
 
