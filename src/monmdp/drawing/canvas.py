@@ -34,8 +34,10 @@ Image = NDArray[np.uint8]
 """[height, width, 3], or 4 with transparency"""
 
 DPI, SAVED_DPI = 100, 150
-LONGEST_LINE, LETTERS = 200, 18
-"""letters; longer lines are cut, unless the picture has so many inches of so many small ones"""
+LONGEST_LINE = 200
+"""letters of a line; what is longer is cut, unless the picture has room for it"""
+LETTERS = 18
+"""letters of the smallest kind that fit into an inch"""
 LINE = 0.17
 """inches between the lines of a title"""
 SUFFIXES = (".png", ".svg", ".pdf")
