@@ -8,7 +8,8 @@ Bottleneck settings of the ablations.
 
     python benchmarks/pessimistic_test.py [--seeds 10] [--json FILE]
 
-Seeds are even. Runs that never get there count with the budget.
+Seeds are even ones from 100 on, and runs as long as on docs/beyond.md, whose runs two of the three
+columns repeat. Runs that never get there count with the budget.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ from monmdp.results.evidence import aggregate
 MONITORS = ("full-random", "ask", "n-supporters", "n-experts", "level-up", "button")
 SETTINGS = [(monitor, rho) for rho in (1.0, 0.05) for monitor in MONITORS]
 EVERY, GAMMA, TIE = 100, 0.99, 1e-10
-BUDGET = {1.0: 10_000, 0.05: 50_000}
+BUDGET = 50_000
+FIRST_SEED = 100
 
 
 class Notes:
@@ -105,17 +107,17 @@ def main() -> None:
     print("|---|---|---|---|")
     rows = []
     for monitor, rho in SETTINGS:
-        problem, budget = monmdp.make("bottleneck", monitor, rho=rho), BUDGET[rho]
+        problem = monmdp.make("bottleneck", monitor, rho=rho)
         v = monmdp.solve(problem).episode_return
         found: dict[str, list[int]] = {"own": [], "pessimistic": [], "factored": []}
-        for seed in range(0, 2 * args.seeds, 2):
+        for seed in range(FIRST_SEED, FIRST_SEED + 2 * args.seeds, 2):
             tested = {
                 "own": "monitored-mbie-eb",
                 "pessimistic": TestedPessimistically(problem, seed),
                 "factored": "factored-mbie-eb",
             }
             for key, agent in tested.items():
-                run = monmdp.train(problem, agent, budget, seed=seed, every=EVERY)
+                run = monmdp.train(problem, agent, BUDGET, seed=seed, every=EVERY)
                 steps = int(aggregate("", run.settings, [run], v).steps_to_optimal[0])
                 found[key].append(max(steps, EVERY))
         rows.append({"setting": f"bottleneck {100 * rho:g} % / {monitor}", **found})

@@ -314,6 +314,21 @@ def test_train_json(monmdp):
     )
 
 
+def test_train_says_when_the_agent_was_sure(monmdp):
+    words = ("train", "loop", "ask", "--steps=400", "--jobs=1")
+    found = json.loads(monmdp(*words, "--seeds=4", "--json")[1])["certified"]
+    sure = sorted(step for step in found if step is not None)
+    assert len(found) == 4
+    assert sure
+    median = f"{(sure[(len(sure) - 1) // 2] + sure[len(sure) // 2]) / 2:,.0f}"
+    line = f"certified within 0.01    after {median} steps (median; {len(sure)} of 4 seeds)\n"
+    assert line in monmdp(*words, "--seeds=4")[1]
+    assert f"certified within 0.01    after {found[0]} steps\n" in monmdp(*words, "--seeds=1")[1]
+    words = (*words, "--agent=monitored-mbie-eb", "--seeds=1")
+    assert json.loads(monmdp(*words, "--json")[1])["certified"] == [None]
+    assert "certified" not in monmdp(*words)[1]
+
+
 def test_train_goes_on_where_it_stopped(monmdp, tmp_path):
     words = ("train", "loop", "ask", "--steps", "300", "--out", "here", "--json")
 

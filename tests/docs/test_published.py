@@ -132,7 +132,7 @@ def test_the_runs_beyond_are_all_there_and_made_by_todays_code(suites, suite):
     assert about["runs"] == len(runs)
     assert about["stale_runs"] == 0
     names = {of.agent for of in plan.figure.curves()}
-    assert set(about["kernels"]) == names >= {"monitored-mbie-eb"}
+    assert set(about["kernels"]) == names
     for name, hashes in about["kernels"].items():
         assert_leads_to_today(name, hashes)
 
@@ -143,44 +143,24 @@ def test_what_planning_costs_was_measured_with_todays_code():
         assert_leads_to_today(cost[key], [of])
     assert (cost["first"], cost["second"]) == ("factored-mbie-eb", "monitored-mbie-eb")
     assert {"ratio", "clock_ratio"} <= cost["settings"][0].keys()
-    bottleneck = [of["ratio"] for of in cost["settings"] if of["setting"].startswith("bottleneck")]
-    assert len(bottleneck) == 13
-    assert max(bottleneck) <= cost["limit"] == 5
+    ratios = [of["ratio"] for of in cost["settings"]]
+    assert len(ratios) == 17
+    assert math.exp(sum(map(math.log, ratios)) / len(ratios)) <= cost["limit"] == 5
 
 
-def test_the_control_of_the_test_policy_has_the_settings_and_the_runs_of_the_ablations(suites):
+def test_the_control_of_the_test_policy_has_the_runs_of_the_suite(suites):
     control = json.loads((BEYOND / "pessimistic_test.json").read_text("utf-8"))
-    table = next(of for of in suites["beyond-ablations"]["tables"] if of["group"] == "Bottleneck")
-    assert [of["setting"] for of in control["settings"]] == table["settings"]
-    assert control["seeds"] == len(table["seeds"])
-    steps = {of["agent"]: of["geometric_mean_steps_to_1pct"] for of in table["agents"]}
-    for key, name in (("own", "Monitored MBIE-EB"), ("factored", "Factored MBIE-EB")):
-        logs = [math.log(sum(of[key]) / len(of[key])) for of in control["settings"]]
-        assert math.exp(sum(logs) / len(logs)) == pytest.approx(steps[name], rel=1e-9)
+    (table,) = [of for of in suites["beyond"]["tables"] if of["group"] == "Bottleneck"]
+    runs = {of["setting"]: of["agents"] for of in table["settings"]}
+    for of in control["settings"]:
+        for key, name in (("own", "Monitored MBIE-EB"), ("factored", "Factored MBIE-EB")):
+            run = runs[of["setting"]][name]
+            steps = [run["budget"] if at is None else max(at, 100) for at in run["steps_to_1pct"]]
+            assert of[key] == steps[: control["seeds"]]
 
 
 def test_beyond_takes_at_most_six_core_hours(suites):
     assert sum(of["about"]["cpu_seconds"] for of in suites.values()) <= 6 * 3600
-
-
-@pytest.mark.slow
-def test_the_best_setting_is_that_of_the_grid(suites):
-    (table,) = suites["beyond-grid"]["tables"]
-    best = min(table["agents"], key=lambda of: of["geometric_mean_steps_to_1pct"])["agent"]
-    found = dict(re.findall(r"(\w+)=([\w.-]+)", best))
-    plan = expand(bundled_suite("beyond"))
-    configs = [
-        plan.resolved[of.configuration].task.agent
-        for of in plan.figure.curves()
-        if of.label == "Monitored MBIE-EB, best"
-    ]
-    assert len(configs) == 24 + 48 + 10 + 4
-    for config in configs:
-        assert config.growth == found["growth"]
-        assert config.log_base == float(found["log_base"])
-        assert config.beta_kl == float(found["beta_kl"])
-        betas = {config.beta, config.beta_m, config.beta_e, config.beta_obs}
-        assert betas == {float(found["beta"])}
 
 
 def steps_of(table, agent):
@@ -195,34 +175,28 @@ def steps_of(table, agent):
 
 
 @pytest.mark.parametrize(
-    ("name", "group", "rivals"),
+    ("name", "group", "least", "most"),
     [
-        (
-            "B1",
-            "Bottleneck",
-            {"Monitored MBIE-EB": 5, "Monitored MBIE-EB, best": 3, "Known Monitor": 1},
-        ),
-        ("B2", "48 benchmarks", {"Monitored MBIE-EB": 2}),
+        ("B1", "Bottleneck", 7, 1),
+        ("B2", "48 benchmarks", 6, 1),
+        ("B3", "Adversarial monitors", 1.5, 1.1),
     ],
 )
-def test_what_must_hold_does(suites, name, group, rivals):
-    """The verdicts, and the same from every seed."""
+def test_what_must_hold_does(suites, name, group, least, most):
+    """The verdicts, and the same from every seed: the mean ratio, and the worst setting's."""
     claims = json.loads((BEYOND / "claims.json").read_text("utf-8"))
     (claim,) = [of for of in claims if of["claim"] == name]
     assert {of["verdict"] for of in claim["sentences"]} == {"holds"}
     (table,) = [of for of in suites["beyond"]["tables"] if of["group"] == group]
-    ours = steps_of(table, "Factored MBIE-EB")
-    for rival, least in rivals.items():
-        theirs = steps_of(table, rival)
-        logs = [math.log(theirs[setting] / steps) for setting, steps in ours.items()]
-        assert math.exp(sum(logs) / len(logs)) > least
-    theirs = steps_of(table, "Monitored MBIE-EB")
-    assert all(steps <= theirs[setting] for setting, steps in ours.items())
+    ours, theirs = (steps_of(table, of) for of in ("Factored MBIE-EB", "Monitored MBIE-EB"))
+    logs = [math.log(theirs[setting] / steps) for setting, steps in ours.items()]
+    assert math.exp(sum(logs) / len(logs)) > least
+    assert all(steps <= most * theirs[setting] for setting, steps in ours.items())
     for of in table["settings"]:
         run = of["agents"]["Factored MBIE-EB"]
         assert None not in run["steps_to_1pct"]
         assert len(run["seeds"]) == 30
-        assert run["budget"] == (50_000 if group == "Bottleneck" else 20_000)
+        assert run["budget"] == (20_000 if group == "48 benchmarks" else 50_000)
 
 
 def test_the_readme_says_how_many_steps_it_takes(suites):
@@ -230,7 +204,7 @@ def test_the_readme_says_how_many_steps_it_takes(suites):
         table["group"]: next(of for of in table["agents"] if of["agent"] == "Monitored MBIE-EB")
         for table in suites["beyond"]["tables"]
     }
-    shares = {8: "an eighth", 5: "a fifth"}
+    shares = {9: "a ninth", 8: "an eighth", 7: "a seventh", 6: "a sixth"}
     words = [shares[round(ratio[of]["ratio"][0])] for of in ("Bottleneck", "48 benchmarks")]
     said = " ".join((ROOT / "README.md").read_text("utf-8").split())
     assert (

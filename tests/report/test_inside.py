@@ -249,9 +249,9 @@ def test_layers_of_factored_mbie_eb(known):
         assert layers["seen"][at] == n_seen[se, ae]
         for layer, values in names.items():
             assert layers[layer][at] == snapshot[values].reshape(shape)[at].max()
-        tries = snapshot["fruitless"][se, ae] * n[se, :, ae].sum()
-        hope = 0.0 if n_seen[se, ae] or (known and never[se, ae]) else math.exp(1.5 - tries)
-        assert layers["hope"][at] == pytest.approx(hope / (1 + hope))
+        hopeless = n_seen[se, ae] or (known and never[se, ae])
+        assert layers["hope"][at] == (0.0 if hopeless else snapshot["hope"][se, ae])
+        assert layers["hope"][at] <= 1 / (1 + math.exp(-config.trust))
         # the test policy follows Q_opt
         if layers["policy"][at] > 0:
             assert layers["q_opt"][at] == pytest.approx(layers["q_opt"][se, sm].max())

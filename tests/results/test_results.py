@@ -29,7 +29,17 @@ from monmdp import MonMDPError, agents, files, run_suite
 from monmdp.experiment import provenance, training
 from monmdp.experiment.provenance import kernel_hash
 from monmdp.experiment.streams import streams
-from monmdp.results import evidence, execute, gather, load_results, locks, publish, runner, store
+from monmdp.results import (
+    evidence,
+    execute,
+    gather,
+    load_results,
+    locks,
+    publish,
+    runner,
+    sealed,
+    store,
+)
 from monmdp.results.request import ask_paper, ask_suite, keep, understood
 from monmdp.results.store import read_footer, read_run, write_run
 from monmdp.schema import DamagedError
@@ -973,6 +983,44 @@ def test_each_run_says_where_it_comes_from(small):
         assert run.settings["steps"] == 300
     kernels = {read_footer(p)["provenance"]["kernel"] for p in files_of(small)}
     assert len(kernels) == 2, "one for each agent"
+
+
+@pytest.mark.parametrize("step", [None, 0, 299, 300])
+def test_a_run_keeps_when_its_agent_was_sure(copy, step):
+    path = files_of(copy)[0]
+    write_run(path, replace(read_run(path), certified=step))
+    assert read_run(path).certified == read_footer(path)["certified"] == step
+
+
+@pytest.mark.parametrize("step", [-1, 301, 1.0, "12", True])
+def test_an_odd_certificate_is_damage(copy, step):
+    path = files_of(copy)[0]
+    write_run(path, replace(read_run(path), certified=step))
+    with pytest.raises(DamagedError, match="certified"):
+        read_run(path)
+
+
+def test_a_run_without_a_word_on_certificates_is_still_read(copy):
+    path = files_of(copy)[0]
+    run, (footer, table) = read_run(path), sealed.read_sealed(path, store.FORMAT)
+    del footer["seal"], footer["certified"]
+    sealed.write_sealed(path, table.replace_schema_metadata(None), footer)
+    again = read_run(path)
+    assert again.certified is None
+    assert again.data() == run.data()
+
+
+@pytest.mark.parametrize("threads", [16, 0], ids=["threads", "processes"])
+def test_certificates_come_back_from_workers(monkeypatch, threads):
+    monkeypatch.setattr(runner, "THREADS", threads)
+    suite = EXACT.replace("300", "1000").replace("monitored-mbie-eb", "factored-mbie-eb")
+    runs = ask_suite(load(write("exact.toml", suite))).runs()
+    assert execute("kept", runs, jobs=2).failures == {}
+    found = [read_run(path).certified for path in files_of(Path("kept"))]
+    returned = [run.certified for run in execute(None, runs, jobs=2).runs.values()]
+    assert len(found) == 2
+    assert None not in found
+    assert sorted(returned) == sorted(found)
 
 
 STREAMS = inspect.getsource(streams)

@@ -325,7 +325,19 @@ def judged(story, seeds=5):
 
 def test_beyond_speaks_of_all_its_settings():
     counts = {of.name: {said.of for said in of.sentence} for of in bundled_suite("beyond").claim}
-    assert counts == {"B1": {24}, "B2": {48}, "B3": {10}, "B4": {4}}
+    assert counts == {
+        "B1": {24}, "B2": {48}, "B3": {10}, "B4": {4}, "B6": {25}, "B7": {12},
+    }  # fmt: skip
+
+
+def test_settings_of_one_world_and_monitor_go_by_their_labels():
+    rivers = [{"name": "river-swim", "length": n, "label": f"river {n}"} for n in (4, 5)]
+    block = {"worlds": [*rivers, "loop"], "monitors": ["ask"], "agents": [OURS]}
+    sentence = {"says": "x", "agent": OURS, "check": "every-seed-converges"}
+    plan = planned(block, claim=[{"name": "B", "sentence": [sentence]}], seeds=5)
+    (claim,) = check_claims(evidence_of(plan, lambda *_: [200] * 5))
+    names = [check.setting for check in claim.sentences[0].checks]
+    assert names == ["loop/ask", "river 5/ask", "river 4/ask"]
 
 
 def test_claims_about_steps_hold():

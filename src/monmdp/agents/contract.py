@@ -266,6 +266,14 @@ class AgentConfig:
         del step
         return state
 
+    def certified(self, state: Any) -> int | None:
+        """Return the step at which the agent was sure that its test policy is good enough.
+
+        None: it is not sure, or does not say so.
+        """
+        del state
+        return None
+
     # What follows for all of them.
 
     def hyper_parameters(self) -> dict[str, Any]:

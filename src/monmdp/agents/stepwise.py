@@ -88,7 +88,7 @@ class Agent:
     def act(self, observation: Mapping[str, int]) -> dict[str, int]:
         """Choose an action ``{"env": aᵉ, "mon": aᵐ}``."""
         s = self.shape.joint_state(observation)
-        return self.shape.action(int(contract.act(self.state, s, self.rng)))
+        return self.shape.action(int(self._run("act", _act)(self.state, s, self.rng)))
 
     def reveal(self, reward: float) -> None:
         """Tell an oracle rᵉ, shown or not, before `update`; no other agent may be told.
@@ -143,6 +143,10 @@ class Agent:
 
 def _begin_episode(agent: Any, rng: Any) -> bool:
     return contract.begin_episode(agent, rng)
+
+
+def _act(agent: Any, s: int, rng: Any) -> int:
+    return contract.act(agent, s, rng)
 
 
 def _update(agent: Any, step: Step) -> None:

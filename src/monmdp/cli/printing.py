@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -130,6 +130,19 @@ def _problem_of(settings: Mapping[str, Any]) -> str:
     return f"{settings['world']} / {settings['monitor']}{parameters}"
 
 
+def _certificates(settings: Mapping[str, Any], found: Sequence[int | None]) -> dict[str, str]:
+    """When an agent was sure of its policies, if it ever was."""
+    from statistics import median
+
+    steps = [step for step in found if step is not None]
+    if not steps:
+        return {}
+    epsilon = settings["parameters"].get("epsilon")
+    within = "" if epsilon is None else f" within {epsilon:g}"
+    seeds = f" (median; {len(steps)} of {len(found)} seeds)" if len(found) > 1 else ""
+    return {f"certified{within}": f"after {median(steps):,.0f} steps{seeds}"}
+
+
 def training(results: Results) -> None:
     """Print what one agent came to."""
     from math import isnan
@@ -166,6 +179,7 @@ def training(results: Results) -> None:
     if reached:
         median = "never" if row.median_steps is None else f"{row.median_steps:,.0f}"
         facts["steps to 1 %"] = f"median {median}, from {min(reached):,} to {max(reached):,}"
+    facts |= _certificates(settings, [run.certified for run in runs])
     last = {name: sum(run.curve[name][-1] for run in runs) / n for name in runs[0].curve}
     seen = last["rewards_seen"]  # NaN where nothing can be seen
     observing = f"{last['observe_episodes']:,.0f} of them to observe"

@@ -121,6 +121,7 @@ def train(
     if as_json:
         told = row.to_dict()
         told.pop("agent")
+        told["certified"] = [run.certified for run in results.runs.values()]
         print_json(dict(row.of.settings) | told | printing.in_json(results, doing.preset))
     else:
         printing.training(results)

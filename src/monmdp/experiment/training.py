@@ -88,6 +88,8 @@ class Run:
     """name -> [snapshot, …] counts and action values of the agent; for the names see its config"""
     provenance: Mapping[str, Any] = field(default_factory=dict, repr=False)
     """kernel hash, versions, commit, machine, wall and CPU seconds, when it was done"""
+    certified: int | None = None
+    """training steps after which the agent was sure of its test policy; None: it never said so"""
 
     def data(self) -> bytes:
         """Return the bytes of the learning curve, which are the same however the run was done."""
@@ -367,6 +369,7 @@ def carry_out(task: Task, seed: int, pulse: IntArray | None = None) -> Run:
         policy=Policy(monmdp.shape, policy, origin | {"seed": seed}),
         snapshot_steps=np.array(task.snapshot_steps, dtype=np.int64),
         snapshots={name: np.stack([s[name] for s in kept]) for name in (kept[0] if kept else ())},
+        certified=_certified(task, state),
     )
 
 
@@ -389,6 +392,12 @@ def _snapshot(task: Task, state: Any) -> dict[str, Any]:
     """Copies of what the agent's configuration wants kept."""
     assert isinstance(task.agent, AgentConfig)
     return task.agent.snapshot(state, task.monmdp.shape)
+
+
+def _certified(task: Task, state: Any) -> int | None:
+    """When the agent was sure of its test policy; one in plain Python cannot say."""
+    step = task.agent.certified(state) if isinstance(task.agent, AgentConfig) else None
+    return None if step is None else whole_number(step, "certified", 0, task.steps)
 
 
 def _plain(value: Any) -> Any:

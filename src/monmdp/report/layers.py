@@ -40,7 +40,6 @@ from monmdp.agents import (
     RMax,
 )
 from monmdp.agents.classical import Explorer
-from monmdp.agents.factored_mbie_eb import MOST
 from monmdp.agents.monitored_mbie_eb import Growth, Planner, growth_of
 from monmdp.agents.q_learning import QLearning
 from monmdp.model import MonMDP
@@ -234,12 +233,15 @@ def _(config: FactoredMBIEEB, snapshot: Mapping[str, Any], monmdp: MonMDP) -> La
     """
     shape = monmdp.shape
     seen = _everywhere(snapshot["n_seen"], shape)
-    tries = _everywhere(snapshot["fruitless"] * snapshot["n_env"], shape)
-    hope = np.where(seen > 0, 0.0, 1.0 / (1.0 + np.exp(np.minimum(tries - config.trust, MOST))))
+    at_first = 1.0 / (1.0 + np.exp(-config.trust))
+    hope = np.where(snapshot["n_env"] > 0, snapshot["hope"], at_first)
+    hope = np.where(seen > 0, 0.0, _everywhere(hope, shape))
     if config.knows_monitor:
         hope[_never(monmdp)] = 0.0
     found = _counted(by_parts(snapshot["n"], shape), seen)
-    found |= {"hope": hope, "q": _best(snapshot["q_hope"], monmdp)}
+    # What a hopeful plan rules out is shown as the worst there is.
+    worst = monmdp.mdp.r_min / (1.0 - config.gamma) - 1.0
+    found |= {"hope": hope, "q": _best(np.maximum(snapshot["q_hope"], worst), monmdp)}
     return found | ({"q_opt": _best(snapshot["q_low"], monmdp)} if config.pessimistic_test else {})
 
 

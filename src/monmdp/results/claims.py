@@ -10,6 +10,7 @@ A sentence *holds*, holds with *another number* (the direction is as said, the f
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -127,6 +128,7 @@ def _cases(sentence: Sentence, figure: Figure, evidence: Evidence) -> list[Case]
     Panels that show the same runs are one: the one that shows most of them.
     """
     found: dict[tuple[str, ...], Case] = {}
+    labels: dict[tuple[str, ...], str] = {}
     for setting, panel in figure.settings():
         if not setting.is_among(sentence.settings()):
             continue
@@ -139,8 +141,14 @@ def _cases(sentence: Sentence, figure: Figure, evidence: Evidence) -> list[Case]
         key = tuple(curve.configuration for curve in curves)
         case = Case(setting, _name(setting), axis_of(panel), runs)
         if key not in found or case.axis.extent > found[key].axis.extent:
-            found[key] = case
-    return sorted(found.values(), key=lambda case: _order(case.setting))
+            found[key], labels[key] = case, f"{panel.row}/{panel.column}"
+    # World, monitor and ρ do not tell all settings apart; the labels of a suite do.
+    count = Counter(case.name for case in found.values())
+    cases = [
+        replace(case, name=labels[key]) if count[case.name] > 1 else case
+        for key, case in found.items()
+    ]
+    return sorted(cases, key=lambda case: _order(case.setting))
 
 
 def _order(setting: Setting) -> tuple[Any, ...]:

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
-from pydantic import BaseModel, Field, StrictInt
+from pydantic import BaseModel, Field, StrictInt, model_validator
 
 from monmdp.errors import MonMDPError
 from monmdp.experiment.policy import Policy
@@ -82,6 +82,14 @@ class Footer(BaseModel):
     settings: Settings
     seed: Annotated[StrictInt, Field(ge=0, lt=2**63)]
     provenance: Provenance
+    certified: Annotated[StrictInt, Field(ge=0)] | None = None
+    """see `Run`; earlier files lack it"""
+
+    @model_validator(mode="after")
+    def _within_the_run(self) -> Footer:
+        if self.certified is not None and self.certified > self.settings.steps:
+            raise ValueError(f"certified: step {self.certified} is after the last one")
+        return self
 
 
 class _AboutPolicy(BaseModel):
@@ -107,7 +115,7 @@ def write_run(path: Path, run: Run) -> None:
     else:  # what an earlier run left there does not belong to this one
         inside_path(path).unlink(missing_ok=True)
     table = pa.table({"step": run.step, **{name: run.curve[name] for name in COLUMNS}})
-    footer = {"format": FORMAT, **about, "provenance": run.provenance}
+    footer = {"format": FORMAT, **about, "provenance": run.provenance, "certified": run.certified}
     write_sealed(path, table, footer, use_dictionary=False)
 
 
@@ -143,6 +151,7 @@ def read_run(path: Path, *, inside: bool = False, placed: bool = True) -> Run:
         raise DamagedError(f"{path}: damaged, {error}") from None
     curve = {name: table[name].to_numpy() for name in COLUMNS}
     about = {key: footer[key] for key in ("settings", "seed", "provenance")}
+    about["certified"] = footer.get("certified")
     return Run(step=table["step"].to_numpy(), curve=curve, **about, **kept)
 
 

@@ -187,12 +187,15 @@ def _unusual(
     problems: Problems, names: tuple[Any, ...], given: Mapping[str, Any], problem: MonMDP
 ) -> list[str]:
     """The given parameters without which it would be another problem."""
-    return [
-        key
-        for key in given
-        if fingerprint(_made(problems, names, {k: v for k, v in given.items() if k != key}))
-        != fingerprint(problem)
-    ]
+
+    def is_unusual(key: str) -> bool:
+        try:
+            other = _made(problems, names, {k: v for k, v in given.items() if k != key})
+        except MonMDPError:  # the others do not go together without it
+            return True
+        return fingerprint(other) != fingerprint(problem)
+
+    return [key for key in given if is_unusual(key)]
 
 
 def unusual_parameters(settings: Mapping[str, Any]) -> dict[str, Any]:

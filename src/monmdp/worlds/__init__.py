@@ -21,6 +21,7 @@ from monmdp.model.mdp import MDP
 from monmdp.naming import Registry, call
 from monmdp.worlds.gridmap import grid_world
 from monmdp.worlds.importing import from_gymnasium, from_tables
+from monmdp.worlds.random_mdp import random_mdp
 from monmdp.worlds.river_swim import river_swim
 from monmdp.worlds.treasure_hunter import treasure_hunter
 
@@ -43,6 +44,7 @@ registry.register("river-swim", river_swim)
 for _name in ("one-way", "corridor", "two-room-3x5", "two-room-2x11"):
     registry.register(_name, _map(_MAPS / f"{_name}.txt"))
 registry.register("treasure-hunter", treasure_hunter)
+registry.register("random-mdp", random_mdp)
 for _path in sorted(_MAPS.glob("*.txt")):  # the paper's have their order, all others follow
     if _path.stem not in registry:
         registry.register(_path.stem, _map(_path))

@@ -1,0 +1,177 @@
+"""Kinds: which environment pairs the monitor treats alike.
+
+With x = (sᵉ,aᵉ) and y = (sᵐ,aᵐ), the monitor moves by pᵐ(s′ᵐ | y, x). Pairs x for which this is the
+same distribution at every y are of one *kind*, and are learnt together: P̄ᵐ(s′ᵐ | y, kind) is the
+relative frequency over all visits of the kind's members. In most monitors all pairs are of one
+kind; the button is a kind of its own; zones have two.
+
+Kinds are found by evidence. With counts m of the moves of x, and M of those of all *other* members
+of a kind, both at y, the evidence for x being of that kind is the probability of m given M under a
+Dirichlet prior whose weights 1/|Sᵐ| add up to one visit (the Dirichlet-multinomial distribution):
+
+    L(x, kind) = Σ_y ln [ Γ(M+1) / Γ(M+m+1) · Π_{s′ᵐ} Γ(M_s′ + m_s′ + 1/|Sᵐ|) / Γ(M_s′ + 1/|Sᵐ|) ]
+
+A kind of its own has M = 0. A pair takes the kind with the largest L, and opens one of its own if
+that exceeds all others by more than `evidence`. A pair tried for the first time joins the kind with
+the most members. A kind is *plausible* for x if L + ln(members) is at most `evidence` below the
+same of the kind it is in.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from monmdp.agents.learnt_model import LOW
+from monmdp.compiling import compilable
+from monmdp.model.arrays import BoolArray, FloatArray, IntArray
+
+
+class Moves(NamedTuple):
+    """Where the monitor went, pair by pair and kind by kind; y stands for sᵐ·|Aᵐ| + aᵐ."""
+
+    made: IntArray
+    """[x, y, s′ᵐ] moves of each environment pair"""
+    pool: IntArray
+    """[kind, y, s′ᵐ] moves of all members of a kind"""
+    total: IntArray
+    """[kind, y] their sum; 0: nothing is known of y there"""
+    share: FloatArray
+    """[kind, y, s′ᵐ] P̄ᵐ, or what was told; a monitor pair never tried is taken to stay"""
+    kind: IntArray
+    """[x] the kind that a pair is in"""
+    members: IntArray
+    """[kind] how many pairs are in it; 0: it is free"""
+    score: FloatArray
+    """[x, kind] L when the pair was last sorted; the last entry is that of a kind of its own"""
+    plausible: BoolArray
+    """[x, kind] whether the pair might as well be of this kind"""
+
+
+def no_moves(n_x: int, n_sm: int, n_am: int, n_kinds: int) -> Moves:
+    """Return counts of nothing, all pairs in the first kind."""
+    n_y = n_sm * n_am
+    y = np.arange(n_y)
+    share = np.zeros((n_kinds, n_y, n_sm))
+    share[:, y, y // n_am] = 1.0
+    return Moves(
+        made=np.zeros((n_x, n_y, n_sm), dtype=np.int64),
+        pool=np.zeros((n_kinds, n_y, n_sm), dtype=np.int64),
+        total=np.zeros((n_kinds, n_y), dtype=np.int64),
+        share=share,
+        kind=np.zeros(n_x, dtype=np.int64),
+        members=np.zeros(n_kinds, dtype=np.int64),
+        score=np.zeros((n_x, n_kinds + 1)),
+        plausible=np.zeros((n_x, n_kinds), dtype=np.bool_),
+    )
+
+
+@compilable
+def join(moves: Any, x: int) -> None:
+    """Put a pair that is tried for the first time into the kind with the most members."""
+    most = 0
+    for k in range(1, len(moves.members)):
+        if moves.members[k] > moves.members[most]:
+            most = k
+    moves.kind[x] = most
+    moves.members[most] += 1
+
+
+@compilable
+def count_move(moves: Any, x: int, y: int, to: int) -> None:
+    """Count one more move of the monitor."""
+    kind = moves.kind[x]
+    moves.made[x, y, to] += 1
+    moves.pool[kind, y, to] += 1
+    moves.total[kind, y] += 1
+    _renew(moves, kind, y)
+
+
+@compilable
+def sort_pair(moves: Any, x: int, bar: float) -> None:
+    """Weigh all that a pair did against every kind as it is known now, and choose."""
+    score, members, mine = moves.score, moves.members, moves.kind[x]
+    alone = len(members)
+    best, most, free = alone, _evidence(moves, x, alone) - bar, -1
+    score[x, alone] = most + bar
+    for k in range(alone):
+        if members[k] > 0:
+            score[x, k] = _evidence(moves, x, k)
+            if score[x, k] > most or (score[x, k] == most and k == mine):
+                best, most = k, score[x, k]
+        else:
+            score[x, k] = LOW
+            if free < 0:
+                free = k
+    if best == alone and members[mine] > 1 and free >= 0:
+        best = free
+        score[x, best] = score[x, alone]
+    if best != mine and best != alone:
+        _change(moves, x, best)
+
+
+@compilable
+def _evidence(moves: Any, x: int, kind: int) -> float:
+    """Return L(x, kind); the number of kinds stands for one of its own."""
+    n_kinds, n_y, n_sm = moves.pool.shape
+    weight, found = 1.0 / n_sm, 0.0
+    for y in range(n_y):
+        n = 0
+        for to in range(n_sm):
+            n += moves.made[x, y, to]
+        if n == 0:
+            continue
+        others = 0
+        if kind < n_kinds:
+            others = moves.total[kind, y] - (n if kind == moves.kind[x] else 0)
+        found += math.lgamma(others + 1.0) - math.lgamma(others + n + 1.0)
+        for to in range(n_sm):
+            own, of_others = moves.made[x, y, to], 0
+            if own > 0:
+                if kind < n_kinds:
+                    of_others = moves.pool[kind, y, to] - (own if kind == moves.kind[x] else 0)
+                found += math.lgamma(of_others + own + weight) - math.lgamma(of_others + weight)
+    return found
+
+
+@compilable
+def _change(moves: Any, x: int, to_kind: int) -> None:
+    """Move a pair, with all that it did, into another kind."""
+    mine = moves.kind[x]
+    moves.kind[x] = to_kind
+    moves.members[mine] -= 1
+    moves.members[to_kind] += 1
+    for y in range(moves.pool.shape[1]):
+        for to in range(moves.pool.shape[2]):
+            own = moves.made[x, y, to]
+            moves.pool[mine, y, to] -= own
+            moves.total[mine, y] -= own
+            moves.pool[to_kind, y, to] += own
+            moves.total[to_kind, y] += own
+        _renew(moves, mine, y)
+        _renew(moves, to_kind, y)
+
+
+@compilable
+def _renew(moves: Any, kind: int, y: int) -> None:
+    """Find P̄ᵐ(· | y, kind) anew."""
+    n_y, n_sm = moves.pool.shape[1:]
+    n, here = moves.total[kind, y], y // (n_y // n_sm)
+    for to in range(n_sm):
+        if n > 0:
+            moves.share[kind, y, to] = moves.pool[kind, y, to] / n
+        else:
+            moves.share[kind, y, to] = 1.0 if to == here else 0.0
+
+
+@compilable
+def find_plausible(moves: Any, x: int, bar: float) -> None:
+    """Find which kinds a pair might be of."""
+    mine = moves.kind[x]
+    least = moves.score[x, mine] + math.log(moves.members[mine]) - bar
+    for k in range(len(moves.members)):
+        moves.plausible[x, k] = k == mine
+        if moves.members[k] > 0 and moves.score[x, k] + math.log(moves.members[k]) > least:
+            moves.plausible[x, k] = True
