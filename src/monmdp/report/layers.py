@@ -40,6 +40,7 @@ from monmdp.agents import (
     RMax,
 )
 from monmdp.agents.classical import Explorer
+from monmdp.agents.factored_mbie_eb.beliefs import worst_return
 from monmdp.agents.monitored_mbie_eb import Growth, Planner, growth_of
 from monmdp.agents.q_learning import QLearning
 from monmdp.model import MonMDP
@@ -227,20 +228,18 @@ def _(config: QLearning, snapshot: Mapping[str, Any], monmdp: MonMDP) -> Layers:
 
 @_of.register(FactoredMBIEEB)
 def _(config: FactoredMBIEEB, snapshot: Mapping[str, Any], monmdp: MonMDP) -> Layers:
-    """Its hope is what is left of its trust. Q_opt is the low plan, Q the hopeful one.
+    """Its hope is what is left of even odds. Q_opt is the low plan, Q the hopeful one.
 
     With an optimistic test policy there is no low plan.
     """
     shape = monmdp.shape
     seen = _everywhere(snapshot["n_seen"], shape)
-    at_first = 1.0 / (1.0 + np.exp(-config.trust))
-    hope = np.where(snapshot["n_env"] > 0, snapshot["hope"], at_first)
-    hope = np.where(seen > 0, 0.0, _everywhere(hope, shape))
+    hope = np.where(seen > 0, 0.0, _everywhere(snapshot["hope"], shape))
     if config.knows_monitor:
         hope[_never(monmdp)] = 0.0
     found = _counted(by_parts(snapshot["n"], shape), seen)
     # What a hopeful plan rules out is shown as the worst there is.
-    worst = monmdp.mdp.r_min / (1.0 - config.gamma) - 1.0
+    worst = worst_return(monmdp.mdp.r_min, config.gamma) - 1.0
     found |= {"hope": hope, "q": _best(np.maximum(snapshot["q_hope"], worst), monmdp)}
     return found | ({"q_opt": _best(snapshot["q_low"], monmdp)} if config.pessimistic_test else {})
 

@@ -47,13 +47,15 @@ from monmdp.agents.factored_mbie_eb.beliefs import (
     STATE,
     K,
     T,
+    best_return,
     count_step,
     find_untried,
     is_observing,
+    worst_return,
 )
 from monmdp.agents.factored_mbie_eb.hopes import fear
 from monmdp.agents.factored_mbie_eb.kinds import Moves, no_moves
-from monmdp.agents.factored_mbie_eb.plans import FINE, plan, sweep
+from monmdp.agents.factored_mbie_eb.plans import FINE, PATIENT, plan, sweep
 from monmdp.agents.greedy import greedy_action, greedy_policy
 from monmdp.agents.learnt_model import (
     LOW,
@@ -108,8 +110,6 @@ class FactoredMBIEEB(AgentConfig):
     unseen_cost: float = 0.003
     """what the likely plan pays for an outcome not seen yet, over the chance that it can be seen:
     it prefers ways that are known"""
-    trust: float = 1.5
-    """log odds that an outcome can be seen at all, before it was ever tried"""
     rho_cap: float = 0.5
     """the largest ρ̲ that is learnt: a try in vain never counts for more than one at this ρ"""
     give_up: float = 6.0
@@ -119,12 +119,10 @@ class FactoredMBIEEB(AgentConfig):
     caution: float = 1.0
     """standard errors that a hopeful plan adds, times √ln(k + 2) in episode k"""
     precision: float = 0.1
-    """√ln(k + 2) standard errors of a random reward up to which it needs to be known"""
-    gamma_obs: float = 0.97
-    """discount of observing"""
+    """√ln(k + 2) standard errors of a random reward, over r_max - r_min, at which it is known"""
     replan: int = 12
     """steps for which a plan is followed at least, within an episode; 0: to its end"""
-    sweeps: int = 20
+    sweeps: int = 12
     """sweeps of a plan, at most"""
     net: float = 20.0
     """of j episodes without news, about net·ln(1 + j/stalled) are of the net; 0: none ever"""
@@ -159,8 +157,6 @@ class FactoredMBIEEB(AgentConfig):
         """[x, sᵐ] u(x, sᵐ)"""
         bins: Table
         """[bin of n(x)] of BIN"""
-        noise: FloatArray
-        """[2] squared deviations of rewards from the mean of their outcome, and how many"""
 
     @property
     def needs_model(self) -> bool:
@@ -172,11 +168,10 @@ class FactoredMBIEEB(AgentConfig):
         at_least_zero(
             self, "evidence", "unseen_cost", "give_up", "revive", "caution", "net", "epsilon",
         )  # fmt: skip
-        for name in ("rho_cap", "gamma_obs", "stray"):
-            probability(getattr(self, name), name)
-        for name in ("rho_cap", "gamma_obs"):
-            if getattr(self, name) == 1:
-                raise MonMDPError(f"{name} must be below 1")
+        probability(self.rho_cap, "rho_cap")
+        probability(self.stray, "stray")
+        if self.rho_cap == 1:
+            raise MonMDPError("rho_cap must be below 1")
         if self.gamma == 0:
             raise MonMDPError("gamma must be above 0: what is seen is worth a way to it")
         for name in ("precision", "stalled"):
@@ -204,13 +199,12 @@ class FactoredMBIEEB(AgentConfig):
             moves=no_moves(n_x, n_sm, n_am, self.kinds or n_x),
             unsure=np.zeros((n_x, n_sm)),
             bins=np.zeros(BINS, dtype=BIN),
-            noise=np.zeros(2),
         )
         state.clock[NEWS] = 1  # there is no plan yet
         state.pairs["reward"] = r_min
-        state.pairs["hope"] = 1 / (1 + math.exp(-self.trust))
-        state.states["v_low"] = state.cells["q_low"] = r_min / (1 - self.gamma)
-        state.cells["q_hope"] = r_max / (1 - self.gamma)
+        state.pairs["hope"] = 0.5
+        state.states["v_low"] = state.cells["q_low"] = worst_return(r_min, self.gamma)
+        state.cells["q_hope"] = best_return(r_max, self.gamma)
         if not self.kinds:
             state.moves.kind[:], state.moves.members[:] = np.arange(n_x), 1
         if self.knows_monitor and model is not None:
@@ -275,10 +269,10 @@ class FactoredMBIEEB(AgentConfig):
         # So that there is always another one, whatever the others find.
         net = net or _falls_due(clock[K], 1.0, p.stalled)
         clock[NET] = net and p.net > 0.0
-        if clock[NET] or was_net:
-            clock[NEWS] = 1  # for a plan of its own
         observing = is_observing(clock, p.stop)
         clock[OBSERVED] += observing
+        if observing or was_net:
+            clock[NEWS] = 1  # for a plan of its own: what was looked for may be known by now
         return observing
 
     def act(agent: Any, s: int, rng: np.random.Generator) -> int:
@@ -329,7 +323,7 @@ class FactoredMBIEEB(AgentConfig):
             v[s] = v_low[s]
         find_untried(agent)
         fear(agent)
-        sweep(agent, LOW, False, agent.parameters.sweeps, FINE, v, agent.cells["q_low"])
+        sweep(agent, LOW, False, PATIENT * agent.parameters.sweeps, FINE, v, agent.cells["q_low"])
         greedy_policy(agent.cells["q_low"], policy)
 
 

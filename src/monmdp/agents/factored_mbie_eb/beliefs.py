@@ -9,8 +9,8 @@
     e(x, s′ᵉ)    how often an outcome was tried in vain, effectively: visits of x weighed by
                  -ln(1 - ρ̲(y)). If nothing was ever shown at the place s′ᵉ, all tries there count
 
-If exp(trust) are the odds that an outcome can be seen before it is tried, exp(trust - e) are the
-odds that are left. It is *given up* once
+The odds that an outcome can be seen are even before it is tried, and exp(-e) then. It is *given up*
+once
 
     e > give_up + ln(1+D)    and    visits > revive·ln(1+D)
 
@@ -74,7 +74,7 @@ PAIR = np.dtype(
         ("reward", np.float64),  # R̄ᵉ(x); r_min if nothing was seen
         ("squares", np.float64),  # squared deviations of rewards from the mean of their outcome
         ("repeats", np.int64),  # sights of outcomes that had been seen before
-        ("error", np.float64),  # standard error of R̄ᵉ(x)
+        ("error", np.float64),  # √ln(k+2) standard errors of R̄ᵉ(x)
         ("omega", np.float64),  # ω(x)
         ("hope", np.float64),  # how likely what was not seen of it can be seen
         ("unresolved", np.bool_),  # whether it is not known well and not given up
@@ -112,6 +112,18 @@ STATE = np.dtype(
 )
 BIN = np.dtype([("tries", np.int64), ("novel", np.int64)])
 """tries of pairs tried so often before, and those among them that had an outcome never met"""
+
+
+@compilable
+def best_return(reward: float, gamma: float) -> float:
+    """Return the best there can be if no step pays more: for ever, or once and it is over."""
+    return max(reward, reward / (1.0 - gamma))
+
+
+@compilable
+def worst_return(reward: float, gamma: float) -> float:
+    """Return the worst there can be if no step pays less."""
+    return min(reward, reward / (1.0 - gamma))
 
 
 @compilable
@@ -153,7 +165,7 @@ def count_step(agent: Any, step: Any) -> bool:
         news = news or n_mon[sm, am] == 0
         n_mon[sm, am] += 1
         agent.monitor["total"][sm, am] += step.monitor_reward
-        count_move(agent.moves, x, y, next_s % n_sm)
+        count_move(agent.moves, x, y, next_s % n_sm, n[s, a] - 1)
 
     sights, total = agent.outcomes["sights"], agent.outcomes["total"]
     n_sights = sights[outcome]
@@ -164,10 +176,7 @@ def count_step(agent: Any, step: Any) -> bool:
         news = news or n_sights == 0
         if n_sights > 0:
             off = reward - total[outcome] / n_sights
-            square = off * off * n_sights / (n_sights + 1)
-            agent.noise[0] += square
-            agent.noise[1] += 1
-            pairs["squares"][se, ae] += square
+            pairs["squares"][se, ae] += off * off * n_sights / (n_sights + 1)
             pairs["repeats"][se, ae] += 1
         sights[outcome] += 1
         total[outcome] += reward
@@ -186,10 +195,11 @@ def count_step(agent: Any, step: Any) -> bool:
 @compilable
 def believe(agent: Any) -> None:
     """Draw conclusions from all that was counted."""
-    if agent.parameters.kinds > 1 and not agent.parameters.knows_monitor:
+    several = agent.parameters.kinds > 1 and agent.monitor.shape[0] > 1
+    if several and not agent.parameters.knows_monitor:
         _find_kinds(agent)
     find_untried(agent)
-    find_errors(agent)
+    _find_errors(agent)
     _find_novelty(agent)
     _find_chances(agent)
     _give_up(agent)
@@ -225,12 +235,15 @@ def find_untried(agent: Any) -> None:
 
 
 @compilable
-def find_errors(agent: Any) -> None:
+def _find_errors(agent: Any) -> None:
     """Find u(x, sᵐ), how far what a pair is worth may be off, with the low plan's values."""
     p, env, pairs, sights = agent.parameters, agent.env, agent.pairs, agent.outcomes["sights"]
     v, n_sm, n_ae = agent.states["v_low"], agent.monitor.shape[0], pairs.shape[1]
-    variance = agent.noise[0] / max(agent.noise[1], 1.0)
-    z = p.caution * math.sqrt(math.log(agent.clock[K] + 2.0))
+    variance, repeats, z = 0.0, 0, math.sqrt(math.log(agent.clock[K] + 2.0))
+    for x in range(pairs.size):
+        variance += pairs["squares"][x // n_ae, x % n_ae]
+        repeats += pairs["repeats"][x // n_ae, x % n_ae]
+    variance /= max(repeats, 1)
     for x in range(agent.unsure.shape[0]):
         se, ae = x // n_ae, x % n_ae
         n, squared = pairs["n"][se, ae], 0.0
@@ -240,7 +253,7 @@ def find_errors(agent: Any) -> None:
             for j in range(env.first[x], env.first[x] + env.used[x]):
                 if sights[j] > 0:
                     squared += (env.visits[j] / n) ** 2 * of_pair / sights[j]
-        pairs["error"][se, ae] = math.sqrt(squared)
+        pairs["error"][se, ae] = z * math.sqrt(squared)
         for sm in range(n_sm):
             spread = 0.0
             if env.used[x] > 1:
@@ -250,7 +263,7 @@ def find_errors(agent: Any) -> None:
                     mean += env.go_on[j] * value
                     square += env.go_on[j] * p.gamma * value * value
                 spread = math.sqrt(max(0.0, square - mean * mean) / n)
-            agent.unsure[x, sm] = z * (pairs["error"][se, ae] + spread)
+            agent.unsure[x, sm] = p.caution * (pairs["error"][se, ae] + z * spread)
 
 
 @compilable
@@ -312,11 +325,12 @@ def _give_up(agent: Any) -> None:
             else:
                 tries_at[env.state[j]] += in_vain[j]
                 visits_at[env.state[j]] += env.visits[j]
-    later = math.log(1.0 + agent.clock[DONE])
-    z = math.sqrt(math.log(agent.clock[K] + 2.0))
+    later, enough = math.log(1.0 + agent.clock[DONE]), p.precision * (p.r_max - p.r_min)
     for x in range(n_se * n_ae):
         se, ae = x // n_ae, x % n_ae
-        pairs["unresolved"][se, ae] = z * pairs["error"][se, ae] > p.precision
+        if pairs["n"][se, ae] == 0:
+            continue
+        pairs["unresolved"][se, ae] = pairs["error"][se, ae] > enough
         pairs["hope"][se, ae] = 0.0
         for j in range(env.first[x], env.first[x] + env.used[x]):
             agent.outcomes["given_up"][j] = False
@@ -327,7 +341,7 @@ def _give_up(agent: Any) -> None:
                 given_up = in_vain[j] > p.give_up + later and visits > p.revive * later
                 given_up = given_up or not can_show[x]
                 agent.outcomes["given_up"][j] = given_up
-                hope = 1.0 / (1.0 + math.exp(min(in_vain[j] - p.trust, MOST)))
+                hope = 1.0 / (1.0 + math.exp(min(in_vain[j], MOST)))
                 pairs["hope"][se, ae] = max(pairs["hope"][se, ae], hope if can_show[x] else 0.0)
                 pairs["unresolved"][se, ae] |= not given_up
 

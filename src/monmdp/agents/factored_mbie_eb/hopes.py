@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from monmdp.agents.factored_mbie_eb.beliefs import MOST
+from monmdp.agents.factored_mbie_eb.beliefs import MOST, worst_return
 from monmdp.agents.greedy import TIE
 from monmdp.agents.learnt_model import LOW
 from monmdp.compiling import compilable
@@ -35,7 +35,7 @@ def fear(agent: Any) -> None:
     p, seen, paid = agent.parameters, agent.pairs["reward"], agent.monitor["total"]
     untried, reward, n_mon = agent.cells["untried"], agent.cells["reward"], agent.monitor["n"]
     n_sm, n_am = agent.monitor.shape
-    worst = p.r_min / (1.0 - p.gamma) - 1.0
+    worst = worst_return(p.r_min, p.gamma) - 1.0
     for s in range(reward.shape[0]):
         for a in range(reward.shape[1]):
             sm, am = s % n_sm, a % n_am
@@ -66,7 +66,7 @@ def hope(agent: Any, likely: bool, unknown: float) -> None:
                 of_outcome = ended * p.r_max + (1.0 - ended) * onward
                 if likely:
                     # One over the odds that it can be seen: so many more tries it would take.
-                    odds = math.exp(min(outcomes["in_vain"][j] - p.trust, MOST))
+                    odds = math.exp(min(outcomes["in_vain"][j], MOST))
                     of_outcome -= p.unseen_cost * (1.0 + odds)
             of_env += of_outcome * env.visits[j] / n
         for sm in range(n_sm):
@@ -98,7 +98,7 @@ def wish_to_see(agent: Any) -> None:
             reward[s, a] = 0.0
             if untried[s, a]:
                 # With the monitor action that is best at seeing what comes of it.
-                reward[s, a] = 1.0 / (1.0 - p.gamma_obs) + chance[s, a]
+                reward[s, a] = 1.0 / (1.0 - p.gamma) + chance[s, a]
             elif pairs["unresolved"][se, ae] and (pairs["aim"][se, ae] or not p.aim):
                 # A cell that was tried in vain for long gives way to others of the same pair.
                 reward[s, a] = chance[s, a] / (1.0 + n[s, a] * weight[s, a])
@@ -110,7 +110,7 @@ def wish_to_check(agent: Any) -> None:
     n, untried, reward = agent.cells["n"], agent.cells["untried"], agent.cells["reward"]
     for s in range(n.shape[0]):
         for a in range(n.shape[1]):
-            of_untried = 1.0 / (1.0 - agent.parameters.gamma_obs)
+            of_untried = 1.0 / (1.0 - agent.parameters.gamma)
             reward[s, a] = of_untried if untried[s, a] else 1.0 / (1.0 + n[s, a])
 
 

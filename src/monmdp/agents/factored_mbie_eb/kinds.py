@@ -7,9 +7,13 @@ kind; the button is a kind of its own; zones have two.
 
 Kinds are found by evidence. With counts m of the moves of x, and M of those of all *other* members
 of a kind, both at y, the evidence for x being of that kind is the probability of m given M under a
-Dirichlet prior whose weights 1/|Sᵐ| add up to one visit (the Dirichlet-multinomial distribution):
+Dirichlet prior whose weights β add up to α = β|Sᵐ| (the Dirichlet-multinomial distribution):
 
-    L(x, kind) = Σ_y ln [ Γ(M+1) / Γ(M+m+1) · Π_{s′ᵐ} Γ(M_s′ + m_s′ + 1/|Sᵐ|) / Γ(M_s′ + 1/|Sᵐ|) ]
+    L(x, kind) = Σ_y ln [ Γ(M+α) / Γ(M+m+α) · Π_{s′ᵐ} Γ(M_s′ + m_s′ + β) / Γ(M_s′ + β) ]
+
+α is small for a monitor that is set in its ways, and large for one that moves at random: then a few
+moves elsewhere say little of where it goes next. It is learnt from how often the monitor does in a
+cell what it did there before, which happens with probability (1 + β)/(1 + α).
 
 A kind of its own has M = 0. A pair takes the kind with the largest L, and opens one of its own if
 that exceeds all others by more than `evidence`. A pair tried for the first time joins the kind with
@@ -48,6 +52,9 @@ class Moves(NamedTuple):
     """[x, kind] L when the pair was last sorted; the last entry is that of a kind of its own"""
     plausible: BoolArray
     """[x, kind] whether the pair might as well be of this kind"""
+    again: FloatArray
+    """[2] at visits of cells visited before, the shares of earlier visits that made the same move,
+    summed up; and how many such visits there were"""
 
 
 def no_moves(n_x: int, n_sm: int, n_am: int, n_kinds: int) -> Moves:
@@ -65,6 +72,7 @@ def no_moves(n_x: int, n_sm: int, n_am: int, n_kinds: int) -> Moves:
         members=np.zeros(n_kinds, dtype=np.int64),
         score=np.zeros((n_x, n_kinds + 1)),
         plausible=np.zeros((n_x, n_kinds), dtype=np.bool_),
+        again=np.array([(1 + 1 / n_sm) / 2, 1.0]),  # one visit, as if α were 1
     )
 
 
@@ -80,13 +88,24 @@ def join(moves: Any, x: int) -> None:
 
 
 @compilable
-def count_move(moves: Any, x: int, y: int, to: int) -> None:
-    """Count one more move of the monitor."""
+def count_move(moves: Any, x: int, y: int, to: int, before: int) -> None:
+    """Count one more move of the monitor, the first in this cell after so many before."""
     kind = moves.kind[x]
+    if before > 0:
+        moves.again[0] += moves.made[x, y, to] / before
+        moves.again[1] += 1.0
     moves.made[x, y, to] += 1
     moves.pool[kind, y, to] += 1
     moves.total[kind, y] += 1
     _renew(moves, kind, y)
+
+
+@compilable
+def _concentration(moves: Any) -> float:
+    """Return α, at least 1 and at most |Sᵐ|²."""
+    by_chance = 1.0 / moves.pool.shape[2]
+    same = moves.again[0] / moves.again[1]
+    return max(1.0, (1.0 - same) / max(same - by_chance, by_chance * by_chance))
 
 
 @compilable
@@ -116,7 +135,8 @@ def sort_pair(moves: Any, x: int, bar: float) -> None:
 def _evidence(moves: Any, x: int, kind: int) -> float:
     """Return L(x, kind); the number of kinds stands for one of its own."""
     n_kinds, n_y, n_sm = moves.pool.shape
-    weight, found = 1.0 / n_sm, 0.0
+    alpha, found = _concentration(moves), 0.0
+    beta = alpha / n_sm
     for y in range(n_y):
         n = 0
         for to in range(n_sm):
@@ -126,13 +146,13 @@ def _evidence(moves: Any, x: int, kind: int) -> float:
         others = 0
         if kind < n_kinds:
             others = moves.total[kind, y] - (n if kind == moves.kind[x] else 0)
-        found += math.lgamma(others + 1.0) - math.lgamma(others + n + 1.0)
+        found += math.lgamma(others + alpha) - math.lgamma(others + n + alpha)
         for to in range(n_sm):
             own, of_others = moves.made[x, y, to], 0
             if own > 0:
                 if kind < n_kinds:
                     of_others = moves.pool[kind, y, to] - (own if kind == moves.kind[x] else 0)
-                found += math.lgamma(of_others + own + weight) - math.lgamma(of_others + weight)
+                found += math.lgamma(of_others + own + beta) - math.lgamma(of_others + beta)
     return found
 
 

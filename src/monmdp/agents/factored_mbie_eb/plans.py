@@ -30,6 +30,7 @@ from monmdp.agents.factored_mbie_eb.beliefs import (
     SINCE,
     T,
     believe,
+    best_return,
     is_observing,
 )
 from monmdp.agents.factored_mbie_eb.hopes import fear, hope, take_aim, wish_to_check, wish_to_see
@@ -57,7 +58,7 @@ def plan(agent: Any) -> None:
     phase, unknown = LIKELY if p.likely_first else POSSIBLE, p.r_max
     while phase < OPTIMIZE:
         if phase == POSSIBLE:
-            unknown = p.r_max / (1.0 - p.gamma)
+            unknown = best_return(p.r_max, p.gamma)
         hope(agent, phase == LIKELY, unknown)
         # From below: starting from above, a hope that failed would fade by γ a sweep only.
         for s in range(len(v)):
@@ -122,7 +123,7 @@ def sweep(
     for kind in range(1, len(members)):
         if members[kind] > 0:
             n_kinds = kind + 1
-    hopes, scale = unknown > LOW, p.gamma_obs / p.gamma if observing else 1.0
+    hopes = unknown > LOW
     z, ahead = np.empty((n_se, n_kinds, n_y)), np.empty(n_y)
     worth, best = np.empty((n_sm, n_am)), np.empty(n_sm)
     for se in range(n_se):
@@ -154,7 +155,7 @@ def sweep(
             for ae in range(n_ae):
                 x = se * n_ae + ae
                 omega = omegas[se, ae] if hopes else 0.0
-                keep, add = (1.0 - omega) * scale, omega * p.gamma * unknown if hopes else 0.0
+                keep, add = 1.0 - omega, omega * p.gamma * unknown if hopes else 0.0
                 for other in range(n_kinds):
                     kind = (kinds[x] + other) % n_kinds  # its own comes first
                     if other > 0 and (observing or not plausible[x, kind]):
