@@ -342,7 +342,7 @@ def test_train_goes_on_where_it_stopped(monmdp, tmp_path):
     assert (len(before), len(after)) == (2 * 2, 2 * 4)  # and what is inside of them
     assert {path: after[path] for path in before} == before
     # Other settings are other runs, in the same folder.
-    assert monmdp(*words, "--seeds", "2", "trust=1")[0] == 0
+    assert monmdp(*words, "--seeds", "2", "caution=2")[0] == 0
     assert len(stamps()) == 2 * 6
     assert {path: stamps()[path] for path in after} == after
     code, out, _ = monmdp("train", "loop", "ask", "--steps=300", "--out=here", "--seeds=4")
@@ -423,9 +423,9 @@ def test_a_folder_of_the_old_kind_is_refused_in_one_line(monmdp, tmp_path):
 
 def test_train_on_a_problem_file_and_with_an_agent_of_ones_own(monmdp, tmp_path):
     assert monmdp("export", "loop", "button", "-o", "problem.npz")[0] == 0
-    code, out, _ = monmdp("train", "problem.npz", "trust=1", "--steps", "300", "--seeds", "1")
+    code, out, _ = monmdp("train", "problem.npz", "caution=2", "--steps", "300", "--seeds", "1")
     assert code == 0
-    assert "loop / button   factored-mbie-eb trust=1" in out
+    assert "loop / button   factored-mbie-eb caution=2" in out
     (tmp_path / "mine.py").write_text((ROOT / "examples" / "wanderer.py").read_text())
     code, out, _ = monmdp(
         "train", "loop", "ask", "restlessness=0.5", "--agent", "mine:Wanderer", "--steps", "300",
@@ -444,7 +444,7 @@ def test_train_on_a_problem_file_and_with_an_agent_of_ones_own(monmdp, tmp_path)
         (("bottleneck", "button", "--agent", "monitored-mbie"), "did you mean 'monitored-mbie-eb'"),
         (("bottleneck", "buton"), "did you mean 'button'"),
         (("botleneck", "button"), "did you mean 'bottleneck'"),
-        (("bottleneck", "button", "trast=1"), "did you mean 'trust'"),
+        (("bottleneck", "button", "cauton=2"), "did you mean 'caution'"),
         (("bottleneck", "button", "--steps", "0"), "--steps must be a whole number of at least 1"),
         (("bottleneck", "button", "--seeds", "-3"), "--seeds must be a whole number of at least 1"),
         (("bottleneck", "button", "--jobs", "0"), "--jobs must be a whole number of at least 1"),

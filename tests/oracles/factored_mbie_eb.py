@@ -60,6 +60,9 @@ class FactoredOracle:
         self.p = type("Parameters", (), parameters)
         self.r_min, self.r_max, self.given = r_min, self.p.r_max, given
         self.p.typical = min(max(self.p.typical, r_min), self.r_max)
+        # an episode may go on for ever, or end at once
+        self.v_max = max(self.r_max, self.r_max / (1 - self.p.gamma))
+        self.v_min = min(r_min, r_min / (1 - self.p.gamma))
         self.memory = {}
         self.xs = [(se, ae) for se in range(self.n_se) for ae in range(self.n_ae)]
         self.ys = [(sm, am) for sm in range(self.n_sm) for am in range(self.n_am)]
@@ -67,6 +70,8 @@ class FactoredOracle:
         self.states = [(se, sm) for se in range(self.n_se) for sm in range(self.n_sm)]
 
         self.moves = defaultdict(Counter)  # c -> s′ᵐ -> visits
+        self.same = [(1 + 1 / self.n_sm) / 2]  # and, of each visit of a cell but its first,
+        # the share of those before that went to the same s′ᵐ
         self.met = defaultdict(Counter)  # x -> s′ᵉ -> visits
         self.met_ended = defaultdict(Counter)  # those of them that ended
         self.rewards = defaultdict(list)  # (x, s′ᵉ) -> rewards shown
@@ -94,23 +99,22 @@ class FactoredOracle:
         self.idle = 0  # idle episodes since the last news
         self.since = 0  # steps since the last plan
         self.quiet = 0  # steps since the last news
-        self.news = True  # since the last plan; at first there is none
+        self.news = True  # since the last plan; there is at the very first
         self.looked = False  # or had news, in this episode
         self.phase = 0
-        self.of_net = self.at_start = False
+        self.of_net = self.was_net = self.at_start = False
         self.certified = None
         self.unresolved = set()  # pairs, at the last plan
         self.weighty = set()  # cells whose weight was positive then
         self.abandoned = {}  # outcomes without a sight -> given up then?
         self.aim_x, self.aim_y = set(), set()
 
-        worst = r_min / (1 - self.p.gamma)
-        self.v_low = dict.fromkeys(self.states, worst)
+        self.v_low = dict.fromkeys(self.states, self.v_min)
         self.v_before = dict(self.v_low)  # as it was before the last plan
         self.word = None  # what the caller made of it, see Word
         pairs = (self.n_se * self.n_sm, self.n_ae * self.n_am)
-        self.q_low = np.full(pairs, worst)
-        self.q_hope = np.full(pairs, self.r_max / (1 - self.p.gamma))
+        self.q_low = np.full(pairs, self.v_min)
+        self.q_hope = np.full(pairs, self.v_max)
         self.q_obs = np.zeros(pairs)
 
     def index(self, c):
@@ -136,9 +140,16 @@ class FactoredOracle:
 
     # ---- kinds ------------------------------------------------------------------------------
 
+    @remembered
+    def alpha(self):
+        """The weight of the prior: how many moves it takes to know where the monitor goes."""
+        f = sum(self.same) / len(self.same)
+        return max(1.0, (1 - f) / max(f - 1 / self.n_sm, 1 / self.n_sm**2))
+
     def log_evidence(self, x, others):
         """L of x in a kind that has these other members."""
-        beta, total = 1 / self.n_sm, 0.0
+        alpha, total = self.alpha(), 0.0
+        beta = alpha / self.n_sm
         for y in self.ys:
             m = self.moves[x, y]
             n = sum(m.values())
@@ -148,7 +159,7 @@ class FactoredOracle:
             for other in others:
                 big.update(self.moves[other, y])
             all_of = sum(big.values())
-            total += math.lgamma(all_of + 1) - math.lgamma(all_of + n + 1)
+            total += math.lgamma(all_of + alpha) - math.lgamma(all_of + n + alpha)
             for sm2 in range(self.n_sm):
                 total += math.lgamma(big[sm2] + m[sm2] + beta) - math.lgamma(big[sm2] + beta)
         return total
@@ -377,28 +388,39 @@ class FactoredOracle:
     def is_unresolved(self, x):
         if any(self.is_hoped_for(x, se2) for se2 in self.met[x]):
             return True
-        return math.sqrt(math.log(self.k + 2)) * self.error(x) > self.p.precision
+        bar = self.p.precision * (self.r_max - self.r_min)
+        return math.sqrt(math.log(self.k + 2)) * self.error(x) > bar
+
+    @remembered
+    def hope(self, x):
+        """How likely what was not seen of x can be seen; of a plan."""
+        if self.n_x(x) == 0:
+            return 0.5
+        if self.given and all(self.given[2]((x, y)) == 0 for y in self.ys):
+            return 0.0
+        unseen = [se2 for se2 in self.met[x] if not self.rewards[x, se2]]
+        hopes = [1 / (1 + math.exp(min(self.tries(x, se2)[0], 700))) for se2 in unseen]
+        return max(hopes, default=0.0)
 
     # ---- rewards of plans -------------------------------------------------------------------
 
     def reward_of(self, c, plan):
         x, y = c
         if plan == NET:
-            return 1 / (1 - self.p.gamma_obs) if self.is_shut(c, plan) else 1 / (1 + self.n_c(c))
+            return 1 / (1 - self.p.gamma) if self.is_shut(c, plan) else 1 / (1 + self.n_c(c))
         if plan == OBSERVE:
             if self.is_shut(c, plan):
-                return 1 / (1 - self.p.gamma_obs) + self.chance(c)
+                return 1 / (1 - self.p.gamma) + self.chance(c)
             if x in self.unresolved and (x in self.aim_x or not self.p.aim):
                 return self.chance(c) / (1 + self.n_c(c) * self.weight(c))
             return 0.0
         if plan == LOW:
             if self.is_untried(c):
-                return self.r_min / (1 - self.p.gamma) - 1
+                return self.v_min - 1
             return self.mean_of_seen(x) + self.of_monitor(y)
-        for_ever = self.r_max / (1 - self.p.gamma)
         if self.is_untried(c):
             if plan == POSSIBLE:
-                return for_ever
+                return self.v_max
             return RULED_OUT if self.only_y_is_untried(c) else self.r_max
         reward = self.of_monitor(y) + self.unsure(x, y[0])
         for se2, visits in self.met[x].items():
@@ -408,10 +430,10 @@ class FactoredOracle:
                 r = self.mean_of_seen(x)
             else:
                 ended = self.met_ended[x][se2] / visits
-                goes_on = self.p.typical if plan == LIKELY else for_ever
+                goes_on = self.p.typical if plan == LIKELY else self.v_max
                 r = ended * self.r_max + (1 - ended) * goes_on
                 if plan == LIKELY:
-                    against = min(self.tries(x, se2)[0] - self.p.trust, 700)
+                    against = min(self.tries(x, se2)[0], 700)
                     r -= self.p.unseen_cost * (1 + math.exp(against))
             reward += visits / self.n_x(x) * r
         return reward
@@ -434,13 +456,12 @@ class FactoredOracle:
         if self.is_shut(c, plan):
             return [({}, 0.0, 0.0)]
         (x, y), observing = c, plan in (OBSERVE, NET)
-        gamma = self.p.gamma_obs if observing else self.p.gamma
         kinds, omega, added = self.plausible(x), 0.0, 0.0
         if observing:
             kinds = kinds[:1]
         if plan in (LIKELY, POSSIBLE):
             omega = self.omega(x)
-            unmet = self.r_max if plan == LIKELY else self.r_max / (1 - self.p.gamma)
+            unmet = self.r_max if plan == LIKELY else self.v_max
             added = omega * self.p.gamma * unmet
         found = []
         for kind in kinds:
@@ -450,7 +471,7 @@ class FactoredOracle:
                 if plan == POSSIBLE and self.is_hoped_for(x, se2):
                     continue
                 n = self.n_x(x)
-                keep = gamma * (1 - omega)
+                keep = self.p.gamma * (1 - omega)
                 if observing:
                     ended += keep * self.met_ended[x][se2] / n
                 for sm2, p in step.items():
@@ -504,7 +525,7 @@ class FactoredOracle:
 
     def plan(self):
         self.memory.clear()
-        if not self.given and self.p.kinds > 1:
+        if not self.given and self.n_sm > 1 and self.p.kinds > 1:
             self.sort(everything=self.of_net and self.at_start)
             self.could_be = {x: self.find_plausible(x) for x in self.xs if self.n_x(x) > 0}
         self.memory.clear()
@@ -579,7 +600,7 @@ class FactoredOracle:
 
     def begin_episode(self):
         is_idle = self.k > 0 and not self.looked
-        was_net = self.of_net
+        self.was_net = self.of_net
         self.k += 1
         self.idle += is_idle
         self.done += self.phase == OPTIMIZE
@@ -589,8 +610,6 @@ class FactoredOracle:
         else:
             due = is_idle and self.idle % 2 == 0
         self.of_net = self.p.net > 0 and (due or self.passes(self.k, 1))
-        if self.of_net or was_net:
-            self.news = True
         return self.observes()
 
     def observes(self):
@@ -602,7 +621,7 @@ class FactoredOracle:
         due = self.since >= max(self.p.replan, self.quiet // 10)
         if self.at_start:
             self.starts[se, sm] += 1
-            due = due or self.news
+            due = due or self.observes() or self.news or self.was_net
         elif self.p.replan == 0:
             due = False
         if due:
@@ -628,6 +647,8 @@ class FactoredOracle:
             kind = [len(members) for members in self.members].index(largest)
             self.kind[x] = kind
             self.members[kind].add(x)
+        if self.n_c(c) > 0:
+            self.same.append(self.moves[c][next_sm] / self.n_c(c))
         self.moves[c][next_sm] += 1
         self.met[x][next_se] += 1
         self.met_ended[x][next_se] += terminated
@@ -655,5 +676,5 @@ class FactoredOracle:
         q = self.q_hope
         if self.p.pessimistic_test:
             q = self.q_low
-            self.sweep(LOW, dict(self.v_low), q, sweeps=self.p.sweeps, tolerance=FINE)
+            self.sweep(LOW, dict(self.v_low), q, sweeps=8 * self.p.sweeps, tolerance=FINE)
         return {(se, sm): self.greedy(q, se, sm) for se, sm in self.states}

@@ -251,12 +251,13 @@ def test_layers_of_factored_mbie_eb(known):
             assert layers[layer][at] == snapshot[values].reshape(shape)[at].max()
         hopeless = n_seen[se, ae] or (known and never[se, ae])
         assert layers["hope"][at] == (0.0 if hopeless else snapshot["hope"][se, ae])
-        assert layers["hope"][at] <= 1 / (1 + math.exp(-config.trust))
+        assert layers["hope"][at] <= 0.5  # which it is before anything was tried
+        assert snapshot["n_env"][se, ae] or layers["hope"][at] == (0.0 if hopeless else 0.5)
         # the test policy follows Q_opt
         if layers["policy"][at] > 0:
             assert layers["q_opt"][at] == pytest.approx(layers["q_opt"][se, sm].max())
     assert set(np.unique(layers["status"])) == {0, 1, 2}
-    assert 0 < layers["hope"].min(initial=1, where=layers["hope"] > 0) < 0.8
+    assert 0 < layers["hope"].min(initial=1, where=layers["hope"] > 0) < 0.5
     run = train(problem, config, 300, snapshots=1)
     data = explorer(run, problem)
     assert (data["pooled"], data["unseen"]) == (False, "r_min in tests")
