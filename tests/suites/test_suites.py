@@ -644,7 +644,6 @@ def test_bundled_suites_bear_the_names_of_their_files():
 
 
 @pytest.mark.slow
-@pytest.mark.slow
 def test_tuning_and_reporting_share_no_seed(bundled):
     def seeds_of(name):
         return {seed for curve in bundled[name].figure.curves() for seed in curve.seeds}
@@ -686,6 +685,10 @@ def test_beyond_has_the_24_and_the_48_settings_with_all_the_papers_parameters(bu
         settings = bundled["beyond"].resolved[plain.configuration].settings
         assert settings["parameters"] == paper_config.hyper_parameters()
         assert settings["steps"] == 50_000
+        told = [] if panel.monitor == "semi-random" else ["factored-mbie-eb", "known-monitor"]
+        others = ["directed-e2", "factored-mbie-eb", "monitored-mbie-eb"]
+        others += ["posterior-sampling", "r-max"]
+        assert sorted(curve.agent for curve in panel.curves) == sorted(told + others)
 
 
 @pytest.mark.slow
@@ -697,12 +700,12 @@ def test_random_and_slippery_worlds(bundled):
     lakes = ["frozen-lake 4x4", "frozen-lake 8x8"]
     even, odd = ([f"random-mdp {i}" for i in range(first, 20, 2)] for first in (0, 1))
     assert names == [*lakes, "cliff-walking slippery", "taxi rainy", *even]
-    assert [panel.row for panel in panels if panel.column == "full-random rho=0.5"] == lakes[
-        :1
-    ] + odd
-    assert {tuple(curve.agent for curve in panel.curves) for panel in panels} == {
-        ("factored-mbie-eb", "monitored-mbie-eb")
-    }
+    half = [panel.row for panel in panels if panel.column == "full-random rho=0.5"]
+    assert half == [*lakes, *odd]
+    for panel in panels:  # Taxi takes too long for a third
+        third = [] if panel.row == "taxi rainy" else ["r-max"]
+        found = [curve.agent for curve in panel.curves]
+        assert found == ["factored-mbie-eb", "monitored-mbie-eb", *third]
     drawn = [dict(panel.problem) for panel in panels if panel.world == "random-mdp"]
     assert {of["world.seed"] for of in drawn} == set(range(20))
     assert len({(of["world.states"], of["world.actions"]) for of in drawn}) == 20

@@ -7,9 +7,9 @@ The algorithm in four lines, each a file of this folder:
     plans    go and look there; when nothing is left, follow that policy
     agent    test pessimistically; now and then check what the structure says is not worth a look
 
-The last is the *net*: episodes that follow counts of joint pairs alone, with some random actions.
-They are what the guarantee rests on. They come seldom: while the agent optimizes, about
-net·ln(1 + j/stalled) of the j episodes since the last news.
+The last are *net episodes*: they follow counts of joint pairs alone, with some random actions. The
+guarantee rests on them. They come seldom: while the agent optimizes, about net·ln(1 + j/stalled) of
+the j episodes since the last news.
 
 docs/algorithms/factored-mbie-eb.md derives all of it.
 """
@@ -24,19 +24,28 @@ import numpy as np
 
 from monmdp.agents.contract import AgentConfig, Step, at_least_zero
 from monmdp.agents.factored_mbie_eb.beliefs import (
+    CALM,
+    best_return,
+    count_step,
+    find_untried,
+    worst_return,
+)
+from monmdp.agents.factored_mbie_eb.hopes import fear
+from monmdp.agents.factored_mbie_eb.kinds import Moves, no_moves
+from monmdp.agents.factored_mbie_eb.plans import FINE, PATIENT, plan, sweep
+from monmdp.agents.factored_mbie_eb.state import (
     BIN,
     BINS,
-    CALM,
     CELL,
     CERTIFIED,
     CLOCK,
     DONE,
+    DUE,
     FIRST,
     IDLE,
     LOOKED,
     MONITOR_PAIR,
     NET,
-    NEWS,
     OBSERVED,
     OPTIMIZE,
     OUTCOME,
@@ -47,15 +56,8 @@ from monmdp.agents.factored_mbie_eb.beliefs import (
     STATE,
     K,
     T,
-    best_return,
-    count_step,
-    find_untried,
     is_observing,
-    worst_return,
 )
-from monmdp.agents.factored_mbie_eb.hopes import fear
-from monmdp.agents.factored_mbie_eb.kinds import Moves, no_moves
-from monmdp.agents.factored_mbie_eb.plans import FINE, PATIENT, plan, sweep
 from monmdp.agents.greedy import greedy_action, greedy_policy
 from monmdp.agents.learnt_model import (
     LOW,
@@ -87,11 +89,11 @@ class FactoredMBIEEB(AgentConfig):
     knows_monitor: bool = False
     """the monitor is given: pᵐ, rᵐ and the chance to see a reward"""
     pool_sights: bool = True
-    """learn how likely the monitor shows a reward from all pairs; else ρ̲ is taken for 0.05"""
+    """learn the probability that the monitor shows a reward from all pairs; else ρ̲ is 0.05"""
     places: bool = True
     """where no reward was ever shown, tries in vain count for all that leads there"""
     novelty: bool = True
-    """learn how likely a pair still has outcomes never met, and hope for them"""
+    """learn the probability that a pair has outcomes never met, and hope for them"""
     likely_first: bool = True
     """hope for what is likely before all that is possible"""
     aim: bool = True
@@ -113,9 +115,10 @@ class FactoredMBIEEB(AgentConfig):
     rho_cap: float = 0.5
     """the largest ρ̲ that is learnt: a try in vain never counts for more than one at this ρ"""
     give_up: float = 6.0
-    """effective tries in vain after which an outcome is given up, and ln(1 + D) more later"""
+    """effective tries in vain, plus ln(1 + D), after which an outcome is given up; D counts the
+    episodes that began with nothing left to look for"""
     revive: float = 16.0
-    """and visits, times ln(1 + D), D the episodes with nothing left to look for"""
+    """an outcome is given up only after more than revive·ln(1 + D) visits"""
     caution: float = 1.0
     """standard errors that a hopeful plan adds, times √ln(k + 2) in episode k"""
     precision: float = 0.1
@@ -125,11 +128,11 @@ class FactoredMBIEEB(AgentConfig):
     sweeps: int = 12
     """sweeps of a plan, at most"""
     net: float = 20.0
-    """of j episodes without news, about net·ln(1 + j/stalled) are of the net; 0: none ever"""
+    """of j episodes without news, about net·ln(1 + j/stalled) are net episodes; 0: none ever"""
     stalled: float = 40.0
-    """episodes until the net becomes rarer"""
+    """episodes without news until net episodes become rarer"""
     stray: float = 0.05
-    """share of random actions in the net"""
+    """share of random actions in net episodes"""
     epsilon: float = 0.01
     """a policy is certified if it falls short by this much at most, in units of max(1, |v|)"""
 
@@ -200,7 +203,7 @@ class FactoredMBIEEB(AgentConfig):
             unsure=np.zeros((n_x, n_sm)),
             bins=np.zeros(BINS, dtype=BIN),
         )
-        state.clock[NEWS] = 1  # there is no plan yet
+        state.clock[DUE] = 1  # there is no plan yet
         state.pairs["reward"] = r_min
         state.pairs["hope"] = 0.5
         state.states["v_low"] = state.cells["q_low"] = worst_return(r_min, self.gamma)
@@ -256,23 +259,24 @@ class FactoredMBIEEB(AgentConfig):
         }
 
     def begin_episode(agent: Any, rng: np.random.Generator) -> bool:
-        """Decide whether the episode is of the net; return whether it observes."""
+        """Decide whether this is a net episode; return whether it observes."""
         p, clock = agent.parameters, agent.clock
         was_net, is_idle = clock[NET] > 0, clock[K] > 0 and not clock[LOOKED]
         clock[K] += 1
         clock[IDLE] += is_idle
         clock[DONE] += clock[PHASE] == OPTIMIZE
         clock[FIRST], clock[LOOKED] = 1, 0
-        net = is_idle and _falls_due(clock[IDLE], p.net, p.stalled)
-        if clock[PHASE] < OPTIMIZE:  # it looks, and learns nothing: there is little to lose
-            net = is_idle and clock[IDLE] % 2 == 0
-        # So that there is always another one, whatever the others find.
-        net = net or _falls_due(clock[K], 1.0, p.stalled)
-        clock[NET] = net and p.net > 0.0
+        if clock[PHASE] == OPTIMIZE:
+            due = _falls_due(clock[IDLE], p.net, p.stalled)
+        else:  # it does not get to what it looks for: there is little to lose
+            due = clock[IDLE] % 2 == 0
+        # The second clock never stops, so that there is always another one.
+        due = (is_idle and due) or _falls_due(clock[K], 1.0, p.stalled)
+        clock[NET] = due and p.net > 0.0
         observing = is_observing(clock, p.stop)
         clock[OBSERVED] += observing
         if observing or was_net:
-            clock[NEWS] = 1  # for a plan of its own: what was looked for may be known by now
+            clock[DUE] = 1  # what was looked for may be known by now
         return observing
 
     def act(agent: Any, s: int, rng: np.random.Generator) -> int:
@@ -281,7 +285,7 @@ class FactoredMBIEEB(AgentConfig):
         agent.states["starts"][s] += clock[FIRST]
         due = clock[SINCE] >= max(p.replan, clock[QUIET] // CALM)
         if clock[FIRST]:
-            due = due or clock[NEWS]
+            due = due or clock[DUE]
         elif p.replan == 0:
             due = False
         if due:
@@ -294,7 +298,7 @@ class FactoredMBIEEB(AgentConfig):
         return greedy_action(agent.cells["q_hope"], s, rng.random())
 
     def update(agent: Any, step: Step) -> None:
-        """Count, and mind whether there is news."""
+        """Count the step, and note whether it is news."""
         clock, pairs = agent.clock, agent.pairs
         n_sm, n_am = agent.monitor.shape
         se, ae = step.s // n_sm, step.a // n_am
@@ -305,7 +309,7 @@ class FactoredMBIEEB(AgentConfig):
         clock[SINCE] += 1
         clock[QUIET] += 1
         if news:
-            clock[NEWS], clock[LOOKED], clock[IDLE], clock[QUIET] = 1, 1, 0, 0
+            clock[DUE], clock[LOOKED], clock[IDLE], clock[QUIET] = 1, 1, 0, 0
         if news or (clock[NET] and agent.cells["n"][step.s, step.a] == 1):
             # Until the next plan there is nothing more to be had of this pair.
             for m in range(n_sm):

@@ -1,11 +1,11 @@
 """Beliefs: what the agent knows of rewards, of seeing them, and how sure it is.
 
     r̄ᵉ(x, s′ᵉ)   mean of the rewards shown for an outcome; R̄ᵉ(x) weighs the outcomes seen by P̄ᵉ
-    u(x, sᵐ)     caution·√ln(k+2) standard errors of what x is worth in episode k: of R̄ᵉ(x), and
-                 of the value of where it leads
-    ω(x)         how likely the next try of x has an outcome never met, from how often that happened
-                 to pairs tried as often (Good and Turing)
-    ρ̂(y)         how likely y shows a reward; ρ̲(y) the same among outcomes that can be shown
+    u(x, sᵐ)     caution·√ln(k+2) standard errors of what x is worth in episode k: of the rewards
+                 given the outcomes, and of which outcome comes
+    ω(x)         the probability that the next try of x has an outcome never met, from how often
+                 that happened to pairs tried as often (Good and Turing)
+    ρ̂(y)         the probability that y shows a reward; ρ̲(y) the same for outcomes that can be shown
     e(x, s′ᵉ)    how often an outcome was tried in vain, effectively: visits of x weighed by
                  -ln(1 - ρ̲(y)). If nothing was ever shown at the place s′ᵉ, all tries there count
 
@@ -25,93 +25,29 @@ from typing import Any
 
 import numpy as np
 
-from monmdp.agents.factored_mbie_eb.kinds import count_move, find_plausible, join, sort_pair
+from monmdp.agents.factored_mbie_eb.kinds import (
+    concentration,
+    count_move,
+    find_plausible,
+    join,
+    sort_pair,
+)
+from monmdp.agents.factored_mbie_eb.state import BINS, DONE, FIRST, NET, K
 from monmdp.agents.learnt_model import count_successor, find_slot
 from monmdp.compiling import compilable
-from monmdp.model.arrays import IntArray
+from monmdp.model.arrays import FloatArray
 
-LIKELY, POSSIBLE, OPTIMIZE = 1, 2, 3
-"""phases: what is looked for, and when looking is over"""
-K, T, FIRST, NET, PHASE, NEWS, SINCE, QUIET, IDLE, LOOKED, DONE, OBSERVED, CERTIFIED = range(13)
-CLOCK = 13
-"""entries of `clock`: episodes and steps; whether no action was taken yet in this episode, and
-whether it is of the net; the phase; whether there was news since the last plan; steps since the
-last plan and since the last news; episodes since then that brought nothing, and whether this one
-looked at something; D; episodes that observed; the step at which the policy was certified; and how
-many there are"""
 CALM = 10
-"""the calmer it is the less there is to conclude: a plan is followed for a tenth of the steps since
-the last news, and a pair is sorted when it was visited a tenth more often than when it was last"""
-BINS = 24
-"""ω is learnt for pairs tried 1, 2-3, 4-7, … times before; the last bin has no end"""
+"""when news is rare, beliefs change slowly: a plan is followed for a tenth of the steps since the
+last news, and a pair is sorted again once its visits have grown by a tenth"""
 ASSUMED = 0.05
 """ρ̲, if it is not learnt"""
 MOST_CHANCE = 0.999
 """the largest chance to see that is reckoned with: one try in vain proves nothing"""
 MOST = 700.0
-"""the largest exponent: where it counts, more would be the same"""
+"""the largest exponent: larger ones would overflow"""
 NOISE = 1e-12
 """variance of rewards below which differences are rounding"""
-
-CELL = np.dtype(
-    [
-        ("n", np.int64),  # n(x,y), visits
-        ("chance", np.float64),  # how likely a reward is shown: ρ̂(y), or what was given
-        ("weight", np.float64),  # how much a try in vain counts: -ln(1 - ρ̲(y))
-        ("untried", np.bool_),  # whether nothing is known of where it leads
-        ("reward", np.float64),  # of the plan in progress
-        ("q_low", np.float64),
-        ("q_hope", np.float64),  # of the likely or the possible plan, whichever came last
-        ("q_obs", np.float64),  # of the plan to observe, or of the net's
-    ],
-    align=True,
-)
-PAIR = np.dtype(
-    [
-        ("n", np.int64),  # n(x), visits
-        ("n_seen", np.int64),  # those whose reward was shown
-        ("n_sorted", np.int64),  # visits when it was last sorted
-        ("reward", np.float64),  # R̄ᵉ(x); r_min if nothing was seen
-        ("squares", np.float64),  # squared deviations of rewards from the mean of their outcome
-        ("repeats", np.int64),  # sights of outcomes that had been seen before
-        ("error", np.float64),  # √ln(k+2) standard errors of R̄ᵉ(x)
-        ("omega", np.float64),  # ω(x)
-        ("hope", np.float64),  # how likely what was not seen of it can be seen
-        ("unresolved", np.bool_),  # whether it is not known well and not given up
-        ("aim", np.bool_),  # whether it is aimed at
-    ],
-    align=True,
-)
-MONITOR_PAIR = np.dtype(
-    [
-        ("n", np.int64),  # n(y), visits
-        ("total", np.float64),  # sum of the monitor's rewards
-        ("shown", np.int64),  # visits that showed a reward
-        ("tries", np.int64),  # visits of outcomes whose reward had been seen before
-        ("hits", np.int64),  # those among them that showed it again
-        ("aim", np.bool_),  # whether it was never tried and is aimed at
-    ],
-    align=True,
-)
-OUTCOME = np.dtype(
-    [
-        ("sights", np.int64),  # how often its reward was shown
-        ("total", np.float64),  # sum of the rewards shown
-        ("in_vain", np.float64),  # e, effective tries in vain
-        ("given_up", np.bool_),
-        ("hoped", np.bool_),  # whether the plan in progress hopes for all that follows
-    ],
-    align=True,
-)
-STATE = np.dtype(
-    [
-        ("starts", np.int64),  # episodes that began here
-        ("v_low", np.float64),
-        ("v", np.float64),  # of the other plans
-    ]
-)
-BIN = np.dtype([("tries", np.int64), ("novel", np.int64)])
-"""tries of pairs tried so often before, and those among them that had an outcome never met"""
 
 
 @compilable
@@ -209,11 +145,11 @@ def believe(agent: Any) -> None:
 def _find_kinds(agent: Any) -> None:
     """Sort the pairs that were visited since they were sorted; all of them when the net begins."""
     n, n_sorted, bar = agent.pairs["n"], agent.pairs["n_sorted"], agent.parameters.evidence
-    every = agent.clock[NET] and agent.clock[FIRST]
+    every, alpha = agent.clock[NET] and agent.clock[FIRST], concentration(agent.moves)
     for x in range(n.size):
         se, ae = x // n.shape[1], x % n.shape[1]
         if n[se, ae] > 0 and (every or n[se, ae] > n_sorted[se, ae] * (1.0 + 1.0 / CALM)):
-            sort_pair(agent.moves, x, bar)
+            sort_pair(agent.moves, x, alpha, bar)
             n_sorted[se, ae] = n[se, ae]
     for x in range(n.size):
         if n[x // n.shape[1], x % n.shape[1]] > 0:
@@ -255,15 +191,31 @@ def _find_errors(agent: Any) -> None:
                     squared += (env.visits[j] / n) ** 2 * of_pair / sights[j]
         pairs["error"][se, ae] = z * math.sqrt(squared)
         for sm in range(n_sm):
-            spread = 0.0
-            if env.used[x] > 1:
-                mean, square = 0.0, 0.0
-                for j in range(env.first[x], env.first[x] + env.used[x]):
-                    value = v[env.state[j] * n_sm + sm]
-                    mean += env.go_on[j] * value
-                    square += env.go_on[j] * p.gamma * value * value
-                spread = math.sqrt(max(0.0, square - mean * mean) / n)
-            agent.unsure[x, sm] = p.caution * (pairs["error"][se, ae] + z * spread)
+            agent.unsure[x, sm] = p.caution * pairs["error"][se, ae]
+            if env.used[x] > 1 or env.may_end[x]:
+                spread = _spread(agent, x, sm, v)
+                agent.unsure[x, sm] += p.caution * z * math.sqrt(spread / n)
+
+
+@compilable
+def _spread(agent: Any, x: int, sm: int, v: FloatArray) -> float:
+    """Return the variance, over the outcomes of x, of the reward and what follows."""
+    env, outcomes, n_sm = agent.env, agent.outcomes, agent.monitor.shape[0]
+    gamma, n_ae = agent.parameters.gamma, agent.pairs.shape[1]
+    n, unseen = agent.pairs["n"][x // n_ae, x % n_ae], agent.pairs["reward"][x // n_ae, x % n_ae]
+    mean, variance = 0.0, 0.0
+    for again in range(2):  # first the mean, then what is around it
+        for j in range(env.first[x], env.first[x] + env.used[x]):
+            reward, sights = unseen, outcomes["sights"][j]
+            if sights > 0:
+                reward = outcomes["total"][j] / sights
+            follows = gamma * v[env.state[j] * n_sm + sm]
+            ended, went_on = env.ended[j] / n, (env.visits[j] - env.ended[j]) / n
+            if again:
+                variance += went_on * (reward + follows - mean) ** 2 + ended * (reward - mean) ** 2
+            else:
+                mean += went_on * (reward + follows) + ended * reward
+    return variance
 
 
 @compilable
@@ -344,9 +296,3 @@ def _give_up(agent: Any) -> None:
                 hope = 1.0 / (1.0 + math.exp(min(in_vain[j], MOST)))
                 pairs["hope"][se, ae] = max(pairs["hope"][se, ae], hope if can_show[x] else 0.0)
                 pairs["unresolved"][se, ae] |= not given_up
-
-
-@compilable
-def is_observing(clock: IntArray, stop: bool) -> bool:
-    """Return whether the agent looks for something now."""
-    return clock[NET] > 0 or clock[PHASE] < OPTIMIZE or not stop

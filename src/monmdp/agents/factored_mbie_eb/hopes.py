@@ -6,9 +6,9 @@ the first three:
     low        R̄ᵉ(x): r_min where nothing was seen. The test policy
     likely     what was not seen is r_max where it ended the episode, else what is typical, less a
                price; u(x) is added
-    possible   what was not seen is r_max for ever, also where it is all that is not known; u(x) is
-               added
-    observe    the chance to see something that is aimed at and unresolved
+    possible   what was not seen is r_max for ever, even if its reward is the only thing not known;
+               u(x) is added
+    observe    1/(1 - γ) for a cell never tried; the chance to see what is aimed at and unresolved
     net        1/(1 + visits of the cell)
 
 *Aimed at* is what is not known on the way of the best likely policy; if all of that is known, on
@@ -83,7 +83,7 @@ def hope(agent: Any, likely: bool, unknown: float) -> None:
 
 @compilable
 def wish_to_see(agent: Any) -> None:
-    """Rewards of the plan that observes."""
+    """Rewards of the plan that observes; it also opens cells that only lack a try of y."""
     p, pairs, n_mon = agent.parameters, agent.pairs, agent.monitor["n"]
     n, chance, weight = agent.cells["n"], agent.cells["chance"], agent.cells["weight"]
     untried, reward = agent.cells["untried"], agent.cells["reward"]
@@ -100,7 +100,7 @@ def wish_to_see(agent: Any) -> None:
                 # With the monitor action that is best at seeing what comes of it.
                 reward[s, a] = 1.0 / (1.0 - p.gamma) + chance[s, a]
             elif pairs["unresolved"][se, ae] and (pairs["aim"][se, ae] or not p.aim):
-                # A cell that was tried in vain for long gives way to others of the same pair.
+                # A cell that was visited often gives way to others of the same pair.
                 reward[s, a] = chance[s, a] / (1.0 + n[s, a] * weight[s, a])
 
 

@@ -49,7 +49,7 @@ class Moves(NamedTuple):
     members: IntArray
     """[kind] how many pairs are in it; 0: it is free"""
     score: FloatArray
-    """[x, kind] L when the pair was last sorted; the last entry is that of a kind of its own"""
+    """[x, kind] L when the pair was last sorted"""
     plausible: BoolArray
     """[x, kind] whether the pair might as well be of this kind"""
     again: FloatArray
@@ -70,7 +70,7 @@ def no_moves(n_x: int, n_sm: int, n_am: int, n_kinds: int) -> Moves:
         share=share,
         kind=np.zeros(n_x, dtype=np.int64),
         members=np.zeros(n_kinds, dtype=np.int64),
-        score=np.zeros((n_x, n_kinds + 1)),
+        score=np.zeros((n_x, n_kinds)),
         plausible=np.zeros((n_x, n_kinds), dtype=np.bool_),
         again=np.array([(1 + 1 / n_sm) / 2, 1.0]),  # one visit, as if α were 1
     )
@@ -89,7 +89,7 @@ def join(moves: Any, x: int) -> None:
 
 @compilable
 def count_move(moves: Any, x: int, y: int, to: int, before: int) -> None:
-    """Count one more move of the monitor, the first in this cell after so many before."""
+    """Count a move of the monitor; `before` is the number of earlier visits of the cell."""
     kind = moves.kind[x]
     if before > 0:
         moves.again[0] += moves.made[x, y, to] / before
@@ -101,7 +101,7 @@ def count_move(moves: Any, x: int, y: int, to: int, before: int) -> None:
 
 
 @compilable
-def _concentration(moves: Any) -> float:
+def concentration(moves: Any) -> float:
     """Return α, at least 1 and at most |Sᵐ|²."""
     by_chance = 1.0 / moves.pool.shape[2]
     same = moves.again[0] / moves.again[1]
@@ -109,34 +109,34 @@ def _concentration(moves: Any) -> float:
 
 
 @compilable
-def sort_pair(moves: Any, x: int, bar: float) -> None:
+def sort_pair(moves: Any, x: int, alpha: float, bar: float) -> None:
     """Weigh all that a pair did against every kind as it is known now, and choose."""
     score, members, mine = moves.score, moves.members, moves.kind[x]
-    alone = len(members)
-    best, most, free = alone, _evidence(moves, x, alone) - bar, -1
-    score[x, alone] = most + bar
-    for k in range(alone):
+    n_kinds = len(members)
+    alone = _evidence(moves, x, n_kinds, alpha)
+    best, most, free = n_kinds, alone - bar, -1
+    for k in range(n_kinds):
         if members[k] > 0:
-            score[x, k] = _evidence(moves, x, k)
+            score[x, k] = _evidence(moves, x, k, alpha)
             if score[x, k] > most or (score[x, k] == most and k == mine):
                 best, most = k, score[x, k]
         else:
             score[x, k] = LOW
             if free < 0:
                 free = k
-    if best == alone and members[mine] > 1 and free >= 0:
+    if best == n_kinds and free >= 0:
         best = free
-        score[x, best] = score[x, alone]
-    if best != mine and best != alone:
+        score[:, best] = LOW  # of a kind that is no more
+        score[x, best] = alone
+    if best < n_kinds and best != mine:
         _change(moves, x, best)
 
 
 @compilable
-def _evidence(moves: Any, x: int, kind: int) -> float:
+def _evidence(moves: Any, x: int, kind: int, alpha: float) -> float:
     """Return L(x, kind); the number of kinds stands for one of its own."""
     n_kinds, n_y, n_sm = moves.pool.shape
-    alpha, found = _concentration(moves), 0.0
-    beta = alpha / n_sm
+    beta, found = alpha / n_sm, 0.0
     for y in range(n_y):
         n = 0
         for to in range(n_sm):

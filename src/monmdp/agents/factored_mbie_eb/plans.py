@@ -19,21 +19,20 @@ from typing import Any
 
 import numpy as np
 
-from monmdp.agents.factored_mbie_eb.beliefs import (
+from monmdp.agents.factored_mbie_eb.beliefs import believe, best_return
+from monmdp.agents.factored_mbie_eb.hopes import fear, hope, take_aim, wish_to_check, wish_to_see
+from monmdp.agents.factored_mbie_eb.state import (
     CERTIFIED,
+    DUE,
     LIKELY,
     NET,
-    NEWS,
     OPTIMIZE,
     PHASE,
     POSSIBLE,
     SINCE,
     T,
-    believe,
-    best_return,
     is_observing,
 )
-from monmdp.agents.factored_mbie_eb.hopes import fear, hope, take_aim, wish_to_check, wish_to_see
 from monmdp.agents.learnt_model import LOW
 from monmdp.compiling import compilable
 from monmdp.model.arrays import FloatArray, IntArray
@@ -44,7 +43,7 @@ it, and to be tested or certified"""
 RULED_OUT = -1e150
 """values below are LOW, or lead there with some chance: they say nothing of how large values are"""
 PATIENT = 8
-"""by how much more sweeps a plan may take that certifies"""
+"""a plan that is tested or certified may take this many times `sweeps` sweeps"""
 
 
 @compilable
@@ -52,7 +51,7 @@ def plan(agent: Any) -> None:
     """Decide what to look for, if anything, and plan it."""
     p, clock, v, v_low = agent.parameters, agent.clock, agent.states["v"], agent.states["v_low"]
     believe(agent)
-    clock[SINCE], clock[NEWS] = 0, 0
+    clock[SINCE], clock[DUE] = 0, 0
     fear(agent)
     sweep(agent, LOW, False, p.sweeps, ROUGH, v_low, agent.cells["q_low"])
     phase, unknown = LIKELY if p.likely_first else POSSIBLE, p.r_max
@@ -69,6 +68,9 @@ def plan(agent: Any) -> None:
         phase += 1
     clock[PHASE] = phase
     if phase == OPTIMIZE and clock[CERTIFIED] == 0 and _gap(agent) <= p.epsilon:
+        fear(agent)
+        sweep(agent, LOW, False, PATIENT * p.sweeps, FINE, v_low, agent.cells["q_low"])
+        hope(agent, False, unknown)
         sweep(agent, unknown, False, PATIENT * p.sweeps, FINE, v, agent.cells["q_hope"])
         if _gap(agent) <= p.epsilon:
             clock[CERTIFIED] = clock[T]
@@ -118,6 +120,7 @@ def sweep(
     reward, untried = agent.cells["reward"], agent.cells["untried"]
     omegas, hoped, starts = agent.pairs["omega"], agent.outcomes["hoped"], agent.states["starts"]
     members, kinds, plausible = agent.moves.members, agent.moves.kind, agent.moves.plausible
+    total = agent.moves.total
     (n_se, n_ae), (n_sm, n_am) = omegas.shape, agent.monitor.shape
     n_kinds, n_y = 1, n_sm * n_am
     for kind in range(1, len(members)):
@@ -155,7 +158,7 @@ def sweep(
             for ae in range(n_ae):
                 x = se * n_ae + ae
                 omega = omegas[se, ae] if hopes else 0.0
-                keep, add = 1.0 - omega, omega * p.gamma * unknown if hopes else 0.0
+                keep, add = 1.0 - omega, omega * p.gamma * unknown
                 for other in range(n_kinds):
                     kind = (kinds[x] + other) % n_kinds  # its own comes first
                     if other > 0 and (observing or not plausible[x, kind]):
@@ -176,6 +179,8 @@ def sweep(
                         for am in range(n_am):
                             a, y = ae * n_am + am, sm * n_am + am
                             value, to_self = reward[s, a], 0.0
+                            if other > 0 and total[kind, y] == 0:
+                                continue  # this kind says nothing of y
                             if not untried[s, a]:
                                 value += add + keep * (ahead[y] + ended)
                                 to_self = keep * back * share[kind, y, sm]
