@@ -2,15 +2,16 @@
 
     python benchmarks/certificates.py FOLDER [--only bottleneck] [--json FILE]
 
-Reads the runs of a folder of results that have the agent's default settings, and prints a table of
-problems and budgets: how many runs are certified and after how many steps (median of those that
+Reads the runs of a folder of results that have the agent's default settings, whatever the discount,
+and prints a table of problems and budgets: how many runs are certified and after how many steps (median of those that
 are), the steps to 1 % (median, as in all reports), and how many certificates are wrong. One is
 *wrong* if the test policy is not within 1 % of the minimax-optimal return, in M_↓ and in units of
 max(1, |v|), at the first checkpoint from the certificate's step on. Certificates that come after
 the last checkpoint are *untested*.
 
 Runs that do not say whether they are certified, because the code that made them did not ask, are
-left out and counted; so are those that cannot be read and those whose problem is not there.
+left out and counted; so are those that cannot be read and those whose problem is not there. A run
+with a shorter budget is the beginning of one with a longer: of these only the longest counts.
 """
 
 from __future__ import annotations
@@ -46,6 +47,7 @@ COLUMNS = (
 )
 COUNTED = ("runs", "certified", "wrong", "untested")
 OTHER, SILENT, LOST = "other settings of the agent", "do not say", "not readable, or no problem"
+SHORTER = "the beginnings of longer ones"
 """why runs are left out"""
 
 
@@ -83,7 +85,8 @@ def main() -> None:
 
 def sorted_out(folder: Path, only: str) -> tuple[list[list[Path]], Counter[str]]:
     """The files of the runs that count, by configuration; and how many do not, and why."""
-    kept: dict[Path, list[Path]] = {}
+    usual = agents.KINDS[AGENT]().hyper_parameters()
+    longest: dict[tuple[Any, ...], tuple[int, Path]] = {}
     left_out: Counter[str] = Counter()
     for path in run_files(folder):
         try:
@@ -94,12 +97,18 @@ def sorted_out(folder: Path, only: str) -> tuple[list[list[Path]], Counter[str]]
         settings = footer["settings"]
         if settings["agent"] != AGENT or only not in named(settings):
             continue
-        if settings["parameters"] != agents.KINDS[AGENT]().hyper_parameters():
+        if settings["parameters"] | {"gamma": usual["gamma"]} != usual:
             left_out[OTHER] += 1
         elif "certified" not in footer:
             left_out[SILENT] += 1
         else:
-            kept.setdefault(path.parent, []).append(path)
+            run = (settings["problem"], settings["parameters"]["gamma"], path.name)
+            left_out[SHORTER] += run in longest
+            found = (settings["steps"], path)
+            longest[run] = max(found, longest.get(run, found))
+    kept: dict[Path, list[Path]] = {}
+    for _, path in longest.values():
+        kept.setdefault(path.parent, []).append(path)
     return list(kept.values()), left_out
 
 

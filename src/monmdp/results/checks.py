@@ -244,12 +244,58 @@ def _times(sentence: Sentence, cases: Sequence[Case]) -> Checks:
     return [_checked("all settings", [of for case in cases for of in case.runs], judged)]
 
 
-def _converges(_: Sentence, of: Aggregate) -> Check:
-    there = int(of.optimal.sum())
+def _there(sentence: Sentence, of: Aggregate) -> int:
+    """How many seeds converge, in time if a time is given."""
+    in_time = of.steps_to_optimal <= (sentence.within or np.inf)
+    return int((of.optimal & in_time).sum())
+
+
+def _converges(sentence: Sentence, of: Aggregate) -> Check:
+    there = _there(sentence, of)
     interval = mean_interval(of.steps_to_optimal)
     verdict = Verdict.HOLDS if there == len(of.seeds) else Verdict.NOT
-    words = f"{there} of {len(of.seeds)} seeds, after {interval.in_words(',.0f')} steps"
+    limit = "" if sentence.within is None else f" within {sentence.within:,} steps"
+    words = f"{there} of {len(of.seeds)} seeds{limit}, after {interval.in_words(',.0f')} steps"
     return Check(words, interval, verdict)
+
+
+def _share_converges(sentence: Sentence, cases: Sequence[Case]) -> Checks:
+    """So large a share of all runs converges."""
+    assert sentence.share is not None
+    least = sentence.share
+    if not cases or len(cases) < (sentence.of or 1):
+        return []
+
+    def judged(*runs: Aggregate) -> Check:
+        there, n = sum(_there(sentence, of) for of in runs), sum(len(of.seeds) for of in runs)
+        verdict = Verdict.HOLDS if there >= least * n else Verdict.NOT
+        limit = "" if sentence.within is None else f" within {sentence.within:,} steps"
+        words = (
+            f"{there:,} of {n:,} runs{limit}, {100 * there / n:.3g} %, over {len(runs)} settings"
+        )
+        share = Interval(there / n, there / n, there / n)
+        return Check(f"{words}; said: {100 * least:g} %", share, verdict)
+
+    return [_checked("all settings", [of for case in cases for of in case.runs], judged)]
+
+
+def _less_regret(sentence: Sentence, cases: Sequence[Case]) -> Checks:
+    """Over all settings the agent loses at most such a share of what its rival loses."""
+    assert sentence.share is not None
+    most = sentence.share
+    if not cases or len(cases) < (sentence.of or 1):
+        return []
+
+    def judged(*runs: Aggregate) -> Check:
+        sides = runs[::2], runs[1::2]
+        mine, theirs = (_mean(runs, [of.regret for of in side]) for side in sides)
+        ratio = _ratio([mine], [theirs])
+        verdict = Verdict.HOLDS if ratio.high <= most else Verdict.OPEN
+        verdict = Verdict.NOT if ratio.low > most else verdict
+        words = f"{ratio.in_words('.2g')} times, {mine.mean():,.0f} against {theirs.mean():,.0f}"
+        return Check(f"{words}, over {len(sides[0])} settings; said: {most:g}", ratio, verdict)
+
+    return [_checked("all settings", [of for case in cases for of in case.runs], judged)]
 
 
 def _groups(sentence: Sentence, cases: Sequence[Case]) -> list[Group]:
@@ -426,6 +472,11 @@ CHECKS: dict[str, tuple[str, Callable[[Sentence, Sequence[Case]], Checks]]] = {
         _times,
     ),
     "every-seed-converges": ("within 1 % of v for good", _one_by_one(_converges)),
+    "runs-converge": ("share of all runs within 1 % of v for good", _share_converges),
+    "less-regret": (
+        "ratio of what training episodes lost, means over settings, seeds resampled",
+        _less_regret,
+    ),
     "worse-along": (
         f"{_STEPS}, or seen where no seed converges; interval beyond 0",
         _worse_along,

@@ -36,7 +36,9 @@ CHECKS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "on-par": (("rival",), ("height",)),
     "fewer-steps": (("rival", "share"), ()),
     "times-fewer-steps": (("rival", "times"), ()),
-    "every-seed-converges": ((), ()),
+    "every-seed-converges": ((), ("within",)),
+    "runs-converge": (("share",), ("within",)),
+    "less-regret": (("rival", "share"), ()),
     "worse-along": (("along",), ()),
     "hindered-more": (("rival", "along"), ()),
     "similar-along": (("along",), ("factor",)),
@@ -85,6 +87,8 @@ class Sentence(Frozen):
     times: Annotated[float, Field(ge=1, allow_inf_nan=False)] | None = None
     factor: Annotated[float, Field(gt=1, allow_inf_nan=False)] = 1.5
     """what still counts as about as fast"""
+    within: Annotated[StrictInt, Field(ge=1)] | None = None
+    """the steps after which a run counts as one that never converged"""
     at_least: Annotated[StrictInt, Field(ge=1)] | None = None
     """in how many settings; without it, in all"""
     of: Annotated[StrictInt, Field(ge=1)] | None = None
