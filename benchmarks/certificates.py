@@ -3,8 +3,9 @@
     python benchmarks/certificates.py FOLDER [--only bottleneck] [--json FILE]
 
 Reads the runs of a folder of results that have the agent's default settings, whatever the discount,
-and prints a table of problems and budgets: how many runs are certified and after how many steps (median of those that
-are), the steps to 1 % (median, as in all reports), and how many certificates are wrong. One is
+and prints a table of problems and budgets: how many runs are certified and after how many steps
+(median of those that are), the steps to 1 % (median, as in all reports), and how many certificates
+are wrong. One is
 *wrong* if the test policy is not within 1 % of the minimax-optimal return, in M_↓ and in units of
 max(1, |v|), at the first checkpoint from the certificate's step on. Certificates that come after
 the last checkpoint are *untested*.

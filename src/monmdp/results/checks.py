@@ -274,7 +274,8 @@ def _share_converges(sentence: Sentence, cases: Sequence[Case]) -> Checks:
             f"{there:,} of {n:,} runs{limit}, {100 * there / n:.3g} %, over {len(runs)} settings"
         )
         share = Interval(there / n, there / n, there / n)
-        return Check(f"{words}; said: {100 * least:g} %", share, verdict)
+        percent = f"{100 * there / n:.3g} %; said: {100 * least:g} %"
+        return Check(f"{words}, {percent}", share, verdict)
 
     return [_checked("all settings", [of for case in cases for of in case.runs], judged)]
 
