@@ -32,13 +32,14 @@ from made_up import (
 from monmdp import suites
 from monmdp.results import check_claims, gather, publish
 from monmdp.results import evidence as evidence_file
-from monmdp.results.checks import Check, Verdict
+from monmdp.results.checks import CHECKS as JUDGES
+from monmdp.results.checks import Case, Check, Verdict
 from monmdp.results.claims import _by_count, _of_all
 from monmdp.results.evidence import Evidence
 from monmdp.results.measures import Standing
 from monmdp.results.store import run_path, write_run
 from monmdp.results.verdicts import claims_table
-from monmdp.suites.claims import CHECKS, Sentence
+from monmdp.suites.claims import CHECKS, Sentence, Setting
 from oracles import claims as oracle_claims
 from oracles.claims import HOLDS, NOT, OPEN, OTHER
 
@@ -530,6 +531,48 @@ def test_times_fewer_steps_and_every_seed(jump, expected):
     assert ratio == pytest.approx(math.sqrt(11000 * 12000) / steps, rel=0.1)
 
 
+@pytest.mark.parametrize(("jump", "expected"), [
+    (2500, [HOLDS, HOLDS, HOLDS]), (7500, [NOT, HOLDS, HOLDS]), (60000, [NOT, NOT, HOLDS]),
+])  # fmt: skip
+def test_a_share_of_the_runs_converges_in_time(jump, expected):
+    """In one of two settings it may be slow, or never get there."""
+    found = claim_of(
+        [
+            {"check": "every-seed-converges", "within": 5000},
+            {"check": "runs-converge", "share": 0.75},
+            {"check": "runs-converge", "share": 0.5, "within": 5000},
+        ],
+        change=only(at(agent=KNOWN), jump=lambda w, _: jump if w.monitor == "ask" else 2500),
+    )
+    assert [of.verdict.value for of in found.sentences] == expected
+    late, in_time = found.sentences[0].checks[0], found.sentences[2].checks[0]
+    there = 6 if jump <= 5000 else 0
+    assert f"{there} of 6 seeds within 5,000 steps" in late.measured
+    assert f"{there + 6} of 12 runs within 5,000 steps, over 2 settings" in in_time.measured
+    assert in_time.interval.estimate == (there + 6) / 12
+
+
+@pytest.mark.parametrize(("share", "mine", "expected"), [
+    (0.3, 20.0, HOLDS), (0.25, 20.0, HOLDS), (0.15, 20.0, NOT), (0.2, 20.0, OPEN),
+    (0.3, 0.0, OPEN), (0.9, 200.0, NOT),
+])  # fmt: skip
+def test_less_regret(share, mine, expected):
+    """Means over two settings, in which the rival loses 50 and 150; seeds differ by a tenth."""
+    some, spread = next(iter(six().aggregates.values())), np.linspace(0.95, 1.05, 6)
+    cases = []
+    for theirs in (50.0, 150.0):
+        lost = (mine * spread, theirs * spread[::-1])
+        runs = tuple(dataclasses.replace(some, regret=of) for of in lost)
+        cases.append(Case(Setting("", "bottleneck", "ask", {}), "x", None, runs))
+    sentence = Sentence(says="x", check="less-regret", agent=OURS, rival=RIVAL, share=share)
+    (check,) = JUDGES["less-regret"][1](sentence, cases)
+    assert check.verdict.value == expected, check
+    if mine:
+        assert check.interval.estimate == pytest.approx(mine / 100)
+        assert f"{mine:,.0f} against 100, over 2 settings; said: {share:g}" in check.measured
+    assert JUDGES["less-regret"][1](sentence, []) == []
+
+
 def test_one_spacing_of_tests_is_the_least_that_is_told_apart():
     """Optimal from the first test on, or from the second: about as fast, in either order."""
     change = only(at(agent=KNOWN), jump=lambda w, _: 500 if w.monitor == "ask" else 0)
@@ -673,7 +716,7 @@ VALUES = {
     "rival": st.just(RIVAL), "along": st.just({"monitor": ["ask", "n-experts"]}),
     "score": st.sampled_from(evidence_file.SCORES), "value": st.just("v") | st.integers(-5, 5),
     "height": st.floats(0.1, 30), "share": st.floats(0.01, 0.99), "times": st.floats(1, 9),
-    "factor": st.floats(1.01, 9), "at_least": st.just(1),
+    "factor": st.floats(1.01, 9), "at_least": st.just(1), "within": st.integers(1, 50_000),
 }  # fmt: skip
 
 

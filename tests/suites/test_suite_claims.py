@@ -220,7 +220,8 @@ def test_claims_speak_of_experiments():
 @pytest.mark.parametrize("check", CHECKS)
 def test_every_check_takes_its_keys_and_no_others(check):
     some = {"rival": RIVAL, "along": {"rho": [1.0, 0.5]}, "score": "goal_visits", "value": 1.0,
-            "height": 2.0, "share": 0.3, "times": 2.0, "factor": 2.0, "at_least": 1}  # fmt: skip
+            "height": 2.0, "share": 0.3, "times": 2.0, "factor": 2.0, "at_least": 1,
+            "within": 100}  # fmt: skip
     needed, allowed = CHECKS[check]
     fields = {"says": "x", "check": check, "agent": OURS, **{key: some[key] for key in needed}}
     assert Sentence(**fields).check == check

@@ -270,12 +270,9 @@ def _share_converges(sentence: Sentence, cases: Sequence[Case]) -> Checks:
         there, n = sum(_there(sentence, of) for of in runs), sum(len(of.seeds) for of in runs)
         verdict = Verdict.HOLDS if there >= least * n else Verdict.NOT
         limit = "" if sentence.within is None else f" within {sentence.within:,} steps"
-        words = (
-            f"{there:,} of {n:,} runs{limit}, {100 * there / n:.3g} %, over {len(runs)} settings"
-        )
-        share = Interval(there / n, there / n, there / n)
-        percent = f"{100 * there / n:.3g} %; said: {100 * least:g} %"
-        return Check(f"{words}, {percent}", share, verdict)
+        words = f"{there:,} of {n:,} runs{limit}, over {len(runs)} settings: "
+        words += f"{100 * there / n:.3g} %; said: {100 * least:g} %"
+        return Check(words, Interval(*3 * (there / n,)), verdict)
 
     return [_checked("all settings", [of for case in cases for of in case.runs], judged)]
 
@@ -288,13 +285,15 @@ def _less_regret(sentence: Sentence, cases: Sequence[Case]) -> Checks:
         return []
 
     def judged(*runs: Aggregate) -> Check:
-        sides = runs[::2], runs[1::2]
-        mine, theirs = (_mean(runs, [of.regret for of in side]) for side in sides)
+        lost = [of.regret[at] for of, at in zip(runs, shared_seeds(*runs), strict=True)]
+        mine, theirs = np.mean(lost[::2], axis=0), np.mean(lost[1::2], axis=0)
+        if not len(mine) or min(*mine, *theirs) <= 0:
+            return Check("not all seeds lose something", Interval(*3 * (np.nan,)), Verdict.OPEN)
         ratio = _ratio([mine], [theirs])
         verdict = Verdict.HOLDS if ratio.high <= most else Verdict.OPEN
         verdict = Verdict.NOT if ratio.low > most else verdict
         words = f"{ratio.in_words('.2g')} times, {mine.mean():,.0f} against {theirs.mean():,.0f}"
-        return Check(f"{words}, over {len(sides[0])} settings; said: {most:g}", ratio, verdict)
+        return Check(f"{words}, over {len(cases)} settings; said: {most:g}", ratio, verdict)
 
     return [_checked("all settings", [of for case in cases for of in case.runs], judged)]
 
