@@ -5,10 +5,9 @@
 Reads the runs of a folder of results that have the agent's default settings, whatever the discount,
 and prints a table of problems and budgets: how many runs are certified and after how many steps
 (median of those that are), the steps to 1 % (median, as in all reports), and how many certificates
-are wrong. One is
-*wrong* if the test policy is not within 1 % of the minimax-optimal return, in M_↓ and in units of
-max(1, |v|), at the first checkpoint from the certificate's step on. Certificates that come after
-the last checkpoint are *untested*.
+are wrong. One is *wrong* if the test policy is not within 1 % of the minimax-optimal return, in M_↓
+and in units of max(1, |v|), at the first checkpoint from the certificate's step on. Certificates
+that come after the last checkpoint are *untested*. The file also has sums by world.
 
 Runs that do not say whether they are certified, because the code that made them did not ask, are
 left out and counted; so are those that cannot be read and those whose problem is not there. A run
@@ -22,6 +21,7 @@ import json
 import sys
 from collections import Counter
 from functools import cache
+from itertools import groupby
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -31,7 +31,7 @@ import numpy as np
 from monmdp import MonMDPError, agents, planning
 from monmdp.results.evidence import OPTIMAL
 from monmdp.results.store import read_footer, read_problem, read_run, run_files
-from monmdp.stats import median_time, steps_to
+from monmdp.stats import geometric_mean, median_time, steps_to
 from monmdp.suites.configuration import unusual_parameters
 from monmdp.tables import Column, Table, plural
 
@@ -70,7 +70,7 @@ def main() -> None:
     table = Table.of(COLUMNS, sorted(rows, key=lambda row: row[:2]))
     print(table.to_markdown())
     found = table.records()
-    totals = {name: sum(int(of[name] or 0) for of in found) for name in COUNTED}
+    totals = summed(found)
     print(
         f"\n{plural(len(found), 'setting')}, {plural(totals['runs'], 'run')}: "
         f"{totals['certified']:,} certified, {totals['wrong']:,} of them wrong and "
@@ -79,9 +79,25 @@ def main() -> None:
     for why, n in left_out.items():
         print(f"left out: {plural(n, 'run')} ({why})")
     if args.json:
-        said = {"agent": AGENT, "within": OPTIMAL, "settings": found, "totals": totals}
-        text = json.dumps(said | {"left_out": dict(left_out)}, indent=1)
+        of_world = groupby(found, lambda of: str(of["setting"]).split()[0])
+        said = {
+            "agent": AGENT,
+            "within": OPTIMAL,
+            "settings": found,
+            "worlds": {name: summed(list(of)) for name, of in of_world},
+            "totals": totals,
+            "left_out": dict(left_out),
+        }
+        text = json.dumps(said, indent=1)
         args.json.write_text(text + "\n", encoding="utf-8")
+
+
+def summed(settings: list[dict[str, Any]]) -> dict[str, Any]:
+    """Sums over settings, and how many times the steps to 1 % it takes to be certified."""
+    medians = [(of["median_certificate"], of["median_steps_to_1pct"]) for of in settings]
+    times = [step / optimal for step, optimal in medians if step and optimal]
+    sums = {name: sum(int(of[name] or 0) for of in settings) for name in COUNTED}
+    return {"settings": len(settings), **sums, "times": geometric_mean(times) if times else None}
 
 
 def sorted_out(folder: Path, only: str) -> tuple[list[list[Path]], Counter[str]]:

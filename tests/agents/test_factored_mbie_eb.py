@@ -20,8 +20,9 @@ from conftest import MONITORS, READING, ROOT, WORLDS, newest, one_in, random_mon
 from monmdp import MDP, MonMDPError, agents, experiment, planning, worlds
 from monmdp.agents import FactoredMBIEEB, Step, Transition, contract, stepwise
 from monmdp.agents.factored_mbie_eb import beliefs, kinds, plans
+from monmdp.agents.factored_mbie_eb import state as tables
 from monmdp.agents.factored_mbie_eb.agent import _falls_due
-from monmdp.agents.factored_mbie_eb.beliefs import LIKELY, OPTIMIZE
+from monmdp.agents.factored_mbie_eb.state import LIKELY, OPTIMIZE
 from monmdp.compiling import compiled
 from monmdp.envs import MonMDPEnv
 from monmdp.report.layers import layers
@@ -67,14 +68,14 @@ def same(state, oracle, planned):
     """Compare all that the agent and the oracle know and want; some is true of a plan only."""
     clock = state.clock
     now = {
-        "k": beliefs.K, "t": beliefs.T, "of_net": beliefs.NET, "phase": beliefs.PHASE,
-        "news": beliefs.NEWS, "since": beliefs.SINCE, "quiet": beliefs.QUIET,
-        "idle": beliefs.IDLE, "looked": beliefs.LOOKED, "done": beliefs.DONE,
+        "k": tables.K, "t": tables.T, "of_net": tables.NET, "phase": tables.PHASE,
+        "news": tables.DUE, "since": tables.SINCE, "quiet": tables.QUIET,
+        "idle": tables.IDLE, "looked": tables.LOOKED, "done": tables.DONE,
     }  # fmt: skip
     assert {name: clock[i] for name, i in now.items()} == {
         name: getattr(oracle, name) for name in now
     }
-    assert (clock[beliefs.CERTIFIED] or None) == oracle.certified
+    assert (clock[tables.CERTIFIED] or None) == oracle.certified
 
     def of(table, keys):
         return [table[key] for key in keys]
@@ -92,7 +93,7 @@ def same(state, oracle, planned):
     tried = [(i, x) for i, x in enumerate(xs) if oracle.n_x(x) > 0]
     if not oracle.given:
         close(state.moves.again, [sum(oracle.same), len(oracle.same)], "again")
-        close(kinds._concentration(state.moves), oracle.alpha(), "alpha")
+        close(kinds.concentration(state.moves), oracle.alpha(), "alpha")
         assert [state.moves.kind[i] for i, _ in tried] == [oracle.kind[x] for _, x in tried]
         for i, x in tried:
             found = np.flatnonzero(state.moves.plausible[i])
@@ -119,7 +120,7 @@ def same(state, oracle, planned):
 
 def word_of(state, oracle):
     """What the agent made of its last plan, for where rounding decides."""
-    made = state.moves.kind, state.moves.plausible, state.unsure
+    made = state.moves.kind, state.moves.plausible
     return Word(*(dict(zip(oracle.xs, of.tolist(), strict=True)) for of in made))
 
 
@@ -427,7 +428,7 @@ def test_no_place_is_passed_over_while_the_next_episode_gains(monkeypatch):
     passed = no_bit_changes(agent, monkeypatch)
     assert passed[True] > 0
     assert passed[False] > 0
-    assert agent.state.clock[beliefs.PHASE] == LIKELY
+    assert agent.state.clock[tables.PHASE] == LIKELY
     # the values of the start, of the end, and of the start after the end
     ahead = agent.state.cells["q_obs"][:, 0]
     assert ahead[2] > 1.5 * agent.state.cells["chance"][2, 0]
@@ -443,11 +444,11 @@ def test_while_it_observes_it_plans_at_every_episode(monitor):
     for t in range(1500):
         first = over
         if first:
-            due = bool(clock[beliefs.NEWS] or clock[beliefs.NET])
+            due = bool(clock[tables.DUE] or clock[tables.NET])
             observing = agent.begin_episode()
             seen, _ = env.reset(seed=1) if t == 0 else env.reset()
         action = agent.act(seen)
-        planned = clock[beliefs.SINCE] == 0
+        planned = clock[tables.SINCE] == 0
         assert planned == (first and (observing or due))
         if first:
             found[observing, due, planned] += 1
@@ -695,7 +696,7 @@ def test_among_equal_kinds_a_pair_keeps_its_own(mine):
     for x in (0, 1, 2):
         kinds.count_move(moves, x, 0, 0, 0)
     kinds.count_move(moves, 3, 1, 1, 0)  # nobody was there: all kinds say the same
-    kinds.sort_pair(moves, 3, 4.0)
+    kinds.sort_pair(moves, 3, 1.0, 4.0)
     assert moves.kind[3] == mine
     kinds.find_plausible(moves, 3, 4.0)
     assert moves.plausible[3].tolist() == [True, True, False, False]
@@ -773,21 +774,21 @@ def drawn(n_sm, n_x, visits, weight=None):
             chance = rng.dirichlet(weight * chance)
         for i in range(visits):
             kinds.count_move(moves, x, 0, rng.choice(n_sm, p=chance), i)
-    return kinds._concentration(moves)
+    return kinds.concentration(moves)
 
 
 def test_how_set_in_its_ways_a_monitor_is_comes_from_its_moves():
     # by hand: of 0, 0, 1, 0 the second is as before, the third not, the fourth two times in three
     for n_sm in (2, 5):
         moves = kinds.no_moves(1, n_sm, 1, 2)
-        assert kinds._concentration(moves) == pytest.approx(1.0)
+        assert kinds.concentration(moves) == pytest.approx(1.0)
         for i, to in enumerate((0, 0, 1, 0)):
             kinds.count_move(moves, 0, 0, to, i)
         same = ((1 + 1 / n_sm) / 2 + 1 + 0 + 2 / 3) / 4
         assert moves.again.tolist() == pytest.approx([4 * same, 4])
         more = max(same - 1 / n_sm, 1 / n_sm**2)  # than by chance
-        assert kinds._concentration(moves) == pytest.approx((1 - same) / more)
-        assert kinds._concentration(moves) > 1
+        assert kinds.concentration(moves) == pytest.approx((1 - same) / more)
+        assert kinds.concentration(moves) > 1
     # it is found if it was drawn so, and is between 1 and |Sᵐ|²
     for weight in (2.0, 6.0):
         assert drawn(6, 1500, 4, weight) == pytest.approx(weight, rel=0.2)
@@ -795,7 +796,7 @@ def test_how_set_in_its_ways_a_monitor_is_comes_from_its_moves():
     assert 6 < drawn(6, 1500, 4) <= 36
     never = kinds.no_moves(1, 6, 1, 2)
     never.again[:] = 0.0, 1.0  # it never does the same again
-    assert kinds._concentration(never) == 36
+    assert kinds.concentration(never) == 36
 
 
 @pytest.mark.parametrize(
@@ -805,7 +806,7 @@ def test_a_monitor_that_is_set_in_its_ways_is_known_by_its_first_move(world, mon
     moves = trained(monmdp.make(world, monitor), 1000, seed=1).state.moves
     assert moves.again[1] > 500
     assert moves.again[1] - moves.again[0] < 0.5  # all but what it begins with
-    assert kinds._concentration(moves) == 1.0
+    assert kinds.concentration(moves) == 1.0
 
 
 @pytest.mark.parametrize("seed", [1, 3])
@@ -813,7 +814,7 @@ def test_a_monitor_that_moves_at_random_among_many_states_keeps_one_kind(seed):
     """If it were taken for set in its ways, pairs would look unlike each other."""
     state = trained(monmdp.make("hazard", "n-experts", n=8), 1000, seed).state
     members = state.moves.members
-    assert kinds._concentration(state.moves) > 8
+    assert kinds.concentration(state.moves) > 8
     assert members.sum() == (state.pairs["n"] > 0).sum() > 70
     assert members.max() == members.sum()
 
@@ -905,7 +906,7 @@ def in_vain(*tries, done=0, seen_there=False, **params):
         told(agent, *[(0, 0, ae, 0, 2, 0)] * n)
     if seen_there:
         told(agent, (1, 0, 0, 0, 2, 0), reward=0.5)
-    agent.state.clock[beliefs.DONE] = done
+    agent.state.clock[tables.DONE] = done
     beliefs.believe(agent.state)
     return agent.state
 
@@ -985,22 +986,22 @@ def begun(phase, episodes, looked=False, **params):
     state = agents.make(NAME, monmdp.make("loop", "ask"), **params).state
     clock, rng, found = state.clock, np.random.default_rng(0), []
     for _ in range(episodes):
-        clock[beliefs.PHASE] = phase
+        clock[tables.PHASE] = phase
         FactoredMBIEEB.begin_episode(state, rng)
-        found.append(bool(clock[beliefs.NET]))
-        clock[beliefs.LOOKED] = looked
+        found.append(bool(clock[tables.NET]))
+        clock[tables.LOOKED] = looked
     return found, clock
 
 
 def test_clocks_of_the_net():
     # while it looks for something and learns nothing, every other episode: the first is not idle
     found, clock = begun(LIKELY, 60)
-    assert clock[beliefs.IDLE] == 59
+    assert clock[tables.IDLE] == 59
     assert found == [k % 2 == 1 and k > 1 for k in range(1, 61)]
-    assert clock[beliefs.DONE] == 0
+    assert clock[tables.DONE] == 0
     # once there is nothing to look for, ever more rarely
     found, clock = begun(OPTIMIZE, 2001)
-    assert clock[beliefs.DONE] == 2001
+    assert clock[tables.DONE] == 2001
     wanted = {1 + j for j in range(1, 2001) if _falls_due(j, 20.0, 40.0)}
     wanted |= {k for k in range(1, 2002) if _falls_due(k, 1.0, 40.0)}
     assert {k for k, net in enumerate(found, 1) if net} == wanted
@@ -1008,7 +1009,7 @@ def test_clocks_of_the_net():
     assert sum(found[:1000]) > 4 * sum(found[1000:])
     # episodes that look are none of the net, but for the last clock
     found, clock = begun(LIKELY, 300, looked=True)
-    assert clock[beliefs.IDLE] == 0
+    assert clock[tables.IDLE] == 0
     assert [k for k, net in enumerate(found, 1) if net] == [69, 256]
     assert not any(begun(LIKELY, 300, net=0.0)[0])
     assert not any(begun(OPTIMIZE, 300, net=0.0)[0])
@@ -1060,18 +1061,18 @@ def test_random_rewards_are_looked_at_until_they_are_known():
     problem = noisy(10)
     early, late = (trained(problem, steps, seed=1).state for steps in (20, 1500))
     assert early.pairs["unresolved"].any()
-    assert early.clock[beliefs.PHASE] == LIKELY
+    assert early.clock[tables.PHASE] == LIKELY
     assert not late.pairs["unresolved"].any()
-    z = math.sqrt(math.log(late.clock[beliefs.K] + 2))
+    z = math.sqrt(math.log(late.clock[tables.K] + 2))
     assert (late.pairs["error"] <= 0.1).all()
     assert (late.pairs["error"] > 0).all()
     # the standard errors of rewards of ±½ and ±0.1
     n = late.pairs["n_seen"][0]
     np.testing.assert_allclose(late.pairs["error"][0] / z, [0.5, 0.1] / np.sqrt(n), rtol=0.15)
     # what is needed grows with the episodes, like √ln k
-    errors, k = [], late.clock[beliefs.K]
+    errors, k = [], late.clock[tables.K]
     for episodes in (k, 10**18):
-        late.clock[beliefs.K] = episodes
+        late.clock[tables.K] = episodes
         beliefs.believe(late)
         errors.append(late.pairs["error"].copy())
     later = math.sqrt(math.log(10**18)) / z
@@ -1079,7 +1080,7 @@ def test_random_rewards_are_looked_at_until_they_are_known():
     between = float(np.sqrt(errors[0] * errors[1])[0, 0])
     strict = late._replace(parameters=late.parameters._replace(precision=between))
     for episodes in (k, 10**18):
-        late.clock[beliefs.K] = episodes
+        late.clock[tables.K] = episodes
         beliefs.believe(strict)
         assert strict.pairs["unresolved"][0, 0] == (episodes > k)
 
@@ -1113,11 +1114,11 @@ def test_a_monitor_pair_tried_for_the_first_time_is_news():
     clock = agent.state.clock
     agent.begin_episode()
     told(agent, *[(0, 0, 0, 0, 0, 0)] * 3)
-    clock[beliefs.NEWS] = 0
+    clock[tables.DUE] = 0
     told(agent, (0, 0, 0, 0, 0, 0))
-    assert not clock[beliefs.NEWS]
+    assert not clock[tables.DUE]
     told(agent, (0, 0, 0, 1, 0, 0))
-    assert clock[beliefs.NEWS]
+    assert clock[tables.DUE]
 
 
 # ---- convergence --------------------------------------------------------------------------------

@@ -32,7 +32,6 @@ class Word(NamedTuple):
 
     kind: dict  # x -> kind
     plausible: dict  # x -> kind -> whether it is plausible
-    unsure: dict  # x -> sᵐ -> u
 
 
 def remembered(method):
@@ -85,7 +84,7 @@ class FactoredOracle:
         self.members = [set() for _ in range(n_kinds)]  # kind -> tried pairs
         self.kind = {}  # x -> kind
         self.sorted_at = Counter()  # x -> n(x) when it was last sorted
-        self.evidence = {}  # x -> kind -> L, of kinds that had members when x was last sorted
+        self.evidence = {}  # x -> kind -> L when x was last sorted, of kinds not empty since
         self.could_be = {}  # x -> plausible kinds, at the last plan
         if self.p.kinds == 0:
             self.kind = {x: i for i, x in enumerate(self.xs)}
@@ -197,6 +196,9 @@ class FactoredOracle:
             self.members[own].discard(x)
             self.members[to].add(x)
             self.kind[x] = to
+            if not self.members[own]:
+                for of_other in self.evidence.values():
+                    of_other.pop(own, None)
 
     def plausible(self, x):
         """The plausible kinds of a tried pair, in cyclic order from its own."""
@@ -306,23 +308,16 @@ class FactoredOracle:
     @remembered
     def unsure(self, x, sm):
         """u(x, sᵐ)."""
-        n, z = self.n_x(x), self.p.caution * math.sqrt(math.log(self.k + 2))
-        if len(self.met[x]) < 2:
-            return z * self.error(x)
-        ended = sum(self.met_ended[x].values()) / n
-        each = [
-            ((visits - self.met_ended[x][se2]) / n, self.p.gamma * self.v_before[se2, sm])
-            for se2, visits in self.met[x].items()
-        ]
-        mean = sum(p * v for p, v in each)
-        variance = sum(p * (v - mean) ** 2 for p, v in each) + ended * mean**2
-        if self.word is not None and z > 0:
-            # A difference of two nearly equal squares has few digits left.
-            told = self.word.unsure[x][sm]
-            size = sum(p * v * v for p, v in each)
-            if abs(max(0.0, told / z - self.error(x)) ** 2 * n - variance) <= 1e-12 * size:
-                return told
-        return z * (self.error(x) + math.sqrt(variance / n))
+        worth = []  # of each visit
+        for se2, visits in self.met[x].items():
+            r = self.mean(x, se2) if self.rewards[x, se2] else self.mean_of_seen(x)
+            ended = self.met_ended[x][se2]
+            worth += [r] * ended
+            worth += [r + self.p.gamma * self.v_before[se2, sm]] * (visits - ended)
+        mean = sum(worth) / len(worth)
+        variance = sum((each - mean) ** 2 for each in worth) / len(worth)
+        z = self.p.caution * math.sqrt(math.log(self.k + 2))
+        return z * (self.error(x) + math.sqrt(variance / len(worth)))
 
     @remembered
     def omega(self, x):
@@ -465,6 +460,8 @@ class FactoredOracle:
             added = omega * self.p.gamma * unmet
         found = []
         for kind in kinds:
+            if kind != kinds[0] and not self.pool(kind, y).total():
+                continue  # it says nothing of y
             step = self.monitor_step(x, y, kind)
             go_on, ended = Counter(), 0.0
             for se2, visits in self.met[x].items():
@@ -551,6 +548,7 @@ class FactoredOracle:
                 self.phase = hope
                 break
         if self.phase == OPTIMIZE and self.certified is None and self.gap(v) <= self.p.epsilon:
+            self.sweep(LOW, self.v_low, self.q_low, sweeps=8 * sweeps, tolerance=FINE)
             self.sweep(POSSIBLE, v, self.q_hope, sweeps=8 * sweeps, tolerance=FINE)
             if self.gap(v) <= self.p.epsilon:
                 self.certified = self.t
