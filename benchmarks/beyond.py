@@ -188,7 +188,7 @@ def _long_run(known: Evidence, results: Path, place: Path) -> None:
             styles=styles(figure),
             title=f"{LONG}: regret",
             y_label="log₁₀ of regret",
-            note="Mean over seeds, with 95 % intervals.",
+            note="Mean over seeds, 95 % interval; ▼: the curve of this colour begins below",
         )
         drawing.save(picture, place / "regret.png")
 
@@ -253,6 +253,7 @@ def page(place: Path) -> str:
         pessimistic=_pessimistic(known["pessimistic_test"]),
         grid=_grid(known[GRID]),
         cost=cost,
+        told=known["beyond"]["told"],
         losses=_losses(groups, known["beyond"]["told"]),
     )
 
@@ -395,7 +396,7 @@ def _variant(of: dict) -> Cell:
         return Cell(f"{steps}{never}", (None,))
     cell = Column("", form=".2f").cell(ratio)
     mark = "*" if ratio.low > 1 else "°" if ratio.high < 1 else ""
-    return replace(cell, detail=f"{cell.detail}{mark}{never}")
+    return replace(cell, detail=f"{cell.detail}{mark}{never}".lstrip(", "))
 
 
 def _value(of: Any) -> str:

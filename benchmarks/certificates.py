@@ -2,12 +2,13 @@
 
     python benchmarks/certificates.py FOLDER [--only bottleneck] [--json FILE]
 
-Reads the runs of a folder of results that have the agent's default settings, whatever the discount,
-and prints a table of problems and budgets: how many runs are certified and after how many steps
-(median of those that are), the steps to 1 % (median, as in all reports), and how many certificates
-are wrong. One is *wrong* if the test policy is not within 1 % of the minimax-optimal return, in M_↓
-and in units of max(1, |v|), at the first checkpoint from the certificate's step on. Certificates
-that come after the last checkpoint are *untested*. The file also has sums by world.
+Reads the runs of a folder of results that have the agent's default settings, whatever the
+discount, and prints a table of problems and budgets: how many runs are certified and after how
+many steps (median of those that are), the steps to 1 % (median, as in all reports), and how many
+certificates are wrong. One is *wrong* if the test policy is not within 1 % of the minimax-optimal
+return, in M_↓ and in units of max(1, |v|), at the first checkpoint from the certificate's step
+on. Certificates that come after the last checkpoint are *untested*. The file also has sums by
+world.
 
 Runs that do not say whether they are certified, because the code that made them did not ask, are
 left out and counted; so are those that cannot be read and those whose problem is not there. A run

@@ -715,15 +715,10 @@ def test_the_button_is_set_apart_and_nothing_else_is(world):
         assert set(state.moves.kind[tried & ~pressed]) == {1 - own}
 
 
-# With a large α a kind of its own explains such a pair as well as any, and once there are two that
-# are alike, chance decides between them: kinds as large as this one come and go.
-SPLIT = pytest.mark.xfail(reason="a monitor that moves at random has several large kinds later on")
-
-
 @pytest.mark.parametrize(
     ("world", "monitor", "least"),
-    [("hazard", "level-up", 1.0), ("hazard", "ask", 1.0), ("hazard", "n-experts", 0.8),
-     pytest.param("river-swim", "n-supporters", 1.0, marks=SPLIT)],
+    [("hazard", "level-up", 1.0), ("river-swim", "n-supporters", 1.0), ("hazard", "ask", 1.0),
+     ("hazard", "n-experts", 0.8)],
 )  # fmt: skip
 def test_monitors_that_are_the_same_everywhere_keep_one_kind(world, monitor, least):
     """A monitor that moves at random looks odd in some pair now and then."""
@@ -817,6 +812,18 @@ def test_a_monitor_that_moves_at_random_among_many_states_keeps_one_kind(seed):
     assert kinds.concentration(state.moves) > 8
     assert members.sum() == (state.pairs["n"] > 0).sum() > 70
     assert members.max() == members.sum()
+
+
+@pytest.mark.slow
+@pytest.mark.xfail(reason="a kind that is like another is never given up, and pairs fall to both")
+def test_a_monitor_that_moves_at_random_keeps_one_kind_for_long():
+    """With a large α a kind of its own explains a pair as well as any; some pair opens one."""
+    problem = monmdp.make("hazard", "n-experts", n=8)
+    for seed in (1, 3):
+        run = monmdp.train(problem, NAME, 10_000, seed, snapshots=[10_000])
+        tried = run.snapshots["n_env"][0] > 0
+        members = Counter(run.snapshots["kind"][0][tried].tolist())
+        assert members.most_common(1)[0][1] >= 0.8 * tried.sum()
 
 
 def test_a_monitor_of_one_state_has_nothing_to_sort():
