@@ -550,6 +550,7 @@ def test_a_share_of_the_runs_converges_in_time(jump, expected):
     assert f"{there} of 6 seeds within 5,000 steps" in late.measured
     assert f"{there + 6} of 12 runs within 5,000 steps, over 2 settings" in in_time.measured
     assert in_time.interval.estimate == (there + 6) / 12
+    assert found.sentences[2].measured == in_time.measured  # one check of all settings
 
 
 @pytest.mark.parametrize(("share", "mine", "expected"), [

@@ -489,3 +489,5 @@ CHECKS: dict[str, tuple[str, Callable[[Sentence, Sequence[Case]], Checks]]] = {
     ),
 }
 """check -> what decides, in words that `in_words` fills in, and what carries it out"""
+OVER_ALL = ("times-fewer-steps", "runs-converge", "less-regret")
+"""those that make one check of all settings"""

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from monmdp.results.checks import CHECKS, Case, Check, Verdict, in_words
+from monmdp.results.checks import CHECKS, OVER_ALL, Case, Check, Verdict, in_words
 from monmdp.results.evidence import Evidence, axis_of
 from monmdp.results.measures import Standing
 from monmdp.suites import Figure, Sentence, Setting
@@ -246,7 +246,7 @@ def _asked(sentence: Sentence) -> int:
     """Return how many checks a sentence has if all of its settings were run."""
     settings = sentence.of or 1
     if sentence.along is None:
-        return 1 if sentence.check == "times-fewer-steps" else settings
+        return 1 if sentence.check in OVER_ALL else settings
     groups = len(sentence.axis[1])
     return settings * (groups - 1) // groups if sentence.check == "similar-along" else groups - 1
 
