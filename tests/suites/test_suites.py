@@ -651,7 +651,7 @@ def test_tuning_and_reporting_share_no_seed(bundled):
     assert all(seed % 2 == 1 for seed in seeds_of("beyond-grid"))
     assert all(seed % 2 == 0 for seed in seeds_of("beyond") | seeds_of("beyond-ablations"))
     assert seeds_of("beyond") == set(range(200, 260, 2))
-    assert seeds_of("beyond-ablations") == {200, 202, 204, 206, 208, 210}
+    assert seeds_of("beyond-ablations") == {200, 202, 204, 206}
     quick = expand(bundled_suite("beyond").adapted(quick=True))
     assert {seed for _, seed in quick.runs()} == {200, 202, 204, 206, 208}
     three = expand(bundled_suite("beyond").adapted(seeds=3))
@@ -685,10 +685,8 @@ def test_beyond_has_the_24_and_the_48_settings_with_all_the_papers_parameters(bu
         settings = bundled["beyond"].resolved[plain.configuration].settings
         assert settings["parameters"] == paper_config.hyper_parameters()
         assert settings["steps"] == 50_000
-        told = [] if panel.monitor == "semi-random" else ["factored-mbie-eb", "known-monitor"]
-        others = ["directed-e2", "factored-mbie-eb", "monitored-mbie-eb"]
-        others += ["posterior-sampling", "r-max"]
-        assert sorted(curve.agent for curve in panel.curves) == sorted(told + others)
+        found = [curve.agent for curve in panel.curves]
+        assert found == ["factored-mbie-eb", "monitored-mbie-eb", "r-max"]
 
 
 @pytest.mark.slow
