@@ -324,6 +324,8 @@ def test_train_says_when_the_agent_was_sure(monmdp):
     line = f"certified within 0.01    after {median} steps (median; {len(sure)} of 4 seeds)\n"
     assert line in monmdp(*words, "--seeds=4")[1]
     assert f"certified within 0.01    after {found[0]} steps\n" in monmdp(*words, "--seeds=1")[1]
+    never = monmdp(*words, "--seeds=1", "epsilon=0", "net=0")[1]
+    assert "certified within 0       no seed\n" in never
     words = (*words, "--agent=monitored-mbie-eb", "--seeds=1")
     assert json.loads(monmdp(*words, "--json")[1])["certified"] == [None]
     assert "certified" not in monmdp(*words)[1]

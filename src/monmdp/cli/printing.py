@@ -131,14 +131,18 @@ def _problem_of(settings: Mapping[str, Any]) -> str:
 
 
 def _certificates(settings: Mapping[str, Any], found: Sequence[int | None]) -> dict[str, str]:
-    """When an agent was sure of its policies, if it ever was."""
+    """When an agent that says so was sure of its policies, if it ever was."""
     from statistics import median
 
+    from monmdp.agents import KINDS, AgentConfig
+
     steps = [step for step in found if step is not None]
-    if not steps:
-        return {}
     epsilon = settings["parameters"].get("epsilon")
     within = "" if epsilon is None else f" within {epsilon:g}"
+    if not steps:
+        kind = KINDS.get(settings["agent"], AgentConfig)
+        says_so = kind.certified is not AgentConfig.certified
+        return {f"certified{within}": "no seed"} if says_so else {}
     seeds = f" (median; {len(steps)} of {len(found)} seeds)" if len(found) > 1 else ""
     return {f"certified{within}": f"after {median(steps):,.0f} steps{seeds}"}
 

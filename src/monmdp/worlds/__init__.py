@@ -72,7 +72,8 @@ def factory(name: str) -> Callable[..., MDP]:
         problem = "is a folder, not a map file" if Path(name).is_dir() else "no such map file"
         raise MonMDPError(f"{name}: {problem}")
     raise MonMDPError(
-        f"unknown world {name!r}{nearest(name, registry)} (or give the path of a map file)"
+        f"unknown world {name!r}{nearest(name, registry)} (or give the path of a map file, or "
+        "gymnasium:ID)"
     )
 
 
