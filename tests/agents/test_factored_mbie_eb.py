@@ -1048,13 +1048,13 @@ def test_a_policy_is_certified_once_and_is_good_then(world):
             said.append(agent.config.certified(agent.state))
 
         agent.update = update
-        walk(agent, MonMDPEnv(problem), 8000, experiment.streams(problem, seed).environment)
+        walk(agent, MonMDPEnv(problem), 4000, experiment.streams(problem, seed).environment)
         assert said[0] is None
         (at,) = set(said) - {None}
         first = said.index(at)
         assert set(said[first:]) == {at}
         assert at == first  # the plan is made before the step is counted
-        run = monmdp.train(problem, NAME, 8000, seed, every=50)
+        run = monmdp.train(problem, NAME, 4000, seed, every=50)
         assert run.certified == at
         after = run.curve["worst_case_return"][run.step >= at]
         assert len(after) > 0

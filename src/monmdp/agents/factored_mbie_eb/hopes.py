@@ -6,8 +6,8 @@ the first three:
     low        R̄ᵉ(x): r_min where nothing was seen. The test policy
     likely     what was not seen is r_max where it ended the episode, else what is typical, less a
                price; u(x) is added
-    possible   what was not seen is r_max for ever, even if its reward is the only thing not known;
-               u(x) is added
+    possible   what was not seen is V_max, the best return there can be, even if its reward is the
+               only thing not known; u(x) is added
     observe    1/(1 - γ) for a cell never tried; the chance to see what is aimed at and unresolved
     net        1/(1 + visits of the cell)
 
