@@ -218,30 +218,36 @@ def _one_by_one(judge_runs: Callable[..., Check]) -> Callable[[Sentence, Sequenc
     return judged
 
 
-def _times(sentence: Sentence, cases: Sequence[Case]) -> Checks:
-    """Over all settings the rival takes so many times the steps, or more than them if that is 1."""
+def _over_all(judge_runs: Callable[..., Check]) -> Callable[[Sentence, Sequence[Case]], Checks]:
+    """One check of all settings together; none if some of them are not run."""
+
+    def judged(sentence: Sentence, cases: Sequence[Case]) -> Checks:
+        if not cases or len(cases) < (sentence.of or 1):
+            return []
+        runs = [of for case in cases for of in case.runs]
+        return [_checked("all settings", runs, partial(judge_runs, sentence))]
+
+    return judged
+
+
+def _times(sentence: Sentence, *runs: Aggregate) -> Check:
+    """The rival takes so many times the steps, or more than them if that is 1."""
     assert sentence.times is not None
     least = sentence.times
-    if not cases or len(cases) < (sentence.of or 1):
-        return []
-
-    def judged(*runs: Aggregate) -> Check:
-        pairs = [steps_of_both(a, b) for a, b in zip(runs[::2], runs[1::2], strict=True)]
-        ratio = _ratio([theirs for _, theirs in pairs], [mine for mine, _ in pairs])
-        verdict = Verdict.OPEN
-        if ratio.low > least or (least > 1 and ratio.low == least):
-            # With runs that never get there, its own steps are a lower bound.
-            sure = all(of.optimal.all() for of in runs[::2])
-            verdict = Verdict.HOLDS if sure else Verdict.OPEN
-        elif ratio.high <= 1:
-            verdict = Verdict.NOT
-        elif ratio.high < least:
-            verdict = Verdict.OTHER if ratio.low > 1 else Verdict.NOT
-        words = f"{ratio.in_words('.3g')} times, over {len(pairs)} settings"
-        words += "" if least == 1 else f"; said: {least:g}"
-        return Check(words, ratio, verdict)
-
-    return [_checked("all settings", [of for case in cases for of in case.runs], judged)]
+    pairs = [steps_of_both(a, b) for a, b in zip(runs[::2], runs[1::2], strict=True)]
+    ratio = _ratio([theirs for _, theirs in pairs], [mine for mine, _ in pairs])
+    verdict = Verdict.OPEN
+    if ratio.low > least or (least > 1 and ratio.low == least):
+        # With runs that never get there, its own steps are a lower bound.
+        sure = all(of.optimal.all() for of in runs[::2])
+        verdict = Verdict.HOLDS if sure else Verdict.OPEN
+    elif ratio.high <= 1:
+        verdict = Verdict.NOT
+    elif ratio.high < least:
+        verdict = Verdict.OTHER if ratio.low > 1 else Verdict.NOT
+    words = f"{ratio.in_words('.3g')} times, over {len(pairs)} settings"
+    words += "" if least == 1 else f"; said: {least:g}"
+    return Check(words, ratio, verdict)
 
 
 def _there(sentence: Sentence, of: Aggregate) -> int:
@@ -250,52 +256,41 @@ def _there(sentence: Sentence, of: Aggregate) -> int:
     return int((of.optimal & in_time).sum())
 
 
+def _in_time(sentence: Sentence) -> str:
+    return "" if sentence.within is None else f" within {sentence.within:,} steps"
+
+
 def _converges(sentence: Sentence, of: Aggregate) -> Check:
     there = _there(sentence, of)
     interval = mean_interval(of.steps_to_optimal)
     verdict = Verdict.HOLDS if there == len(of.seeds) else Verdict.NOT
-    limit = "" if sentence.within is None else f" within {sentence.within:,} steps"
-    words = f"{there} of {len(of.seeds)} seeds{limit}, after {interval.in_words(',.0f')} steps"
-    return Check(words, interval, verdict)
+    words = f"{there} of {len(of.seeds)} seeds{_in_time(sentence)}, "
+    return Check(f"{words}after {interval.in_words(',.0f')} steps", interval, verdict)
 
 
-def _share_converges(sentence: Sentence, cases: Sequence[Case]) -> Checks:
+def _share_converges(sentence: Sentence, *runs: Aggregate) -> Check:
     """So large a share of all runs converges."""
     assert sentence.share is not None
-    least = sentence.share
-    if not cases or len(cases) < (sentence.of or 1):
-        return []
-
-    def judged(*runs: Aggregate) -> Check:
-        there, n = sum(_there(sentence, of) for of in runs), sum(len(of.seeds) for of in runs)
-        verdict = Verdict.HOLDS if there >= least * n else Verdict.NOT
-        limit = "" if sentence.within is None else f" within {sentence.within:,} steps"
-        words = f"{there:,} of {n:,} runs{limit}, over {len(runs)} settings: "
-        words += f"{100 * there / n:.3g} %; said: {100 * least:g} %"
-        return Check(words, Interval(*3 * (there / n,)), verdict)
-
-    return [_checked("all settings", [of for case in cases for of in case.runs], judged)]
+    there, n = sum(_there(sentence, of) for of in runs), sum(len(of.seeds) for of in runs)
+    verdict = Verdict.HOLDS if there >= sentence.share * n else Verdict.NOT
+    words = f"{there:,} of {n:,} runs{_in_time(sentence)}, over {len(runs)} settings: "
+    words += f"{100 * there / n:.3g} %; said: {100 * sentence.share:g} %"
+    return Check(words, Interval(*3 * (there / n,)), verdict)
 
 
-def _less_regret(sentence: Sentence, cases: Sequence[Case]) -> Checks:
-    """Over all settings the agent loses at most such a share of what its rival loses."""
+def _less_regret(sentence: Sentence, *runs: Aggregate) -> Check:
+    """The agent loses at most such a share of what its rival loses."""
     assert sentence.share is not None
     most = sentence.share
-    if not cases or len(cases) < (sentence.of or 1):
-        return []
-
-    def judged(*runs: Aggregate) -> Check:
-        lost = [of.regret[at] for of, at in zip(runs, shared_seeds(*runs), strict=True)]
-        mine, theirs = np.mean(lost[::2], axis=0), np.mean(lost[1::2], axis=0)
-        if not len(mine) or min(*mine, *theirs) <= 0:
-            return Check("not all seeds lose something", Interval(*3 * (np.nan,)), Verdict.OPEN)
-        ratio = _ratio([mine], [theirs])
-        verdict = Verdict.HOLDS if ratio.high <= most else Verdict.OPEN
-        verdict = Verdict.NOT if ratio.low > most else verdict
-        words = f"{ratio.in_words('.2g')} times, {mine.mean():,.0f} against {theirs.mean():,.0f}"
-        return Check(f"{words}, over {len(cases)} settings; said: {most:g}", ratio, verdict)
-
-    return [_checked("all settings", [of for case in cases for of in case.runs], judged)]
+    lost = [of.regret[at] for of, at in zip(runs, shared_seeds(*runs), strict=True)]
+    mine, theirs = np.mean(lost[::2], axis=0), np.mean(lost[1::2], axis=0)
+    if not len(mine) or min(*mine, *theirs) <= 0:
+        return Check("not all seeds lose something", Interval(*3 * (np.nan,)), Verdict.OPEN)
+    ratio = _ratio([mine], [theirs])
+    verdict = Verdict.HOLDS if ratio.high <= most else Verdict.OPEN
+    verdict = Verdict.NOT if ratio.low > most else verdict
+    words = f"{ratio.in_words('.2g')} times, {mine.mean():,.0f} against {theirs.mean():,.0f}"
+    return Check(f"{words}, over {len(runs) // 2} settings; said: {most:g}", ratio, verdict)
 
 
 def _groups(sentence: Sentence, cases: Sequence[Case]) -> list[Group]:
@@ -469,13 +464,13 @@ CHECKS: dict[str, tuple[str, Callable[[Sentence, Sequence[Case]], Checks]]] = {
     ),
     "times-fewer-steps": (
         f"{_STEPS}, ratio of means, geometric mean over settings, seeds resampled",
-        _times,
+        _over_all(_times),
     ),
     "every-seed-converges": ("within 1 % of v for good", _one_by_one(_converges)),
-    "runs-converge": ("share of all runs within 1 % of v for good", _share_converges),
+    "runs-converge": ("share of all runs within 1 % of v for good", _over_all(_share_converges)),
     "less-regret": (
         "ratio of what training episodes lost, means over settings, seeds resampled",
-        _less_regret,
+        _over_all(_less_regret),
     ),
     "worse-along": (
         f"{_STEPS}, or seen where no seed converges; interval beyond 0",
