@@ -10,6 +10,7 @@ import os
 import re
 import stat
 import zipfile
+import zlib
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -25,6 +26,10 @@ from monmdp.stopping import unfinished
 
 LONGEST_NAME = 200
 """bytes; file systems allow 255, of which an ending and the marks of a part take some"""
+SAMPLE, SAMPLES = 4096, 16
+"""bytes of a sample of an array, and how many are tried, to see whether compressing it pays"""
+WORTHWHILE = 0.9
+"""compressed, an array must be smaller than this share of its size"""
 RESERVED = re.compile(r"(?i)CON|PRN|AUX|NUL|(COM|LPT)[0-9¹²³]")
 """what Windows takes for a device, whatever its ending"""
 
@@ -65,11 +70,38 @@ def file_name(text: str, longest: int = LONGEST_NAME) -> str:
 def write_archive(
     path: str | os.PathLike[str], meta: Mapping[str, Any], arrays: Mapping[str, Any]
 ) -> None:
-    """Write arrays, and `meta` as JSON, into one ``.npz`` file without pickle."""
+    """Write arrays, and `meta` as JSON, into one ``.npz`` file without pickle.
+
+    Whole numbers are written in as few bytes as hold them all; whoever reads them makes them wide.
+    """
     if Path(path).suffix != ".npz":
         raise MonMDPError(f"{path}: the file name must end in .npz")
-    text = np.array(json.dumps(meta))
-    write_whole(path, lambda file: np.savez_compressed(file, meta=text, **arrays))
+    members = {"meta": np.array(json.dumps(meta)), **arrays}
+    write_whole(path, lambda file: _write_members(file, members))
+
+
+def _write_members(file: BinaryIO, arrays: Mapping[str, Any]) -> None:
+    with zipfile.ZipFile(file, "w", compresslevel=zlib.Z_BEST_SPEED) as archive:
+        for name, given in arrays.items():
+            array = _narrow(np.asarray(given))
+            archive.compression = zipfile.ZIP_DEFLATED if _shrinks(array) else zipfile.ZIP_STORED
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, array, version=(1, 0), allow_pickle=False)
+
+
+def _narrow(array: NDArray[Any]) -> NDArray[Any]:
+    """Return whole numbers from 0 on in the narrowest type that holds them, others as they are."""
+    if array.dtype.kind != "i" or not array.size or array.min() < 0:
+        return array
+    return array.astype(np.min_scalar_type(array.max()))
+
+
+def _shrinks(array: NDArray[Any]) -> bool:
+    """Whether compressing pays, by a sample: random numbers take long and stay as large."""
+    content = array.reshape(-1).view(np.uint8)
+    starts = range(0, len(content), max(SAMPLE, len(content) // SAMPLES))
+    sample = np.concatenate([content[:0], *(content[i : i + SAMPLE] for i in starts)])
+    return len(zlib.compress(sample, zlib.Z_BEST_SPEED)) < WORTHWHILE * len(sample)
 
 
 Axes = tuple[int | None, ...]

@@ -57,12 +57,35 @@ def frozen(
 ) -> NDArray[Any]:
     """Return a read-only C-contiguous copy of `values`, or say what is wrong with it."""
     given = as_array(values, what)
+    array = checked(given, dtype, shape, what)
+    if np.may_share_memory(array, given) and not isinstance(values, Fresh):
+        array = array.copy()
+    array.setflags(write=False)
+    return array
+
+
+class Fresh:
+    """An array that nobody else holds: it is frozen as it is, not copied."""
+
+    def __init__(self, array: NDArray[Any]) -> None:
+        self.array = array
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        """Let NumPy see the array."""
+        return self.array
+
+
+def checked(
+    values: ArrayLike | None, dtype: type[np.generic], shape: tuple[int, ...], what: str
+) -> NDArray[Any]:
+    """Return `values` as a C-contiguous array, their own if it fits, or say what is wrong."""
+    given = as_array(values, what)
     try:
         if given.dtype.kind in "USO":
             raise ValueError("text or objects")
         if dtype is not np.float64 and given.dtype.kind == "f" and not np.all(given == given // 1):
             raise MonMDPError(f"{what}: whole numbers expected, got {given.dtype}")
-        array = np.array(given, dtype=dtype, order="C")
+        array = np.asarray(given, dtype=dtype, order="C")
     except MonMDPError:
         raise
     except (TypeError, ValueError) as error:
@@ -72,7 +95,6 @@ def frozen(
     if array.dtype.kind == "f" and not np.isfinite(array).all():
         index = first_index(~np.isfinite(array))
         raise MonMDPError(f"{what}: {array[index]} at index {list(index)}; finite numbers expected")
-    array.setflags(write=False)
     return array
 
 
@@ -134,14 +156,3 @@ def cumulative(rows: FloatArray) -> FloatArray:
     last_support = n - 1 - np.argmax(np.flip(rows > 0, axis=-1), axis=-1)
     sums[np.arange(n) >= last_support[..., None]] = 1.0
     return sums
-
-
-def labels(given: Any, n: int, what: str) -> tuple[str, ...]:
-    """Return `given` as a tuple of `n` strings; None gives their numbers."""
-    result = tuple(str(label) for label in (range(n) if given is None else given))
-    if len(result) != n:
-        raise MonMDPError(f"{what}: {n} labels expected, got {len(result)}")
-    if len(set(result)) != len(result):
-        twice = next(label for label in result if result.count(label) > 1)
-        raise MonMDPError(f"{what}: label {twice!r} is used twice")
-    return result

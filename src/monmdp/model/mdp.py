@@ -24,14 +24,15 @@ from monmdp.model.arrays import (
     ROW_SUM_TOLERANCE,
     BoolArray,
     FloatArray,
+    Fresh,
     FrozenArrays,
     IntArray,
-    as_array,
     check_distribution,
     first_true,
     frozen,
-    labels,
 )
+from monmdp.model.labels import NumberLabels, cells_of, checked_labels
+from monmdp.model.merging import merged_blocks
 
 STEP = 500
 """bytes that the record of one step of an episode takes"""
@@ -94,7 +95,7 @@ class MDP(FrozenArrays):
     """the highest"""
     time_limit: int | None
     """steps after which episodes are truncated; None: never"""
-    state_labels: tuple[str, ...]
+    state_labels: tuple[str, ...] | NumberLabels
     action_labels: tuple[str, ...]
     picture: tuple[str, ...] | None
     """text map: one tile per state in reading order; '#' is a wall and no state"""
@@ -137,8 +138,8 @@ class MDP(FrozenArrays):
             n_actions=A,
             first=frozen(first, np.int64, (S * A + 1,), "first"),
             start=frozen(start, np.float64, (S,), "start distribution"),
-            state_labels=labels(state_labels or None, S, "state labels"),
-            action_labels=labels(action_labels or None, A, "action labels"),
+            state_labels=checked_labels(state_labels or None, S, "state labels"),
+            action_labels=tuple(checked_labels(action_labels or None, A, "action labels")),
         )
         counts = np.diff(self.first)
         if self.first[0] != 0 or (counts < 0).any():
@@ -170,7 +171,7 @@ class MDP(FrozenArrays):
         if button is not None:
             self._set(button=self.find_pair(button, "button"))
         if rows is not None:
-            cells = sum(tile != "#" for row in rows for tile in row)
+            cells = sum(len(row) - row.count("#") for row in rows)
             if cells != S:
                 raise MonMDPError(f"picture: {cells} cells for {S} states")
 
@@ -178,10 +179,10 @@ class MDP(FrozenArrays):
         return f"<MDP {self.name!r}: {self.n_states} states, {self.n_actions} actions>"
 
     def _check_outcomes(self) -> None:
-        o = first_true((self.successor < 0) | (self.successor >= self.n_states))
-        if o is not None:
+        if self.successor.min() < 0 or self.successor.max() >= self.n_states:
+            wrong = int(np.argmax((self.successor < 0) | (self.successor >= self.n_states)))
             raise MonMDPError(
-                f"successor {self.successor[o]} of {self.outcome_name(o)} is not a state; "
+                f"successor {self.successor[wrong]} of {self.outcome_name(wrong)} is not a state; "
                 f"states are 0 to {self.n_states - 1}"
             )
         if (o := first_true(self.probability <= 0)) is not None:
@@ -230,7 +231,9 @@ class MDP(FrozenArrays):
     @property
     def outcomes(self) -> Outcomes:
         """The outcomes in columns."""
-        state, action = np.divmod(self.pair_of_outcome, self.n_actions)
+        of_state = np.diff(self.first[:: self.n_actions])
+        state = np.repeat(np.arange(self.n_states), of_state)
+        action = self.pair_of_outcome - state * self.n_actions
         return Outcomes(state, action, self.successor, self.reward, self.hidden)
 
     @cached_property
@@ -242,10 +245,7 @@ class MDP(FrozenArrays):
     @cached_property
     def cells(self) -> IntArray | None:
         """[state, 2] row and column in the picture; None without a picture."""
-        if self.picture is None:
-            return None
-        tiles = enumerate(self.picture)
-        return np.array([(r, c) for r, row in tiles for c, tile in enumerate(row) if tile != "#"])
+        return None if self.picture is None else cells_of(self.picture)
 
     def pair_name(self, pair: int) -> str:
         """Name a pair in the user's words."""
@@ -372,61 +372,82 @@ class MDP(FrozenArrays):
         **fields: Any,
     ) -> MDP:
         """Build an MDP from one array per column of the outcome list; see `from_outcomes`."""
+        columns = (state, action, successor, probability, reward, terminates, hidden)
+        return cls.from_blocks(
+            [columns],
+            name=name,
+            n_states=n_states,
+            n_actions=n_actions,
+            start=start,
+            r_min=r_min,
+            r_max=r_max,
+            **fields,
+        )
+
+    @classmethod
+    def from_blocks(
+        cls,
+        blocks: Iterable[tuple[ArrayLike, ...]],
+        *,
+        name: str,
+        n_states: int,
+        n_actions: int,
+        start: ArrayLike,
+        r_min: float | None = None,
+        r_max: float | None = None,
+        **fields: Any,
+    ) -> MDP:
+        """Build an MDP from columns that come in blocks; see `from_columns`.
+
+        A block is sorted and merged when it comes, so a large world that makes its outcomes a part
+        at a time, states in order, needs little more memory than the finished MDP.
+
+        >>> from monmdp import MDP
+        >>> blocks = (([s], [0], [s], [1.0], [0.0], [False], [False]) for s in range(3))
+        >>> MDP.from_blocks(blocks, name="idle", n_states=3, n_actions=1, start=[1.0, 0.0, 0.0])
+        <MDP 'idle': 3 states, 1 actions>
+        """
         S, A = whole_number(n_states, "n_states", 1), whole_number(n_actions, "n_actions", 1)
         whole_number(S * A, "n_states * n_actions", at_least=1)
-        n = as_array(state, "states of the outcomes").size
-        s = frozen(state, np.int64, (n,), "states of the outcomes")
-        a = frozen(action, np.int64, (n,), "actions of the outcomes")
-        for index, size, kind in ((s, S, "state"), (a, A, "action")):
-            if (o := first_true((index < 0) | (index >= size))) is not None:
-                raise MonMDPError(
-                    f"outcome {o}: {kind} {index[o]} does not exist; there are {size}"
-                )
+        found, n = merged_blocks(blocks, S, A)
         if n < S * A:  # then one of the first n + 1 pairs has none: no need to count all S·A
-            given = np.bincount((pairs := s * A + a)[pairs <= n], minlength=n + 1)
-            state_, action_ = divmod(int(np.argmin(given)), A)
+            given = np.bincount(found.pair[found.pair <= n], minlength=n + 1)
+            state, action = divmod(int(np.argmin(given)), A)
             raise MonMDPError(
-                f"no outcome is given for state {state_}, action {action_}; there are {S:,} x "
+                f"no outcome is given for state {state}, action {action}; there are {S:,} x "
                 f"{A:,} pairs, and every pair needs at least one"
             )
-        p = frozen(probability, np.float64, (n,), "probability")
-        r = frozen(reward, np.float64, (n,), "reward")
-        if (o := first_true(p < 0)) is not None:
-            raise MonMDPError(f"probability {p[o]} of state {s[o]}, action {a[o]} is negative")
-        keep = p > 0
-        key = np.stack(
-            [
-                s * A + a,
-                frozen(successor, np.int64, (n,), "successor"),
-                r,
-                frozen(terminates, np.bool_, (n,), "terminates"),
-                frozen(hidden, np.bool_, (n,), "hidden"),
-            ],
-            axis=1,
-        )[keep]
-        order = np.lexsort(key.T[::-1])
-        key, p = key[order], p[keep][order]
-        new = np.ones(len(key), dtype=bool)
-        new[1:] = (key[1:] != key[:-1]).any(axis=1)
-        begin = np.flatnonzero(new)
-        key = key[begin]
-        p = np.add.reduceat(p, begin) if len(begin) else p
-        pair, r = key[:, 0].astype(np.int64), key[:, 2]
+        low, high = _bounds(found.reward)
         return cls(
             name=name,
             n_states=S,
             n_actions=A,
-            first=np.concatenate([[0], np.cumsum(np.bincount(pair, minlength=S * A))]),
-            successor=key[:, 1],
-            probability=p,
-            reward=r,
-            terminates=key[:, 3].astype(bool),
-            hidden=key[:, 4].astype(bool),
+            first=Fresh(np.append(0, np.cumsum(np.bincount(found.pair, minlength=S * A)))),
+            successor=Fresh(found.successor),
+            probability=Fresh(found.probability),
+            reward=Fresh(found.reward),
+            terminates=Fresh(found.terminates),
+            hidden=Fresh(found.hidden),
             start=start,
-            r_min=r.min() if r_min is None and len(p) else r_min or 0.0,
-            r_max=r.max() if r_max is None and len(p) else r_max or 0.0,
+            r_min=low if r_min is None else r_min or 0.0,
+            r_max=high if r_max is None else r_max or 0.0,
             **fields,
         )
+
+
+def _bounds(reward: FloatArray) -> tuple[float, float]:
+    """The least and the largest of the rewards; 0 if there are none.
+
+    Where both 0.0 and -0.0 are given, NumPy finds one or the other, depending on the machine. The
+    bound is then 0.0, because problems are known by their bits.
+    """
+    low, high = float(reward.min(initial=np.inf)), float(reward.max(initial=-np.inf))
+    if not len(reward):
+        return 0.0, 0.0
+    zero = 0.0
+    if 0.0 in (low, high) and np.signbit(reward[reward == 0]).all():
+        zero = -0.0
+    return low or zero, high or zero
 
 
 LARGEST = 2**62

@@ -30,8 +30,8 @@ from monmdp.model.arrays import (
     check_distribution,
     first_index,
     frozen,
-    labels,
 )
+from monmdp.model.labels import checked_labels
 from monmdp.model.mdp import MDP, Outcomes
 
 PairClass = Callable[[MDP], ArrayLike]
@@ -163,7 +163,7 @@ class Monitor(FrozenArrays):
 def _labels(given: Sequence[str], what: str) -> tuple[str, ...]:
     if isinstance(given, str) or not isinstance(given, Sequence) or not len(given):
         raise MonMDPError(f"{what}: a non-empty list of labels expected")
-    return labels(given, len(given), what)
+    return tuple(checked_labels(given, len(given), what))
 
 
 def shown_or_bottom(outcomes: Outcomes) -> BoolArray:

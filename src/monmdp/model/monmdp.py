@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import operator
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -26,6 +26,7 @@ from monmdp.files import read_archive, write_archive
 from monmdp.memory import demand_room
 from monmdp.model.arrays import (
     FloatArray,
+    Fresh,
     FrozenArrays,
     IntArray,
     as_array,
@@ -34,13 +35,16 @@ from monmdp.model.arrays import (
     frozen,
 )
 from monmdp.model.dynamics import Tables
+from monmdp.model.labels import NumberLabels, cells_of
 from monmdp.model.mdp import MDP, Outcomes, whole_number
-from monmdp.model.monitor import Monitor
+from monmdp.model.monitor import Monitor, shown_or_bottom
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 FORMAT = "monmdp-1"
+CELLS = "row,column"
+"""in a file: the states are labelled by their place in the picture"""
 _MDP_ARRAYS = (
     "first", "successor", "probability", "reward", "terminates", "hidden",
     "start", "goal", "bottom",
@@ -277,6 +281,7 @@ class MonMDP(FrozenArrays):
         meta = {
             "format": FORMAT,
             **{field: getattr(mdp, field) for field in _MDP_SCALARS},
+            "state_labels": _stored_labels(mdp),
             "monitor": monitor.name,
             "monitor_states": monitor.states,
             "monitor_actions": monitor.actions,
@@ -292,10 +297,10 @@ class MonMDP(FrozenArrays):
         """Read what `save` wrote, and validate it again."""
         meta, data = read_archive(path, "a file written by MonMDP.save", _shapes)
         try:
-            mdp = MDP(
-                **{field: meta[field] for field in _MDP_SCALARS},
-                **{field: data[f"mdp_{field}"] for field in _MDP_ARRAYS},
-            )
+            if meta["state_labels"] == CELLS:
+                meta["state_labels"] = NumberLabels(cells_of(meta["picture"]))
+            own: dict[str, Any] = {f: Fresh(data[f"mdp_{f}"]) for f in _MDP_ARRAYS}
+            mdp = MDP(**{field: meta[field] for field in _MDP_SCALARS}, **own)
             monitor = Monitor(
                 states=meta["monitor_states"],
                 actions=meta["monitor_actions"],
@@ -310,6 +315,17 @@ class MonMDP(FrozenArrays):
             raise MonMDPError(f"{path}: damaged, {error} is missing") from None
         except (MonMDPError, TypeError) as error:
             raise MonMDPError(f"{path}: damaged, {error}") from None
+
+
+def _stored_labels(mdp: MDP) -> Sequence[str] | str | None:
+    """The labels of the states as a file holds them: None for numbers, a word for cells."""
+    labels = mdp.state_labels
+    if not isinstance(labels, NumberLabels):
+        return labels
+    if np.array_equal(labels.numbers, np.arange(mdp.n_states)[:, None]):
+        return None
+    is_cells = mdp.cells is not None and np.array_equal(labels.numbers, mdp.cells)
+    return CELLS if is_cells else tuple(labels)
 
 
 def _shapes(meta: Mapping[str, Any]) -> dict[str, tuple[int | None, ...]]:
@@ -354,19 +370,20 @@ def join(mdp: MDP, monitor: Monitor) -> MonMDP:
     pair_class = _classes(
         monitor.pair_class, mdp, mdp.n_pairs, len(monitor.transition), f"pair_class {where}"
     )
-    outcome_class = _outcome_class(monitor, mdp.outcomes, f"outcome_class {where}")
-    reads = monitor.reads_reward or _reads_reward(monitor, mdp, outcome_class)
+    outcomes = mdp.outcomes
+    outcome_class = _outcome_class(monitor, outcomes, f"outcome_class {where}")
+    reads = monitor.reads_reward or _reads_reward(monitor, outcomes, outcome_class)
     bound = replace(monitor, pair_class=pair_class, outcome_class=outcome_class, reads_reward=reads)
     return MonMDP(mdp, bound)
 
 
-def _reads_reward(monitor: Monitor, mdp: MDP, outcome_class: IntArray) -> bool:
+def _reads_reward(monitor: Monitor, outcomes: Outcomes, outcome_class: IntArray) -> bool:
     """Whether other rewards would put an outcome into a class that shows it otherwise."""
-    if not callable(monitor.outcome_class):
+    if not callable(monitor.outcome_class) or monitor.outcome_class is shown_or_bottom:
         return False
     for other in (0.0, 1.0, -1e6, 1e6):
-        outcomes = mdp.outcomes._replace(reward=np.full(mdp.n_outcomes, other))
-        classes = _outcome_class(monitor, outcomes, "outcome_class")
+        changed = outcomes._replace(reward=np.broadcast_to(other, outcomes.reward.shape))
+        classes = _outcome_class(monitor, changed, "outcome_class")
         moved = classes != outcome_class
         if (monitor.show[classes[moved]] != monitor.show[outcome_class[moved]]).any():
             return True

@@ -19,17 +19,18 @@ keeps the agent in place, and it lands on its own cell again.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import NDArray
 
 from monmdp.errors import MonMDPError, nearest
 from monmdp.files import read_text
 from monmdp.memory import demand_room
-from monmdp.model.arrays import BoolArray, FloatArray, IntArray, columns_of
+from monmdp.model.arrays import BoolArray, FloatArray, IntArray
+from monmdp.model.labels import NumberLabels, code_points
 from monmdp.model.mdp import MDP, number, parse_cell, probability, whole_number
 
 ACTIONS = ("LEFT", "DOWN", "RIGHT", "UP", "STAY")
@@ -38,6 +39,8 @@ MOVES = np.array([(0, -1), (1, 0), (0, 1), (-1, 0), (0, 0)])
 DEFAULT_TIME_LIMIT = 50
 CELL = 1500
 """bytes that building a cell takes; if moves slip, five times as many"""
+BLOCK = 20_000
+"""cells whose outcomes are made at a time, to bound memory"""
 WALL = "#"
 START = "@"
 
@@ -83,6 +86,7 @@ class GridMap:
     rows: tuple[str, ...]
     tiles: dict[str, Tile]
     start: list[tuple[int, int]] = field(default_factory=list)
+    """as the header says; if it does not, the tiles do"""
     button: tuple[tuple[int, int], int] | None = None
     time_limit: int = DEFAULT_TIME_LIMIT
     r_min: float | None = None
@@ -126,19 +130,22 @@ def grid_world(
         raise MonMDPError(f"one_way={one_way!r}{nearest(str(one_way), ('push', 'block'))}")
     if start is not None:
         grid.start = _cells(start, "start")
-    tile_at = [grid.tiles[tile] for row in grid.rows for tile in row if tile != WALL]
-    n = len(tile_at)
-    is_cell = np.array([[tile != WALL for tile in row] for row in grid.rows])
+    characters = _characters(grid.rows)
+    is_cell = characters != ord(WALL)
     # [row, column] the state of each cell in reading order; -1 for walls
     state_at = np.where(is_cell, np.cumsum(is_cell).reshape(is_cell.shape) - 1, -1)
     cells = np.argwhere(is_cell)
+    n = len(cells)
 
-    land = np.array([tile.land for tile in tile_at])
-    pays = np.array([tile.stay is not None for tile in tile_at])
-    stay = np.array([tile.stay or 0.0 for tile in tile_at])
-    bottom = np.array([tile.hidden for tile in tile_at])
-    stuck = np.array([tile.stuck for tile in tile_at])
-    forced = np.array([-1 if tile.one_way is None else tile.one_way for tile in tile_at])
+    # Every kind of tile is looked up once; `kind` [cell] says which one lies where.
+    found, kind = np.unique(characters[is_cell], return_inverse=True)
+    tiles = [grid.tiles[chr(character)] for character in found.tolist()]
+    land = np.array([tile.land for tile in tiles])[kind]
+    pays = np.array([tile.stay is not None for tile in tiles])[kind]
+    stay = np.array([tile.stay or 0.0 for tile in tiles])[kind]
+    bottom = np.array([tile.hidden for tile in tiles])[kind]
+    stuck = np.array([tile.stuck for tile in tiles])[kind]
+    forced = np.array([-1 if tile.one_way is None else tile.one_way for tile in tiles])[kind]
     target = _targets(state_at, cells, forced, one_way)
 
     outcomes = _outcomes(target, land, stay, pays, stuck, bottom & (not solvable), slip)
@@ -146,16 +153,18 @@ def grid_world(
     best_stay = stay[pays].max(initial=-np.inf)
     goal = np.zeros((n, len(ACTIONS)), dtype=bool)
     goal[:, STAY] = pays & (stay == best_stay)
-    starts = [_state_of(cell, state_at, "start") for cell in grid.start]
+    starts: Any = [_state_of(cell, state_at, "start") for cell in grid.start]
     if not starts:
+        starts = state_at[characters == ord(START)]
+    if not len(starts):
         raise MonMDPError("no start: mark a cell with @ or write 'start: row,column' in the header")
     start_distribution = np.bincount(starts, minlength=n) / len(starts)
     button = None
     if grid.button is not None:
         button = (_state_of(grid.button[0], state_at, "button"), grid.button[1])
     low = r_min if r_min is not None else grid.r_min
-    return MDP.from_columns(
-        *outcomes,
+    return MDP.from_blocks(
+        outcomes,
         name=grid.name,
         n_states=n,
         n_actions=len(ACTIONS),
@@ -163,13 +172,18 @@ def grid_world(
         r_min=rewards.min() if low is None else low,
         r_max=rewards.max() if grid.r_max is None else grid.r_max,
         time_limit=grid.time_limit if time_limit is None else time_limit,
-        state_labels=tuple(f"{r},{c}" for r, c in cells),
+        state_labels=NumberLabels(cells),
         action_labels=ACTIONS,
         picture=tuple(row.replace(START, ".") for row in grid.rows),
         button=button,
         goal=goal,
         bottom=bottom,
     )
+
+
+def _characters(rows: Sequence[str]) -> NDArray[np.uint32]:
+    """[row, column] the code points of a map."""
+    return code_points("".join(rows)).reshape(len(rows), -1)
 
 
 def _state_of(cell: tuple[int, int], state_at: IntArray, what: str) -> int:
@@ -187,14 +201,14 @@ def _state_of(cell: tuple[int, int], state_at: IntArray, what: str) -> int:
 
 def _targets(state_at: IntArray, cells: IntArray, forced: IntArray, one_way: str) -> IntArray:
     """[cell, executed action] where it leads, ignoring holes."""
-    rows, columns = state_at.shape
-    there = cells[:, None, :] + MOVES  # [cell, action, 2]
-    inside = ((there >= 0) & (there < (rows, columns))).all(axis=2)
-    row, column = np.where(inside[..., None], there, 0).transpose(2, 0, 1)
+    walled = np.pad(state_at, 1, constant_values=-1)  # the border is a wall like any other
+    row, column = cells.T + 1
     own = np.arange(len(cells))[:, None]
-    landing = np.where(inside, state_at[row, column], -1)
+    landing = np.stack([walled[row + down, column + right] for down, right in MOVES], axis=1)
     target: IntArray = np.where(landing >= 0, landing, own)
     is_one_way = forced >= 0
+    if not is_one_way.any():
+        return target
     if one_way == "push":
         pushed = target[np.arange(len(cells)), np.maximum(forced, 0)]
         return np.where(is_one_way[:, None], pushed[:, None], target)
@@ -210,23 +224,34 @@ def _outcomes(
     stuck: FloatArray,
     hidden: BoolArray,
     slip: float,
-) -> tuple[Any, ...]:
-    """Columns (state, action, successor, probability, reward, terminates, hidden)."""
-    own = np.arange(len(land))
-    parts: list[tuple[ArrayLike, ...]] = []
-    for action in range(len(ACTIONS)):
-        for executed in range(len(ACTIONS)):
-            weight = (1 - slip) * (action == executed) + slip / 4 * (executed != STAY)
-            if weight == 0:
-                continue
-            # STAY pays only where a chest or gold lies; anything else is a landing.
-            paid = pays & (executed == STAY)
-            to = target[:, executed]
-            reward = np.where(paid, stay, land[to])
-            parts.append((own, action, to, weight * (1 - stuck), reward, paid, hidden[to]))
-            if stuck.any():
-                parts.append((own, action, own, weight * stuck, land, np.False_, hidden))
-    return columns_of(parts)
+) -> Iterator[tuple[NDArray[Any], ...]]:
+    """Columns (state, action, successor, probability, reward, terminates, hidden) in blocks.
+
+    They are made as arrays [cell, way]: a way is an action and what is executed in its place, and
+    whether that works or the agent is stuck. So they come almost in the order that `MDP` wants.
+    """
+    n, n_actions = target.shape
+    slips = np.where(np.arange(n_actions) != STAY, slip / 4, 0.0)
+    weights = (1 - slip) * np.eye(n_actions) + slips  # [action, executed]
+    action, executed = np.nonzero(weights)
+    weight = weights[action, executed]
+    any_stuck = stuck.any()
+    for begin in range(0, n, BLOCK):
+        here = slice(begin, min(begin + BLOCK, n))
+        own = np.arange(here.start, here.stop)[:, None]
+        # STAY pays only where a chest or gold lies; anything else is a landing.
+        paid = pays[here, None] & (executed == STAY)
+        to = np.take(target[here], executed, axis=1)
+        reward = np.where(paid, stay[here, None], land[to])
+        chance = weight * (1 - stuck[here, None])
+        ways = np.broadcast_arrays(own, action, to, chance, reward, paid, hidden[to])
+        if any_stuck:
+            chance = weight * stuck[here, None]
+            landed = (land[here, None], False, hidden[here, None])
+            stays = np.broadcast_arrays(own, action, own, chance, *landed)
+            # [cell, way, whether it is stuck]
+            ways = tuple(np.stack(of, axis=2) for of in zip(ways, stays, strict=True))
+        yield tuple(column.reshape(-1) for column in ways)
 
 
 # ---- parsing --------------------------------------------------------------------------------
@@ -265,10 +290,8 @@ def parse_map(text: str, name: str = "grid") -> GridMap:
         raise MonMDPError("there are no tiles after the header")
     grid.rows = tuple(line.rstrip() for line in body[filled[0] : filled[-1] + 1])
     _check_rows(grid)
-    marked = [(r, c) for r, row in enumerate(grid.rows) for c, t in enumerate(row) if t == START]
-    if marked and grid.start:
+    if grid.start and any(START in row for row in grid.rows):
         raise MonMDPError("the start is given twice: in the header and by @ in the map")
-    grid.start = grid.start or marked
     return grid
 
 
@@ -276,19 +299,19 @@ def _check_rows(grid: GridMap) -> None:
     width = len(grid.rows[0])
     known = {*grid.tiles, WALL}
     for r, row in enumerate(grid.rows):
-        for c, tile in enumerate(row):
-            if tile not in known:
-                raise MonMDPError(
-                    f"row {r}, column {c}: unknown tile {tile!r}; "
-                    f"known are {' '.join(sorted(known))}"
-                    " (rows and columns count from 0; define your own with 'tile X: …')"
-                )
+        if not known.issuperset(row):
+            c, tile = next((c, tile) for c, tile in enumerate(row) if tile not in known)
+            raise MonMDPError(
+                f"row {r}, column {c}: unknown tile {tile!r}; "
+                f"known are {' '.join(sorted(known))}"
+                " (rows and columns count from 0; define your own with 'tile X: …')"
+            )
         if len(row) != width:
             raise MonMDPError(
                 f"row {r} has {len(row)} columns, row 0 has {width}; all rows must be equally long"
                 f" (row {r} differs at column {min(len(row), width)})"
             )
-    if not any(tile != WALL for row in grid.rows for tile in row):
+    if not any(row.strip(WALL) for row in grid.rows):
         raise MonMDPError("the map has only walls")
 
 
