@@ -101,7 +101,7 @@ def _shrinks(array: NDArray[Any]) -> bool:
     content = array.reshape(-1).view(np.uint8)
     starts = range(0, len(content), max(SAMPLE, len(content) // SAMPLES))
     sample = np.concatenate([content[:0], *(content[i : i + SAMPLE] for i in starts)])
-    return len(zlib.compress(sample, zlib.Z_BEST_SPEED)) < WORTHWHILE * len(sample)
+    return len(zlib.compress(sample.tobytes(), zlib.Z_BEST_SPEED)) < WORTHWHILE * len(sample)
 
 
 Axes = tuple[int | None, ...]

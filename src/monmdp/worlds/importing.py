@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from monmdp.errors import MonMDPError, nearest
+from monmdp.memory import demand_room
 from monmdp.model.arrays import FloatArray, IntArray, as_array, columns_of, first_true, frozen
 from monmdp.model.mdp import MDP, whole_number
 
@@ -19,6 +20,10 @@ FIELDS = ("state_labels", "action_labels", "picture", "button", "goal", "bottom"
 """fields of `MDP` that `from_tables` hands on"""
 TAXI_ACTIONS = ("SOUTH", "NORTH", "EAST", "WEST", "PICKUP", "DROPOFF")
 """as Taxi's documentation has them; it has no constants for them"""
+TRANSITION = 150
+"""bytes that building a transition takes"""
+PAIR = 50
+"""bytes that building a pair takes"""
 Columns = tuple[IntArray, IntArray, IntArray, FloatArray, FloatArray]
 """(state, action, successor, probability, reward) of transitions"""
 
@@ -117,7 +122,11 @@ def from_tables(
     if given_ends.dtype == np.bool_:
         ends = frozen(given_ends, np.bool_, (n_states,), "terminal")
     else:
-        ends[[_state(s, n_states, "terminal") for s in given_ends.reshape(-1).tolist()]] = True
+        listed = given_ends.reshape(-1)
+        whole = listed.dtype.kind in "iu"
+        if not whole or not ((listed >= 0) & (listed < n_states)).all():
+            listed = np.array([_state(s, n_states, "terminal") for s in listed.tolist()], int)
+        ends[listed] = True
     sizes = (n_states, n_actions)
     none = np.zeros(sizes, dtype=bool)
     unseen = frozen(none if hidden is None else hidden, np.bool_, sizes, "hidden")
@@ -386,9 +395,10 @@ def _per_pair(
             raise MonMDPError(
                 f"s_indices must lie in 0 to {n - 1} and a_indices must be at least 0"
             )
-        if len(set(zip(s_of_row.tolist(), a_of_row.tolist(), strict=True))) < rows:
-            raise MonMDPError("s_indices and a_indices name a pair twice")
     m = int(a_of_row.max()) + 1
+    demand_room(PAIR * n * m, f"{n:,} states with {m:,} actions")
+    if s_indices is not None and np.bincount(s_of_row * m + a_of_row).max() > 1:
+        raise MonMDPError("s_indices and a_indices name a pair twice")
     row, successor, chance = _entries(P)
     if _is_sparse(R):
         if R.shape != (rows, n):
@@ -409,10 +419,13 @@ def _entries(matrix: Any) -> tuple[IntArray, IntArray, FloatArray]:
     """Row, column and value of every non-zero entry."""
     if _is_sparse(matrix):
         entries = matrix.tocoo()
+        demand_room(TRANSITION * entries.nnz, f"P with {entries.nnz:,} entries")
         values = np.asarray(entries.data, dtype=np.float64)
         keep = values != 0
         row, column = entries.row[keep].astype(np.int64), entries.col[keep].astype(np.int64)
         return row, column, values[keep]
+    n = int(np.count_nonzero(matrix))
+    demand_room(TRANSITION * n, f"P with {n:,} entries")
     row, column = np.nonzero(matrix)
     return row, column, np.asarray(matrix[row, column], dtype=np.float64)
 
