@@ -160,7 +160,7 @@ def read_archive(
             members = {name: _Member.of(archive, name) for name in shapes}
             for name, axes in shapes.items():
                 members[name].demand(axes)
-            total = sum(member.size for member in members.values())
+            total = sum(member.room for member in members.values())
             demand_room(COPIES * total, f"arrays of {total:,} bytes, once unpacked,")
             return meta, {name: member.unpacked(archive) for name, member in members.items()}
     except MonMDPError as error:
@@ -200,6 +200,12 @@ class _Member(NamedTuple):
     def size(self) -> int:
         """Return the bytes of the array."""
         return math.prod(self.shape) * self.dtype.itemsize
+
+    @property
+    def room(self) -> int:
+        """Return the bytes that it takes in memory, where whole numbers have eight each."""
+        each = 8 if self.dtype.kind in "iu" else self.dtype.itemsize
+        return math.prod(self.shape) * each
 
     def demand(self, axes: Axes) -> None:
         """Refuse another shape than this."""

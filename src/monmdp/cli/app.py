@@ -24,12 +24,18 @@ from typer.core import TyperGroup
 
 from monmdp import stopping
 from monmdp.errors import MonMDPError, nearest
+from monmdp.escaping import printable
 
 if TYPE_CHECKING:
     from monmdp.model import MonMDP
 
 INTERVAL = 10.0
 """seconds between two lines of progress where the output is no terminal"""
+
+LINE = 78
+"""letters of a line of progress"""
+MOMENT = 1.0
+"""seconds that a command may be silent on a terminal"""
 
 _UsageError: type[Exception] = typer.BadParameter.__bases__[0]  # Typer does not export it
 
@@ -222,10 +228,12 @@ def make_problem(world: str, words: list[str] | None) -> tuple[MonMDP, dict[str,
 
     monitor, params = names_of(world, words)
     if monitor is not None:
-        return make(world, monitor, **params), params
+        with saying_what_takes_long(f"building {world} / {monitor}"):
+            return make(world, monitor, **params), params
     if params:
         raise MonMDPError(f"{world} is a finished problem; it takes no {next(iter(params))!r}")
-    return MonMDP.load(world), {}
+    with saying_what_takes_long(f"reading {world}"):
+        return MonMDP.load(world), {}
 
 
 def title_of(problem: MonMDP, params: Mapping[str, str], gap: str = "  ") -> str:
@@ -284,13 +292,42 @@ def line_of_progress(early: float = 0.0) -> Iterator[Callable[[str], None]]:
         nonlocal last
         if time.monotonic() - last >= (0.2 if terminal else INTERVAL):
             last = time.monotonic()
-            tell(f"\r{text:<78}" if terminal else text, end="" if terminal else "\n")
+            tell(f"\r{text:<{LINE}}" if terminal else text, end="" if terminal else "\n")
 
     try:
         yield show
     finally:
         if terminal and last > begun:
-            print(f"\r{'':<78}\r", end="", file=sys.stderr, flush=True)
+            _clear_line()
+
+
+@contextmanager
+def saying_what_takes_long(text: str) -> Iterator[None]:
+    """Say on a terminal what is done, if it takes more than a moment, and clear it afterwards."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    said = False
+
+    def say() -> None:
+        nonlocal said
+        said = True
+        tell(f"\r{printable(text)[: LINE - 2]} …", end="")
+
+    timer = threading.Timer(MOMENT, say)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        timer.join()
+        if said:
+            _clear_line()
+
+
+def _clear_line() -> None:
+    print(f"\r{'':<{LINE}}\r", end="", file=sys.stderr, flush=True)
 
 
 def spread(command: Callable[..., None]) -> Callable[..., None]:

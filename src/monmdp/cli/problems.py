@@ -20,6 +20,7 @@ from monmdp.cli.app import (
     names_of,
     print_facts,
     print_json,
+    saying_what_takes_long,
     short,
     title_of,
     writable,
@@ -102,7 +103,9 @@ def show(
         mdp = make_problem(world, None)[0].mdp
     else:
         # world.key=value is fine, too, where there is only a world
-        mdp = worlds.make(world, **{key.removeprefix("world."): of for key, of in params.items()})
+        given = {key.removeprefix("world."): of for key, of in params.items()}
+        with saying_what_takes_long(f"building {world}"):
+            mdp = worlds.make(world, **given)
     print(drawing.world_text(mdp))
     for path in pictures:
         drawing.save(drawing.draw_world(mdp), path)
@@ -195,7 +198,8 @@ def export(
     """Write a problem into one .npz file, which the other commands read."""
     writable(out, "--out", ".npz")
     problem, _ = make_problem(world, words)
-    problem.save(out)
+    with saying_what_takes_long(f"writing {out}: {problem.n_states:,} joint states"):
+        problem.save(out)
     print(f"{out}: {problem.n_states} joint states, {problem.n_actions} joint actions")
 
 

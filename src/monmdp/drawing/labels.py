@@ -6,6 +6,8 @@ import reprlib
 import textwrap
 from typing import Any
 
+import numpy as np
+
 from monmdp.errors import MonMDPError
 from monmdp.model.mdp import MDP
 from monmdp.model.monmdp import MonMDP
@@ -82,7 +84,7 @@ def marked_states(mdp: MDP, agent: int | None) -> list[int]:
     """Return the states to mark: the agent's, or all in which an episode may start."""
     if agent is not None:
         return [mdp.find_state(agent)]
-    return [s for s in range(mdp.n_states) if mdp.start[s] > 0]
+    return [int(s) for s in np.flatnonzero(mdp.start > 0)]
 
 
 def shortened(text: str, width: int) -> str:

@@ -266,12 +266,15 @@ def _map_block(
     """
     n_rows, width = len(rows_of(mdp)), len(rows_of(mdp)[0])
     shown = min(n_rows, max(1, max_states // width)) if mdp.n_states > max_states else n_rows
+    cells = _cells(mdp)
+    cells = cells[cells[:, 0] < shown]  # the first ones: states are in reading order
+    env, mon = env[: len(cells)], mon[: len(cells)]
 
     def lay_out(signs: Sequence[str]) -> list[str]:
-        rows = [[WALL] * width for _ in range(n_rows)]
-        for (row, column), sign in zip(_cells(mdp), signs, strict=True):
+        rows = [[WALL] * width for _ in range(shown)]
+        for (row, column), sign in zip(cells, signs, strict=True):
             rows[row][column] = sign
-        return _grid(rows[:shown])
+        return _grid(rows)
 
     glyphs = [_glyph(mdp, chosen) for chosen in env]
     lines = [*lay_out(glyphs), *_more(n_rows - shown, "row"), *_glyph_key(mdp, env, glyphs)]

@@ -36,6 +36,10 @@ class NumberLabels(Sequence[str]):
         self.numbers: IntArray = np.array(numbers, dtype=np.int64)
         self.numbers.setflags(write=False)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A pickled copy is read-only, too."""
+        return NumberLabels, (self.numbers,)
+
     def __len__(self) -> int:
         return len(self.numbers)
 
@@ -63,10 +67,10 @@ class NumberLabels(Sequence[str]):
     def __contains__(self, label: object) -> bool:
         return self._find(label) is not None
 
-    def index(self, label: object, *bounds: int) -> int:
+    def index(self, label: object, start: int = 0, stop: int | None = None) -> int:
         """Return where a label stands; `ValueError` if it does not, or not within the bounds."""
         at = self._find(label)
-        if at is None or (bounds and at not in range(len(self))[slice(*bounds)]):
+        if at is None or at not in range(len(self))[start:stop]:
             raise ValueError(f"{label!r} is not a label")
         return at
 

@@ -37,8 +37,10 @@ ACTIONS = ("LEFT", "DOWN", "RIGHT", "UP", "STAY")
 STAY = 4
 MOVES = np.array([(0, -1), (1, 0), (0, 1), (-1, 0), (0, 0)])
 DEFAULT_TIME_LIMIT = 50
-CELL = 1500
-"""bytes that building a cell takes; if moves slip, five times as many"""
+CELL = 800
+"""bytes that building a cell takes"""
+SLIPPERY_CELL = 2000
+"""the same if moves slip: a cell has four times as many outcomes"""
 BLOCK = 20_000
 """cells whose outcomes are made at a time, to bound memory"""
 WALL = "#"
@@ -124,7 +126,7 @@ def grid_world(
     """
     grid = parse_map(read_text(text) if isinstance(text, os.PathLike) else text, name)
     size = len(grid.rows) * len(grid.rows[0])
-    demand_room((5 * CELL if slip else CELL) * size, f"a map of {size:,} cells")
+    demand_room((SLIPPERY_CELL if slip else CELL) * size, f"a map of {size:,} cells")
     slip = probability(slip, "slip")
     if one_way not in ("push", "block"):
         raise MonMDPError(f"one_way={one_way!r}{nearest(str(one_way), ('push', 'block'))}")

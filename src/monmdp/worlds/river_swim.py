@@ -16,7 +16,7 @@ from monmdp.model.arrays import columns_of
 from monmdp.model.mdp import MDP, whole_number
 
 LEFT, RIGHT = 0, 1
-STATE = 1000
+STATE = 500
 """bytes that building a state takes"""
 
 

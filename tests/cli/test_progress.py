@@ -1,0 +1,63 @@
+"""What a command says while something takes long."""
+
+from __future__ import annotations
+
+import importlib
+import io
+import sys
+import threading
+import time
+
+import pytest
+
+app = importlib.import_module("monmdp.cli.app")  # the package has the Typer app by this name
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.mark.parametrize("long", [True, False])
+def test_what_takes_long_is_said_on_a_terminal_and_cleared(long, monkeypatch):
+    monkeypatch.setattr(app, "MOMENT", 0.0 if long else 1000.0)
+    said = threading.Event()
+    tell = app.tell
+    monkeypatch.setattr(app, "tell", lambda *of, **options: (tell(*of, **options), said.set()))
+    screen = Terminal()
+    monkeypatch.setattr(sys, "stderr", screen)
+    with app.saying_what_takes_long("building a\x1b[31mmaze / ask"):
+        assert not long or said.wait(60)
+    if not long:
+        assert screen.getvalue() == ""
+        return
+    before, shown, cleared, after = screen.getvalue().split("\r")
+    assert (before, shown, after) == ("", "building a\\x1b[31mmaze / ask …", "")
+    assert cleared.strip() == ""
+    assert len(cleared) >= len(shown)
+
+
+def test_what_takes_long_is_cleared_when_it_fails(monkeypatch):
+    monkeypatch.setattr(app, "MOMENT", 0.0)
+    screen = Terminal()
+    monkeypatch.setattr(sys, "stderr", screen)
+
+    def interrupted():
+        with app.saying_what_takes_long("x" * 500):
+            while not screen.getvalue():
+                time.sleep(0.01)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    shown = screen.getvalue().split("\r")
+    assert [len(part) for part in shown] == [0, 78, 78, 0]
+
+
+def test_nothing_is_said_of_building_where_there_is_no_terminal(monkeypatch):
+    monkeypatch.setattr(app, "MOMENT", 0.0)
+    screen = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", screen)
+    with app.saying_what_takes_long("building"):
+        time.sleep(0.05)
+    assert screen.getvalue() == ""
