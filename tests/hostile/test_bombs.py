@@ -89,7 +89,7 @@ def test_worlds_monitors_copies_and_bandits(make, number):
 def test_a_time_limit_in_a_map_and_a_map_of_many_cells(monkeypatch):
     refused(lambda: worlds.grid_world("time_limit: 1e12\n---\n@.$"), "1,000,000,000,000 steps")
     monkeypatch.setattr(memory, "machine_memory", lambda: 10**6)
-    refused(lambda: worlds.grid_world("@" + 1000 * "."), "a map of 1,001 cells", "1.5 MB")
+    refused(lambda: worlds.grid_world("@" + 1000 * "."), "a map of 1,001 cells", "801 kB")
 
 
 def test_states_without_outcomes_are_not_made():
