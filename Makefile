@@ -12,7 +12,7 @@ help:
 	@echo "make demo    figure 4 of the paper with its claims, and a report to open (demo/report.html)"
 	@echo "make test    the core tests            make test-all  these and all others: slow, browser, deep"
 	@echo "make lint    ruff and codespell        make types   mypy, strict"
-	@echo "make check   test + lint + types       make bench   how fast planning and training are"
+	@echo "make check   test + lint + types       make bench   how fast building, planning and training are"
 	@echo "make smoke   wheel and sdist, installed and tried (2 min)"
 	@echo "make test-pythons  the core tests with the newest Python there is; make test-lowest: with the oldest packages"
 	@echo "make results the whole paper, 30 seeds, and docs/results.md (20 min)"
@@ -120,6 +120,7 @@ check: test lint types
 
 bench: $(READY)
 	$(BIN)/python benchmarks/engine.py
+	$(BIN)/python benchmarks/building.py
 	$(BIN)/python benchmarks/planning.py --million
 	$(BIN)/python benchmarks/vector.py
 
