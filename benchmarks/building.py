@@ -83,8 +83,8 @@ Part = tuple[Callable[[Path], Any], Callable[[Any], Any], float]
 PARTS: dict[str, Part] = {
     "maze, 1M joint states": (lambda _: maze_text(500_000), maze, 3.0),
     "maze, 1M environment states": (lambda _: maze_text(1_000_000), maze, 6.0),
-    "tables, 10M, CSR": (lambda _: tables(), from_tables, 10.0),
-    "tables, 10M, shuffled COO": (lambda _: tables("shuffled"), from_tables, 10.0),
+    "tables, 10M, sorted": (lambda _: tables(), from_tables, 10.0),
+    "tables, 10M, shuffled": (lambda _: tables("shuffled"), from_tables, 10.0),
     "save maze": (lambda at: (maze(maze_text(500_000)), at / "maze.npz"), save, 5.0),
     "load maze": (lambda at: at / "maze.npz", MonMDP.load, 5.0),
     "save tables": (lambda at: (from_tables(tables()), at / "tables.npz"), save, 5.0),
