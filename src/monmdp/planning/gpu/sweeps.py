@@ -63,12 +63,18 @@ class Progress(NamedTuple):
     """the largest |W|"""
 
 
+@partial(jax.jit, donate_argnames="W")
 def beginning(W: Array) -> Progress:
     """Return where a search from W stands."""
     past = jnp.zeros((MEMORY, *W.shape))
-    largest = jnp.abs(W).max()
     return Progress(
-        W, past, past + 0, jnp.eye(MEMORY), jnp.zeros((), jnp.int32), jnp.inf + 0 * largest, largest
+        W=W,
+        ends=past,
+        steps=past,
+        products=jnp.eye(MEMORY),
+        rounds=jnp.zeros((), jnp.int32),
+        change=jnp.full((), jnp.inf, W.dtype),
+        largest=jnp.abs(W).max(),
     )
 
 

@@ -149,7 +149,11 @@ def _near(m: Factors, menus: Menus) -> Near | None:
         n_kinds = int(pack(*given, slots[:0], neighbour, np.empty(0, np.uint16), table))
     elif n_kinds <= 2**8 and kind is not None:
         kind = kind.astype(np.uint8)
-    by_action = np.ascontiguousarray(table[:n_kinds].T).reshape(n_ae, width + 3, n_kinds)
+    if kind is not None:
+        # Filled up to a power of two: problems of about one size then share what is compiled.
+        filled = np.minimum(np.arange(2 ** (n_kinds - 1).bit_length()), n_kinds - 1)
+        table = table[filled]
+    by_action = np.ascontiguousarray(table.T).reshape(n_ae, width + 3, -1)
     return Near(
         neighbour=neighbour,
         kind=kind,
