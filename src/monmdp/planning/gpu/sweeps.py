@@ -5,8 +5,8 @@ the same time, so γ is what an error shrinks by. A *round* is `SWEEPS` of them,
 with x_i the values that the last rounds began with and f_i those they ended with, the leap is to
 Σ c_i f_i, Σ c_i = 1, with the c that make Σ c_i (f_i - x_i) shortest (Anderson's mixing). Where
 errors shrink slowly they do so in a few directions, and a leap removes these. It counts only if
-the next sweep changes less there than where the round ended, so a round does no worse than plain
-sweeps.
+it gains more than another round is sure to: if the next sweep changes less there than γ^`SWEEPS`
+of what the last one did where the round ended.
 
 Everything is 64 bits wide; `search` sees to that.
 """
@@ -105,7 +105,7 @@ def _round(model: Model, rows: Rows, gamma: Array, now: Progress) -> Progress:
     leap = jnp.tensordot(_weights(products, there), ends, 1)
     after = _swept(model, rows, gamma, leap, 1)
     change_there = jnp.abs(after - leap).max()
-    leaps = change_there < change
+    leaps = change_there < change * gamma**SWEEPS
     W = jnp.where(leaps, after, end)
     change = jnp.where(leaps, change_there, change)
     return Progress(W, ends, steps, products, now.rounds + 1, change, jnp.abs(W).max())
