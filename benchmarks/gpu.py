@@ -180,7 +180,9 @@ def main() -> None:
                 if args.cpu:
                     row |= against_cpu(problem, gamma, args.device)
                 found.append(row)
-                print("  " + ", ".join(f"{key} {_short(of)}" for key, of in row.items()), flush=True)
+                print(
+                    "  " + ", ".join(f"{key} {_short(of)}" for key, of in row.items()), flush=True
+                )
             del problem
     if args.json:
         about = {"card": card.device_kind, "jax": jax.__version__, "copy": bandwidth}
@@ -202,7 +204,13 @@ def against_cpu(problem: MonMDP, gamma: float, device: str) -> dict[str, float]:
 
 
 def _short(value: Any) -> str:
-    return f"{value:.3g}" if isinstance(value, float) else f"{value:,}" if type(value) is int else str(value)
+    return (
+        f"{value:.3g}"
+        if isinstance(value, float)
+        else f"{value:,}"
+        if type(value) is int
+        else str(value)
+    )
 
 
 if __name__ == "__main__":

@@ -247,13 +247,13 @@ def decay(monmdp: MonMDP, gamma: float, device: str = CPU) -> float:
     if gamma < 1:
         return 1 - gamma
 
-    def longest(monmdp: MonMDP) -> float:
-        return longest_episode(monmdp, device)
+    def most_steps(monmdp: MonMDP) -> float:
+        return longest(monmdp, device)
 
-    return 1 / _once(longest, monmdp)
+    return 1 / _once(most_steps, monmdp)
 
 
-def longest_episode(monmdp: MonMDP, device: str = CPU) -> float:
+def longest(monmdp: MonMDP, device: str = CPU) -> float:
     """Return the most steps that an episode lasts on average, whatever is done.
 
     The steps are counted by a search for the policy that makes most of them. Its residual ε bounds

@@ -11,7 +11,7 @@ from monmdp.memory import in_bytes, room
 
 CPU, GPU, JAX_CPU = "cpu", "gpu", "jax-cpu"
 DEVICES = (CPU, GPU, JAX_CPU)
-"""the planner for CPUs; the sweeps on a graphics card; these same sweeps on the CPU, to test them"""
+"""the CPU's planner; the sweeps on a graphics card; the same sweeps on the CPU, to test them"""
 INSTALL = "pip install 'jax[cuda13]' (or 'jax[cuda12]', by the card's driver)"
 
 

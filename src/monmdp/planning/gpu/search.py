@@ -14,7 +14,7 @@ from monmdp.model.monmdp import MonMDP
 from monmdp.planning.factors import factors
 from monmdp.planning.gpu import sweeps
 from monmdp.planning.gpu.devices import demand_device_room, jax_device
-from monmdp.planning.gpu.tables import Far, tables
+from monmdp.planning.gpu.tables import Far, Near, tables
 
 A_WHILE = 0.25
 """seconds that the device may work before it is asked again: Ctrl-C waits as long"""
@@ -29,7 +29,7 @@ class Search:
         """Move the problem, with policy[sᵉ, sᵐ, aᵉ, aᵐ] or to find the best, to the device."""
         self.monmdp, self.device = monmdp, device
         self.m, host = factors(monmdp), tables(monmdp)
-        self.rows = host.menus.rows
+        self.rows = host.menus.rows if isinstance(host.world, Near) else ()
         self.sweeps = 0
         demand_device_room(
             bytes_needed(monmdp, evaluates=policy is not None),
@@ -72,7 +72,7 @@ class Search:
                 now = sweeps.advance(self.model, self.rows, gamma, aim, now, until)
                 rounds, change = int(now.rounds), float(now.change)
             self.W = now.W
-            self.sweeps = rounds * (sweeps.SWEEPS + 1)
+            self.sweeps = rounds * (sweeps.SWEEPS + 2)
             yield change
             # Ended by itself, or for too long, or all that is left is rounding.
             resolution = 4 * sweeps.ROUNDING * float(now.largest)

@@ -13,11 +13,13 @@ Everything is 64 bits wide; `search` sees to that.
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Callable, Iterable
+from functools import partial, reduce
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array, lax
 
 from monmdp.planning.gpu.tables import Far, Menus, Near, Rows, Tables
@@ -42,6 +44,8 @@ class Policy(NamedTuple):
 
 
 Model = Tables | Policy
+Parts = Any
+"""W as the sweeps carry it: [k, sᵉ], or k arrays [sᵉ]"""
 
 
 class Progress(NamedTuple):
@@ -92,8 +96,15 @@ def advance(
 
 
 def _round(model: Model, rows: Rows, gamma: Array, now: Progress) -> Progress:
-    nearly = _swept(model, rows, gamma, now.W, SWEEPS - 1)
-    end = _swept(model, rows, gamma, nearly, 1)
+    sweep = partial(_sweep, model, rows, gamma)
+
+    def two_sweeps(_: Array, parts: Parts) -> Parts:
+        # Two, so that the second may write over what the first has read: nothing is copied. The
+        # barrier keeps them apart; merged, they would compute every neighbour's sweep again.
+        return sweep(lax.optimization_barrier(sweep(parts)))  # type: ignore[no-untyped-call]
+
+    before = lax.fori_loop(0, SWEEPS // 2, two_sweeps, _parts(model, now.W))
+    nearly, end = _whole(before), _whole(sweep(before))
     change = jnp.abs(end - nearly).max()
     slot = now.rounds % MEMORY
     step = end - now.W
@@ -103,7 +114,7 @@ def _round(model: Model, rows: Rows, gamma: Array, now: Progress) -> Progress:
     products = now.products.at[slot].set(with_step).at[:, slot].set(with_step)
     there = jnp.arange(MEMORY) <= now.rounds
     leap = jnp.tensordot(_weights(products, there), ends, 1)
-    after = _swept(model, rows, gamma, leap, 1)
+    after = _whole(sweep(_parts(model, leap)))
     change_there = jnp.abs(after - leap).max()
     leaps = change_there < change * gamma**SWEEPS
     W = jnp.where(leaps, after, end)
@@ -127,15 +138,27 @@ def _weights(products: Array, there: Array) -> Array:
     return c / c.sum()
 
 
-def _swept(model: Model, rows: Rows, gamma: Array, W: Array, n: int) -> Array:
-    """W[k, sᵉ] after n sweeps."""
+def _sweep(model: Model, rows: Rows, gamma: Array, parts: Parts) -> Parts:
+    """W after a sweep."""
     if isinstance(model, Policy):
-        return lax.fori_loop(0, n, lambda _, W: _passed_on(model, _policy_values(model, gamma, W)), W)
-    if isinstance(model.world, Far):
-        return lax.fori_loop(0, n, lambda _, W: _mixed(model.menus, _best_far(model, gamma, W)), W)
-    # One array for each k: the device then computes all of a state's numbers together.
-    sweep = partial(_sweep_near, model, rows, gamma)
-    return jnp.stack(lax.fori_loop(0, n, lambda _, parts: sweep(parts), tuple(W)))
+        return _passed_on(model, _policy_values(model, gamma, parts))
+    world, menus = model
+    if isinstance(world, Far):
+        best = _best_far(world, menus, gamma, parts)
+        return (menus.mix[:, :, None] * best).sum(axis=1) + menus.offset[:, None]
+    groups = _best_near(world, menus, rows, gamma, parts)
+    return tuple(
+        offset + _dot(mix, groups) for mix, offset in zip(menus.mix, menus.offset, strict=True)
+    )
+
+
+def _parts(model: Model, W: Array) -> Parts:
+    """One array for each k where a state is written out: the device computes them together."""
+    return tuple(W) if isinstance(model, Tables) and isinstance(model.world, Near) else W
+
+
+def _whole(parts: Parts) -> Array:
+    return jnp.stack(parts) if isinstance(parts, tuple) else parts
 
 
 @partial(jax.jit, static_argnames="rows")
@@ -151,17 +174,19 @@ def one_step(model: Model, rows: Rows, gamma: Array, W: Array) -> Array:
     """V[sᵉ, sᵐ] of one step and then what W says."""
     if isinstance(model, Policy):
         return _policy_values(model, gamma, W)
-    if isinstance(model.world, Far):
-        groups = _best_far(model, gamma, W)
+    world, menus = model
+    if isinstance(world, Far):
+        best = _best_far(world, menus, gamma, W)
     else:
-        groups = jnp.stack(_best_near(model.world, model.menus, rows, gamma, tuple(W)))
-    return groups[model.menus.group].T + model.menus.shift
+        best = jnp.stack(_best_near(world, menus, rows, gamma, tuple(W)))
+    return best[menus.group].T + menus.shift
 
 
 @partial(jax.jit, static_argnames="rows", donate_argnames="W")
 def swept(model: Model, rows: Rows, gamma: Array, W: Array, n: Array) -> Array:
     """W[k, sᵉ] after n sweeps."""
-    return lax.fori_loop(0, n, lambda _, W: _swept(model, rows, gamma, W, 1), W)
+    sweep = partial(_sweep, model, rows, gamma)
+    return _whole(lax.fori_loop(0, n, lambda _, parts: sweep(parts), _parts(model, W)))
 
 
 @jax.jit
@@ -177,26 +202,16 @@ def _passed_on(model: Model, V: Array) -> Array:
 # ---- few neighbours: everything of a state is written out ------------------------------------
 
 
-def _sweep_near(model: Any, rows: Rows, gamma: Array, W: tuple[Array, ...]) -> tuple[Array, ...]:
-    best = _best_near(model.world, model.menus, rows, gamma, W)
-    mix, offset = _mixture(model.menus, len(best))
-    return tuple(
-        offset[k] + sum(mix[k, g] * best[g] for g in range(len(best))) for k in range(len(W))
-    )
-
-
 def _best_near(
     world: Near, menus: Menus, rows: Rows, gamma: Array, W: tuple[Array, ...]
 ) -> list[Array]:
     """[group] G[sᵉ], the value of the best action."""
-    around = [[w, *(_at(w, neighbour) for neighbour in world.neighbour)] for w in W]
+    of_kind = _kinds(world)
     best: list[Array] = []
-    for a in range(len(world.reward)):
-        chances = [_of_kind(world, chance) for chance in world.chance[a]]
-        z = [sum(c * w for c, w in zip(chances, of, strict=True)) for of in around]
+    for a, z in enumerate(_arrivals_near(world, W)):
         y = _rows_of(menus, z)
-        reward = _of_kind(world, world.reward[a])
-        pair_class = None if world.pair_class is None else _of_kind(world, world.pair_class[a])
+        reward = of_kind(world.reward, a)
+        pair_class = None if world.pair_class is None else of_kind(world.pair_class, a)
         for g in range(len(rows[0])):
             q = reward + _menu_best(menus, rows, gamma, g, y, pair_class)
             if a == 0:
@@ -206,19 +221,42 @@ def _best_near(
     return best
 
 
+def _arrivals_near(world: Near, W: Parts) -> list[list[Array]]:
+    """[aᵉ][k] Σ pᵉ(s′ᵉ | sᵉ, aᵉ) W[k, s′ᵉ]."""
+    of_kind = _kinds(world)
+    around = [[w, *(_at(w, neighbour) for neighbour in world.neighbour)] for w in W]
+    n_ae, n_places = world.chance.shape[:2]
+    chances = [[of_kind(world.chance, a, i) for i in range(n_places)] for a in range(n_ae)]
+    return [[_dot(chance, of) for of in around] for chance in chances]
+
+
+def _kinds(world: Near) -> Callable[..., Array]:
+    """Return what reads table[*at, kind] for the kind of every state.
+
+    The table is read as it lies in memory: slices of it would be made anew in every sweep.
+    """
+    n_se = world.neighbour.shape[1]
+    kind = jnp.arange(n_se) if world.kind is None else world.kind
+
+    def of_kind(table: Array, *at: int) -> Array:
+        wide = jnp.int64 if table.size >= 2**31 else jnp.int32
+        begin = int(np.ravel_multi_index((*at, 0), table.shape))
+        return _at(table.reshape(-1), kind.astype(wide) + begin)
+
+    return of_kind
+
+
 def _menu_best(
     menus: Menus, rows: Rows, gamma: Array, g: int, y: list[Array], pair_class: Array | None
 ) -> Array:
     """The best item of a group's menu, in the class of each pair."""
-    best: Array | None = None
-    for c, groups in enumerate(rows):
-        here: Array | None = None
-        for item, u in enumerate(groups[g]):
-            q = menus.reward[c, g, item] + gamma * y[u]
-            here = q if here is None else jnp.maximum(here, q)
-        assert here is not None  # every menu offers something
-        best = here if best is None or pair_class is None else jnp.where(pair_class == c, here, best)
-    assert best is not None
+    by_class = [
+        reduce(jnp.maximum, [menus.reward[c, g, i] + gamma * y[u] for i, u in enumerate(of[g])])
+        for c, of in enumerate(rows)
+    ]
+    best = by_class[0]
+    for c, here in enumerate(by_class[1:], start=1):
+        best = jnp.where(pair_class == c, here, best)
     return best
 
 
@@ -226,11 +264,12 @@ def _rows_of(menus: Menus, z: list[Array]) -> list[Array]:
     """[u] from [k]."""
     if menus.row_in_basis is None:
         return z
-    return [sum(row[k] * z[k] for k in range(len(z))) for row in menus.row_in_basis]
+    return [_dot(row, z) for row in menus.row_in_basis]
 
 
-def _of_kind(world: Near, by_kind: Array) -> Array:
-    return by_kind if world.kind is None else _at(by_kind, world.kind)
+def _dot(chances: Iterable[Array], values: Iterable[Array]) -> Array:
+    """Σ of products, written out."""
+    return reduce(jnp.add, [c * of for c, of in zip(chances, values, strict=True)])
 
 
 def _at(values: Array, index: Array) -> Array:
@@ -240,11 +279,10 @@ def _at(values: Array, index: Array) -> Array:
 # ---- many outcomes: whole arrays --------------------------------------------------------------
 
 
-def _best_far(model: Any, gamma: Array, W: Array) -> Array:
+def _best_far(world: Far, menus: Menus, gamma: Array, W: Array) -> Array:
     """G[group, sᵉ], the value of the best action."""
-    world, menus = model.world, model.menus
-    y = _arrivals(model, W)  # [u, sᵉ, aᵉ]
-    pair_class = jnp.zeros(world.reward.shape, int) if world.pair_class is None else world.pair_class
+    y = _arrivals(world, menus, W)  # [u, sᵉ, aᵉ]
+    _, pair_class = _pairs(world)
     n_groups, n_items = menus.row.shape[1:]
 
     def with_item(i: Array, best: Array) -> Array:
@@ -256,21 +294,12 @@ def _best_far(model: Any, gamma: Array, W: Array) -> Array:
     return (world.reward + lax.fori_loop(0, n_items, with_item, worst)).max(axis=2)
 
 
-def _mixed(menus: Menus, best: Array) -> Array:
-    mix, offset = _mixture(menus, len(best))
-    return (mix[:, :, None] * best).sum(axis=1) + offset[:, None]
-
-
-def _mixture(menus: Menus, n_groups: int) -> tuple[Array, Array]:
-    """W = mix G + offset, as [k, group] and [k]."""
-    in_group = menus.group[:, None] == jnp.arange(n_groups)
-    return menus.basis @ in_group.astype(menus.basis.dtype), menus.basis @ menus.shift
-
-
-def _arrivals(model: Model, W: Array) -> Array:
+def _arrivals(world: Near | Far, menus: Menus, W: Array) -> Array:
     """[u, sᵉ, aᵉ] Σ pᵉ(s′ᵉ | sᵉ, aᵉ) Y[s′ᵉ, u]."""
-    world = model.world
-    if isinstance(world, Far):
+    if isinstance(world, Near):
+        by_action = [jnp.stack(of) for of in _arrivals_near(world, W)]
+        z = jnp.stack(by_action, axis=2)
+    else:
         n_pairs = world.reward.size
 
         def summed(w: Array) -> Array:
@@ -278,18 +307,7 @@ def _arrivals(model: Model, W: Array) -> Array:
             return jax.ops.segment_sum(arrives, world.pair, n_pairs, indices_are_sorted=True)
 
         z = jax.vmap(summed)(W).reshape(len(W), *world.reward.shape)
-    else:
-        around = [[w, *(_at(w, neighbour) for neighbour in world.neighbour)] for w in W]
-        chances = [[_of_kind(world, chance) for chance in of] for of in world.chance]
-        z = jnp.stack(
-            [
-                jnp.stack([sum(c * w for c, w in zip(p, of, strict=True)) for p in chances], axis=1)
-                for of in around
-            ]
-        )
-    if model.menus.row_in_basis is None:
-        return z
-    return jnp.tensordot(model.menus.row_in_basis, z, 1)
+    return z if menus.row_in_basis is None else jnp.tensordot(menus.row_in_basis, z, 1)
 
 
 # ---- given actions ----------------------------------------------------------------------------
@@ -297,7 +315,7 @@ def _arrivals(model: Model, W: Array) -> Array:
 
 def _policy_values(model: Policy, gamma: Array, W: Array) -> Array:
     """V[sᵉ, sᵐ] of one step of the policy, and then what W says."""
-    y = _arrivals(model, W).transpose(1, 2, 0)  # [sᵉ, aᵉ, u]
+    y = _arrivals(model.world, model.menus, W).transpose(1, 2, 0)  # [sᵉ, aᵉ, u]
     return model.reward + gamma * (model.share * y[:, None]).sum(axis=(2, 3))
 
 
@@ -319,15 +337,14 @@ def following(model: Tables, row_of: Array, monitor_reward: Array, policy: Array
 def _pairs(world: Near | Far) -> tuple[Array, Array]:
     """rᵉ and class of every pair [sᵉ, aᵉ]."""
     if isinstance(world, Far):
-        reward, pair_class = jnp.asarray(world.reward), world.pair_class
+        reward, pair_class = world.reward, world.pair_class
     else:
-        reward = jnp.stack([_of_kind(world, r) for r in world.reward], axis=1)
-        pair_class = world.pair_class
-        if pair_class is not None:
-            pair_class = jnp.stack([_of_kind(world, c) for c in pair_class], axis=1)
-    if pair_class is None:
-        pair_class = jnp.zeros(reward.shape, jnp.int32)
-    return reward, pair_class
+        of_kind = _kinds(world)
+        actions = range(len(world.reward))
+        reward, pair_class = jnp.stack([of_kind(world.reward, a) for a in actions], axis=1), None
+        if world.pair_class is not None:
+            pair_class = jnp.stack([of_kind(world.pair_class, a) for a in actions], axis=1)
+    return reward, jnp.zeros(reward.shape, jnp.int32) if pair_class is None else pair_class
 
 
 # ---- all actions ------------------------------------------------------------------------------
@@ -336,7 +353,7 @@ def _pairs(world: Near | Far) -> tuple[Array, Array]:
 @jax.jit
 def arrivals(model: Tables, V: Array) -> Array:
     """[sᵉ, aᵉ, u] what is expected to follow a pair."""
-    return _arrivals(model, _passed_on(model, V)).transpose(1, 2, 0)
+    return _arrivals(*model, _passed_on(model, V)).transpose(1, 2, 0)
 
 
 @partial(jax.jit, static_argnames="n")

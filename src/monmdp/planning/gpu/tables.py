@@ -8,9 +8,10 @@ are those of its kind, and the kinds stay in the fast memory. Worlds whose state
 others, or to very unequally many, are kept as a list of outcomes, `Far`.
 
 *Monitor.* With the rows u of `kernels`, a state needs only k numbers to be passed on, W = B V: the
-Y[sᵉ, u], B = rows, or V[sᵉ, ·] itself, B = 1, whichever are fewer. Monitor states whose menus differ
-by a constant choose alike; a sweep computes one of each such *group*, V[sᵉ, sᵐ] = G[sᵉ, group] +
-shift[sᵐ]. N-Experts has one row and one group: its sweeps are those of an MDP without a monitor.
+Y[sᵉ, u], B = rows, or V[sᵉ, ·] itself, B = 1, whichever are fewer. Monitor states whose menus
+differ by a constant choose alike; a sweep computes one of each such *group*, V[sᵉ, sᵐ] =
+G[sᵉ, group] + shift[sᵐ]. N-Experts has one row and one group: its sweeps are those of an MDP
+without a monitor.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from monmdp.model.arrays import FloatArray, IntArray
+from monmdp.model.arrays import FloatArray
 from monmdp.model.monmdp import MonMDP
 from monmdp.planning.factors import _once, factors, moves
 from monmdp.planning.gpu import packing
@@ -36,50 +37,58 @@ Rows = tuple[tuple[tuple[int, ...], ...], ...]
 """[class][group] the rows u on the menu"""
 
 
+Numbers = Any
+"""an array: NumPy's on the host, JAX's on a device"""
+
+
 class Near(NamedTuple):
     """An environment whose states lead to few others."""
 
-    neighbour: NDArray[np.int32]
+    neighbour: Numbers
     """[i, sᵉ] the i-th state that sᵉ leads to; sᵉ itself where there are fewer"""
-    kind: NDArray[Any] | None
+    kind: Numbers | None
     """[sᵉ] its kind; None: every state is a kind of its own"""
-    chance: FloatArray
+    chance: Numbers
     """[aᵉ, i, kind] to stay (i = 0) and to come to neighbour i - 1"""
-    reward: FloatArray
+    reward: Numbers
     """[aᵉ, kind] rᵉ"""
-    pair_class: NDArray[np.int32] | None
+    pair_class: Numbers | None
     """[aᵉ, kind] None: there is but one"""
 
 
 class Far(NamedTuple):
     """An environment as a list of outcomes, in the order of their pairs."""
 
-    pair: NDArray[np.int32]
+    pair: Numbers
     """[outcome] sᵉ·|Aᵉ| + aᵉ"""
-    successor: NDArray[np.int32]
+    successor: Numbers
     """[outcome] s′ᵉ"""
-    chance: FloatArray
+    chance: Numbers
     """[outcome]"""
-    reward: FloatArray
+    reward: Numbers
     """[sᵉ, aᵉ] rᵉ"""
-    pair_class: NDArray[np.int32] | None
+    pair_class: Numbers | None
     """[sᵉ, aᵉ] None: there is but one"""
 
 
 class Menus(NamedTuple):
     """What the monitor offers, and how values are passed on."""
 
-    row: NDArray[np.int32]
+    row: Numbers
     """[class, group, item] u"""
-    reward: FloatArray
+    reward: Numbers
     """[class, group, item] the best rᵐ for that row; -∞ where the menu is shorter"""
-    group: IntArray
+    group: Numbers
     """[sᵐ]"""
-    shift: FloatArray
+    shift: Numbers
     """[sᵐ] V[sᵉ, sᵐ] = G[sᵉ, group] + shift"""
-    basis: FloatArray
+    basis: Numbers
     """[k, sᵐ] B: W = B V"""
-    row_in_basis: FloatArray | None
+    mix: Numbers
+    """[k, group] W = mix G + offset"""
+    offset: Numbers
+    """[k]"""
+    row_in_basis: Numbers | None
     """[u, k] Y from W; None: they are the same"""
 
     @property
@@ -211,12 +220,15 @@ def _menus(m: Factors) -> Menus:
             n = items.stop - items.start
             row[c, g, :n], reward[c, g, :n] = m.menu_row[items], m.menu_reward[items]
     few = n_u <= n_sm
+    basis = m.row if few else np.eye(n_sm)
     return Menus(
         row=row,
         reward=reward,
         group=group,
         shift=shift,
-        basis=m.row if few else np.eye(n_sm),
+        basis=basis,
+        mix=basis @ (group[:, None] == np.arange(len(leaders))),
+        offset=basis @ shift,
         row_in_basis=None if few else m.row,
     )
 
