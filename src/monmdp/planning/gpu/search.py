@@ -14,7 +14,7 @@ from monmdp.model.monmdp import MonMDP
 from monmdp.planning.factors import factors
 from monmdp.planning.gpu import sweeps
 from monmdp.planning.gpu.devices import demand_device_room, jax_device
-from monmdp.planning.gpu.tables import Far, Near, tables
+from monmdp.planning.gpu.tables import Near, tables
 
 A_WHILE = 0.25
 """seconds that the device may work before it is asked again: Ctrl-C waits as long"""
@@ -96,7 +96,11 @@ def bytes_needed(monmdp: MonMDP, *, evaluates: bool = False) -> int:
     numbers = n_se * k * (2 * sweeps.MEMORY + 8) + 3 * n_se * n_sm
     if evaluates:
         numbers += n_se * n_sm * n_ae * (n_u + n_am) + 2 * n_se * n_ae * (k + n_u)
-    elif isinstance(model.world, Far):
+    if isinstance(model.world, Near):
+        # A compiler may write out, for all states, whatever it does not merge into one pass.
+        places = len(model.world.neighbour) + 1
+        numbers += 2 * n_se * (n_ae * (places + 2) + k * places)
+    else:
         n_groups = model.menus.row.shape[1]
         numbers += n_se * n_ae * (k + n_u + 4 * n_groups) + k * len(model.world.pair)
     return model.n_bytes + 8 * numbers

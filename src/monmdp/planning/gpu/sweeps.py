@@ -99,9 +99,8 @@ def _round(model: Model, rows: Rows, gamma: Array, now: Progress) -> Progress:
     sweep = partial(_sweep, model, rows, gamma)
 
     def two_sweeps(_: Array, parts: Parts) -> Parts:
-        # Two, so that the second may write over what the first has read: nothing is copied. The
-        # barrier keeps them apart; merged, they would compute every neighbour's sweep again.
-        return sweep(lax.optimization_barrier(sweep(parts)))  # type: ignore[no-untyped-call]
+        # Two, so that the second may write over what the first has read: nothing is copied.
+        return sweep(sweep(parts))
 
     before = lax.fori_loop(0, SWEEPS // 2, two_sweeps, _parts(model, now.W))
     nearly, end = _whole(before), _whole(sweep(before))
@@ -140,6 +139,9 @@ def _weights(products: Array, there: Array) -> Array:
 
 def _sweep(model: Model, rows: Rows, gamma: Array, parts: Parts) -> Parts:
     """W after a sweep."""
+    # The barrier keeps sweeps apart: merged, two would compute every neighbour's sweep again; and
+    # what the kinds say would be written out for all states before the first one.
+    model, parts = lax.optimization_barrier((model, parts))  # type: ignore[no-untyped-call]
     if isinstance(model, Policy):
         return _passed_on(model, _policy_values(model, gamma, parts))
     world, menus = model
