@@ -112,7 +112,7 @@ def test_random_problems_as_lists_of_outcomes(seed):
 
 
 @pytest.mark.slow
-@settings(max_examples=20)
+@settings(max_examples=8)
 @given(seeds)
 def test_problems_of_any_shape(seed):
     agree(random_monmdp(seed), (0.9, 0.999))
