@@ -175,7 +175,7 @@ LOCK = $(VENV)-lock/bin/uv pip compile pyproject.toml --universal --python-versi
 lock:
 	$(PYTHON) -m venv $(VENV)-lock
 	$(VENV)-lock/bin/python -m pip install --quiet uv
-	$(LOCK) --extra dev --extra cluster --extra docs --group build --upgrade --output-file requirements-dev.lock
+	$(LOCK) --extra dev --extra cluster --extra docs --extra gpu --group build --upgrade --output-file requirements-dev.lock
 	$(LOCK) --group build --constraint requirements-dev.lock --output-file requirements.lock
 	rm -rf $(VENV)-lock
 

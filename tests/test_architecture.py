@@ -61,6 +61,13 @@ def test_numba_is_imported_where_things_are_compiled_only():
             assert path.name in ("compiling.py", "caching.py"), path
 
 
+def test_jax_is_imported_for_devices_only():
+    for path in FILES:
+        if re.search(r"^(import|from) jax", path.read_text(), re.MULTILINE):
+            assert path.parent.name == "gpu", path
+            assert path.name in ("sweeps.py", "search.py"), path
+
+
 def test_the_version_is_in_one_place():
     newest = re.search(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
     assert newest is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -124,18 +125,25 @@ def solve(
         list[str] | None,
         Option(help="With --what-if: only this pair, STATE:ACTION; may be repeated."),
     ] = None,
+    device: Annotated[
+        str, Option(help="cpu, or gpu: a graphics card, for large problems (needs JAX).")
+    ] = "cpu",
     as_json: AsJson = False,
 ) -> None:
     """Solve exactly: what can be seen, the minimax-optimal policy, what not seeing costs."""
     from monmdp import planning
+    from monmdp.planning.gpu.devices import CPU, lacking
     from monmdp.planning.policy_iteration import checked_gamma
 
     checked_gamma(gamma)
+    if (reason := lacking(device)) is not None:
+        print(f"note: {reason}", file=sys.stderr, flush=True)
+        device = CPU
     problem, params = make_problem(world, words)
     pairs = [problem.mdp.parse_pair(text, "--pair") for text in pair or []]
     if pairs and not what_if:
         raise MonMDPError("--pair goes with --what-if")
-    solution = planning.solve(problem, gamma)
+    solution = planning.solve(problem, gamma, device=device)
     if as_json:
         result = solution.to_dict() | {"parameters": params}
         if what_if:

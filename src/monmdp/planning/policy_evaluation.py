@@ -15,6 +15,7 @@ from monmdp.model.monmdp import MonMDP
 from monmdp.planning import backup, kernels
 from monmdp.planning.ending import for_ever
 from monmdp.planning.factors import checked_problem, factors
+from monmdp.planning.gpu.devices import CPU, usable
 from monmdp.planning.kernels import Factors
 from monmdp.planning.linear import LinearSystem
 from monmdp.planning.policy_iteration import (
@@ -58,6 +59,7 @@ def evaluate(
     horizon: int | None = None,
     tol: float = TOLERANCE,
     start_from: ArrayLike | None = None,
+    device: str = CPU,
 ) -> Evaluation:
     """Evaluate a stationary policy exactly, with the true rewards of `monmdp`, hidden or not.
 
@@ -69,6 +71,7 @@ def evaluate(
         horizon: cut the return after this many steps (for instance the time limit); None: never.
         tol: allowed error without a horizon, or what floating point can resolve if that is more.
         start_from: [s] values near the answer, to save time.
+        device: "cpu" or "gpu"; without a GPU, or without JAX, it is the CPU, with a warning.
 
     >>> import numpy as np
     >>> from monmdp import evaluate, make
@@ -82,23 +85,44 @@ def evaluate(
     """
     gamma, tol = checked_gamma(gamma), checked_tolerance(tol)
     pi = checked_policy(checked_problem(monmdp), policy)
+    device = usable(device)
     if horizon is not None:
         steps = whole_number(horizon, "horizon", at_least=0)
         check_magnitude(monmdp, max(1 - gamma, 1 / max(steps, 1)))
-        V = _after_steps(factors(monmdp), gamma, pi, steps)
+        if device == CPU:
+            V = _after_steps(factors(monmdp), gamma, pi, steps)
+        else:
+            from monmdp.planning.gpu import search
+
+            V = search.after_steps(monmdp, device, gamma, pi, steps)
         return Evaluation(monmdp, gamma, V.reshape(-1), horizon, 0.0, True)
-    rate = decay(monmdp, gamma)
+    rate = decay(monmdp, gamma, device)
     check_magnitude(monmdp, rate)
-    m = factors(for_ever(monmdp, gamma))
-    Y = np.zeros((monmdp.mdp.n_states, len(m.row)))
-    if start_from is not None:
-        Y[:] = backup.project(m, checked_values(monmdp, start_from))
-    system = _policy_system(m, gamma, pi, eliminate=True)
-    system.solve(Y.reshape(-1), 0.5 * tol * rate, most_sweeps=1_000_000)
-    V = backup.policy_values(m, gamma, pi, Y)
-    residual = float(np.abs(backup.policy_values(m, gamma, pi, backup.project(m, V)) - V).max())
-    converged = residual <= allowed_residual(tol, rate, V)
+    given = None if start_from is None else checked_values(monmdp, start_from)
+    problem, change = for_ever(monmdp, gamma), 0.5 * tol * rate
+    if device == CPU:
+        V, residual = _for_ever(factors(problem), gamma, pi, change, given)
+        largest = float(np.abs(V).max())
+    else:
+        from monmdp.planning.gpu import search
+
+        V, residual, largest = search.following(problem, device, gamma, pi, change, given)
+    converged = residual <= allowed_residual(tol, rate, largest)
     return Evaluation(monmdp, gamma, V.reshape(-1), None, residual, converged)
+
+
+def _for_ever(
+    m: Factors, gamma: float, policy: FloatArray, change: float, start_from: FloatArray | None
+) -> tuple[FloatArray, float]:
+    """V [sᵉ, sᵐ] of the policy, from its linear system, and its residual."""
+    Y = np.zeros((len(policy), len(m.row)))
+    if start_from is not None:
+        Y[:] = backup.project(m, start_from)
+    system = _policy_system(m, gamma, policy, eliminate=True)
+    system.solve(Y.reshape(-1), change, most_sweeps=1_000_000)
+    V = backup.policy_values(m, gamma, policy, Y)
+    after = backup.policy_values(m, gamma, policy, backup.project(m, V))
+    return V, float(np.abs(after - V).max())
 
 
 def _after_steps(m: Factors, gamma: float, policy: FloatArray, steps: int) -> FloatArray:

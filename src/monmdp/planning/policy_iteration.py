@@ -33,6 +33,7 @@ from monmdp.model.monmdp import MonMDP
 from monmdp.planning import backup, kernels
 from monmdp.planning.ending import all_end, demand_end, for_ever, step_counter
 from monmdp.planning.factors import Prepared, _once, checked_problem, factors, moves, prepared
+from monmdp.planning.gpu.devices import CPU, usable
 from monmdp.planning.kernels import ChosenActions
 from monmdp.planning.linear import LinearSystem
 
@@ -67,6 +68,8 @@ class Optimum:
     stages: FloatArray | None = field(default=None, repr=False)
     """[k, s] the optimal values with k steps left, where γ = 1 and only the time limit ends
     episodes; `values` are the last of them. None: the values do not depend on time"""
+    device: str = CPU
+    """where they were computed, and the policy will be"""
 
     @property
     def error_bound(self) -> float:
@@ -102,6 +105,11 @@ class Optimum:
 
     def _greedy(self, step: int) -> BoolArray:
         tie = max(TIE, 2 * self.error_bound)
+        if self.device != CPU:
+            from monmdp.planning.gpu import search
+
+            V = self._following(step)
+            return search.greedy(self.monmdp, self.device, self.gamma, V, tie)
         mask = np.empty(self._joint_shape, dtype=np.bool_)
         for states, q in self._action_values(step):
             mask[states] = q >= q.max(axis=(2, 3), keepdims=True) - tie
@@ -116,9 +124,12 @@ class Optimum:
 
     def _action_values(self, step: int = 0) -> Iterator[tuple[slice, FloatArray]]:
         m = factors(self.monmdp)
-        following = self.values if self.stages is None else self.stages[-2 - step]
-        V = following.reshape(self.monmdp.mdp.n_states, -1)
+        V = self._following(step).reshape(self.monmdp.mdp.n_states, -1)
         return backup.action_values(m, self.gamma, backup.project(m, V))
+
+    def _following(self, step: int) -> FloatArray:
+        """[s] the values after a step."""
+        return self.values if self.stages is None else self.stages[-2 - step]
 
     @property
     def _joint_shape(self) -> tuple[int, int, int, int]:
@@ -133,6 +144,7 @@ def optimal(
     tol: float = TOLERANCE,
     start_from: ArrayLike | None = None,
     max_sweeps: int = 1_000_000,
+    device: str = CPU,
 ) -> Optimum:
     """Solve a Mon-MDP as if every reward were known.
 
@@ -143,6 +155,7 @@ def optimal(
         tol: allowed error of the values, or what floating point can resolve if that is more.
         start_from: [s] values to start from, for instance of a similar problem.
         max_sweeps: give up when a round ends after this many passes over the states.
+        device: "cpu" or "gpu"; without a GPU, or without JAX, it is the CPU, with a warning.
 
     >>> from monmdp import make, planning
     >>> plan = planning.optimal(make("loop", "ask"))
@@ -154,34 +167,57 @@ def optimal(
     gamma = checked_gamma(gamma)
     tol = checked_tolerance(tol)
     checked_problem(monmdp)
+    device = usable(device)
     limit = monmdp.mdp.time_limit
     if gamma == 1 and limit is not None and not all_end(monmdp):
-        return _within(monmdp, limit)
-    rate = decay(monmdp, gamma)
+        return _within(monmdp, limit, device)
+    rate = decay(monmdp, gamma, device)
     check_magnitude(monmdp, rate)
-    ready = prepared(for_ever(monmdp, gamma))
+    given = None if start_from is None else checked_values(monmdp, start_from)
+    problem = for_ever(monmdp, gamma)
+    if device == CPU:
+        values, sweeps, residual = _searched(problem, gamma, rate, tol, given, max_sweeps)
+        largest = float(np.abs(values).max())
+    else:
+        from monmdp.planning.gpu import search
+
+        found = search.best(problem, device, gamma, rate, tol, given, max_sweeps)
+        values, sweeps, residual, largest = found
+    return Optimum(
+        monmdp=monmdp,
+        gamma=gamma,
+        values=values.reshape(-1),
+        sweeps=sweeps,
+        residual=residual,
+        converged=residual <= allowed_residual(tol, rate, largest),
+        device=device,
+    )
+
+
+def _searched(
+    monmdp: MonMDP,
+    gamma: float,
+    rate: float,
+    tol: float,
+    start_from: FloatArray | None,
+    max_sweeps: int,
+) -> tuple[FloatArray, int, float]:
+    """Find the optimal values by policy iteration: V [sᵉ, sᵐ], passes, residual."""
+    ready = prepared(monmdp)
     old_number = ready.old_number
     search = _Search(ready, gamma, rate, monmdp.mdp.n_states, monmdp.monitor.n_states)
     if start_from is None:
         search.guess()
     else:
-        given = checked_values(monmdp, start_from)
-        search.V[:] = given[old_number]
+        search.V[:] = start_from[old_number]
         search.Y[:] = backup.project(ready.model, search.V)
     residual = search.run(tol, max_sweeps)
     values = np.empty_like(search.V)
     values[old_number] = search.V
-    return Optimum(
-        monmdp=monmdp,
-        gamma=gamma,
-        values=values.reshape(-1),
-        sweeps=search.sweeps,
-        residual=residual,
-        converged=residual <= allowed_residual(tol, rate, values),
-    )
+    return values, search.sweeps, residual
 
 
-def _within(monmdp: MonMDP, limit: int) -> Optimum:
+def _within(monmdp: MonMDP, limit: int, device: str) -> Optimum:
     """Undiscounted optimal values of an episode that is cut, by backward induction."""
     if (limit + 1) * monmdp.n_states > MOST_STAGES:
         raise MonMDPError(
@@ -189,33 +225,49 @@ def _within(monmdp: MonMDP, limit: int) -> Optimum:
             f"more than {MOST_STAGES:,} values; take a shorter time_limit, or gamma < 1"
         )
     check_magnitude(monmdp, 1 / limit)
-    m = factors(monmdp)
     stages = np.zeros((limit + 1, monmdp.mdp.n_states, monmdp.monitor.n_states))
-    for now, left in zip(stages[1:], stages[:-1], strict=True):
-        for states, q in backup.action_values(m, 1.0, backup.project(m, left)):
-            now[states] = q.max(axis=(2, 3))
+    if device == CPU:
+        m = factors(monmdp)
+        for now, left in zip(stages[1:], stages[:-1], strict=True):
+            for states, q in backup.action_values(m, 1.0, backup.project(m, left)):
+                now[states] = q.max(axis=(2, 3))
+    else:
+        from monmdp.planning.gpu import search
+
+        search.backwards(monmdp, device, stages)
     flat = stages.reshape(limit + 1, -1)
-    return Optimum(monmdp, 1.0, flat[-1], limit, residual=0.0, converged=True, stages=flat)
+    return Optimum(monmdp, 1.0, flat[-1], limit, 0.0, True, stages=flat, device=device)
 
 
-def decay(monmdp: MonMDP, gamma: float) -> float:
+def decay(monmdp: MonMDP, gamma: float, device: str = CPU) -> float:
     """Return what an error of one step is divided by to bound that of all: 1 - γ.
 
     For γ = 1 it is one over the most steps that an episode can last on average.
     """
-    return 1 - gamma if gamma < 1 else 1 / _once(longest, monmdp)
+    if gamma < 1:
+        return 1 - gamma
+
+    def most_steps(monmdp: MonMDP) -> float:
+        return longest(monmdp, device)
+
+    return 1 / _once(most_steps, monmdp)
 
 
-def longest(monmdp: MonMDP) -> float:
+def longest(monmdp: MonMDP, device: str = CPU) -> float:
     """Return the most steps that an episode lasts on average, whatever is done.
 
     The steps are counted by a search for the policy that makes most of them. Its residual ε bounds
     its error: what is found is more than 1 - ε of the truth.
     """
     counter = step_counter(demand_end(monmdp))
-    search = _Search(prepared(counter), 1.0, 1.0, counter.mdp.n_states, 1)
-    residual = search.run(1e-3, 1_000_000)
-    return float(search.V.max()) / (1 - min(residual, 0.5))
+    if device == CPU:
+        search = _Search(prepared(counter), 1.0, 1.0, counter.mdp.n_states, 1)
+        residual, most = search.run(1e-3, 1_000_000), float(search.V.max())
+    else:
+        from monmdp.planning.gpu.search import best
+
+        _, _, residual, most = best(counter, device, 1.0, 1.0, 1e-3)
+    return most / (1 - min(residual, 0.5))
 
 
 def checked_gamma(gamma: float) -> float:
@@ -249,16 +301,18 @@ def checked_values(monmdp: MonMDP, values: ArrayLike) -> FloatArray:
 
 def check_magnitude(monmdp: MonMDP, rate: float) -> None:
     """Refuse rewards whose sums, up to 1 / `rate` of them, floating point cannot hold."""
-    rewards = np.concatenate([monmdp.mdp.reward, monmdp.monitor.reward.reshape(-1)])
-    largest = float(np.abs(rewards).max())
+    rewards = (monmdp.mdp.reward, monmdp.monitor.reward)
+    largest = max(float(max(-of.min(), of.max())) for of in rewards)
     if largest > 1e200 * rate:
         raise MonMDPError(f"rewards of {largest:g} are too large to be summed up")
 
 
-def allowed_residual(tol: float, rate: float, values: FloatArray) -> float:
-    """Residual that keeps the error within `tol`, or the least that floating point resolves."""
-    resolution = 32 * np.finfo(float).eps * float(np.abs(values).max())
-    return max(tol * rate, resolution)
+def allowed_residual(tol: float, rate: float, largest: float) -> float:
+    """Residual that keeps the error within `tol`, or the least that floating point resolves.
+
+    `largest` is the largest |V|.
+    """
+    return max(tol * rate, 32 * np.finfo(float).eps * largest)
 
 
 class _Search:
@@ -288,7 +342,7 @@ class _Search:
         exact = False
         there = back = np.empty(0, dtype=np.int64)
         while True:
-            target = allowed_residual(tol, self.rate, self.V)
+            target = allowed_residual(tol, self.rate, float(np.abs(self.V).max()))
             if rounds % 4 == 0:
                 there = np.argsort(-self.V.max(axis=1))
                 back = there[::-1].copy()

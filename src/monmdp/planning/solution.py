@@ -15,6 +15,7 @@ from monmdp.model.mdp import MDP
 from monmdp.model.monmdp import MonMDP
 from monmdp.planning import backup
 from monmdp.planning.factors import factors
+from monmdp.planning.gpu.devices import CPU, usable
 from monmdp.planning.observability import (
     Bias,
     Observability,
@@ -136,34 +137,45 @@ class Solution:
         }
 
 
-def minimax(monmdp: MonMDP, gamma: float = 0.99, *, tol: float = TOLERANCE) -> Optimum:
+def minimax(
+    monmdp: MonMDP, gamma: float = 0.99, *, tol: float = TOLERANCE, device: str = CPU
+) -> Optimum:
     """Return the minimax-optimal plan: optimal in M_↓.
 
     >>> from monmdp import make, planning
     >>> round(planning.minimax(make("bottleneck", "button")).value, 4)
     0.1943
     """
-    return optimal(worst_case(monmdp), gamma, tol=tol)
+    return optimal(worst_case(monmdp), gamma, tol=tol, device=usable(device))
 
 
-def solve(monmdp: MonMDP, gamma: float = 0.99, *, tol: float = TOLERANCE) -> Solution:
+def solve(
+    monmdp: MonMDP, gamma: float = 0.99, *, tol: float = TOLERANCE, device: str = CPU
+) -> Solution:
     """Solve exactly: what can be seen, the minimax-optimal policy, what not seeing costs.
+
+    Args:
+        monmdp: the problem.
+        gamma: discount, in [0, 1], as `planning.optimal` takes it.
+        tol: allowed error of the values, or what floating point can resolve if that is more.
+        device: "cpu" or "gpu"; without a GPU, or without JAX, it is the CPU, with a warning.
 
     >>> import monmdp
     >>> solution = monmdp.solve(monmdp.make("bottleneck", "button", rho=0.05))
     >>> solution.solvable, solution.rho, round(solution.value, 4), round(solution.price, 4)
     (False, 0.05, 0.1943, 0.0)
     """
+    device = usable(device)
     seen = observability(monmdp)
     worst = worst_case(monmdp, seen)
-    plan = optimal(worst, gamma, tol=tol)
+    plan = optimal(worst, gamma, tol=tol, device=device)
     limit = monmdp.mdp.time_limit
     cut = plan.value
     if limit is not None and plan.stages is None:
-        cut = evaluate(worst, plan.policy, gamma, horizon=limit).value
+        cut = evaluate(worst, plan.policy, gamma, horizon=limit, device=device).value
     best, price = plan.value, 0.0
     if not seen.solvable:
-        best = optimal(monmdp, gamma, tol=tol, start_from=plan.values).value
+        best = optimal(monmdp, gamma, tol=tol, start_from=plan.values, device=device).value
         # A price within the solver's error of nothing is nothing.
         price = best - _true_value(monmdp, plan, tol)
         if abs(price) <= 2 * (tol + plan.error_bound):
@@ -174,7 +186,8 @@ def solve(monmdp: MonMDP, gamma: float = 0.99, *, tol: float = TOLERANCE) -> Sol
 def _true_value(monmdp: MonMDP, plan: Optimum, tol: float = TOLERANCE) -> float:
     """Value of a plan's policy with the rewards of `monmdp`, from the start distribution."""
     if plan.stages is None:
-        return evaluate(monmdp, plan.policy, plan.gamma, tol=tol, start_from=plan.values).value
+        near: dict[str, Any] = {"start_from": plan.values, "device": plan.device}
+        return evaluate(monmdp, plan.policy, plan.gamma, tol=tol, **near).value
     m = factors(monmdp)
     n_se, n_sm, n_ae, n_am = monmdp.shape
     V = np.zeros((n_se, n_sm))
@@ -259,4 +272,4 @@ def _with_shown(solution: Solution, shown: BoolArray) -> Optimum:
     worst = plan.monmdp
     reward = np.where(shown.reshape(-1)[mdp.pair_of_outcome], mdp.reward, worst.mdp.reward)
     better = worst.with_mdp(worst.mdp.with_outcome_rewards(reward))
-    return optimal(better, plan.gamma, start_from=plan.values)
+    return optimal(better, plan.gamma, start_from=plan.values, device=plan.device)
