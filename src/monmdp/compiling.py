@@ -118,6 +118,8 @@ def _compiled(function: Callable[..., Any], kind: type | None) -> Callable[..., 
     named.__qualname__ = f"{function.__qualname__}_{_digest(function, kind)}"
     # Divisions follow IEEE: the code never divides by zero where the quotient matters.
     options: dict[str, Any] = {"error_model": "numpy", "no_cfunc_wrapper": True}
+    if kind is not None and "factored" in kind.__module__:
+        options["_nrt"] = False
     dispatcher: Any = njit(nogil=True, **options)(named)
     if _can_be_found(kind):
         from monmdp.caching import keep_on_disk

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -27,12 +27,20 @@ from monmdp.agents.factored_mbie_eb.beliefs import (
     CALM,
     best_return,
     count_step,
-    find_untried,
+    meet,
     worst_return,
 )
-from monmdp.agents.factored_mbie_eb.hopes import fear
 from monmdp.agents.factored_mbie_eb.kinds import Moves, no_moves
-from monmdp.agents.factored_mbie_eb.plans import FINE, PATIENT, plan, sweep
+from monmdp.agents.factored_mbie_eb.plans import (
+    CHECK,
+    FINE,
+    PATIENT,
+    TEST,
+    begin_again,
+    look_at_all,
+    plan,
+    settle,
+)
 from monmdp.agents.factored_mbie_eb.state import (
     BIN,
     BINS,
@@ -51,21 +59,29 @@ from monmdp.agents.factored_mbie_eb.state import (
     OUTCOME,
     PAIR,
     PHASE,
+    PLACE,
     QUIET,
     SINCE,
+    STARTS,
     STATE,
+    WHOLE,
     K,
+    Lists,
+    Scratch,
     T,
+    append,
     is_observing,
+    no_lists,
+    no_scratch,
 )
 from monmdp.agents.greedy import greedy_action, greedy_policy
 from monmdp.agents.learnt_model import (
-    LOW,
     Successors,
     most_successors,
     no_successors,
     with_room,
 )
+from monmdp.agents.priorities import Agenda, Arrivals, arrivals_of, new_agenda, no_arrivals
 from monmdp.compiling import compilable
 from monmdp.errors import MonMDPError
 from monmdp.model import MonMDP
@@ -123,10 +139,17 @@ class FactoredMBIEEB(AgentConfig):
     """standard errors that a hopeful plan adds, times √ln(k + 2) in episode k"""
     precision: float = 0.1
     """√ln(k + 2) standard errors of a random reward, over r_max - r_min, at which it is known"""
-    replan: int = 12
+    replan: int = 3
     """steps for which a plan is followed at least, within an episode; 0: to its end"""
+    haste: float = 5.0
+    """what is looked for is discounted this many times as much as what is paid, 1 - γ"""
     sweeps: int = 12
-    """sweeps of a plan, at most"""
+    """a plan from scratch looks at no more states than this many sweeps do"""
+    planner: Literal["incremental", "sweeps"] = "incremental"
+    """repair plans where something has changed, or make every plan from scratch"""
+    effort: int = 1000
+    """outcomes and cells that plans may look at, on average over all steps; what a plan from
+    scratch takes must have been earned before"""
     net: float = 20.0
     """of j episodes without news, about net·ln(1 + j/stalled) are net episodes; 0: none ever"""
     stalled: float = 40.0
@@ -150,8 +173,28 @@ class FactoredMBIEEB(AgentConfig):
         """[sᵐ, aᵐ] of MONITOR_PAIR"""
         states: Table
         """[s] of STATE"""
+        places: Table
+        """[sᵉ] of PLACE"""
+        lists: Lists
+        low: Agenda
+        """[sᵉ] what waits to be looked at in the low plan"""
+        hope: Agenda
+        """in the hopeful plan"""
+        obs: Agenda
+        """in the plan that observes"""
+        test: Agenda
+        """in the plan to be tested"""
+        scratch: Scratch
+        scale: FloatArray
+        """[plan] the largest value in it so far"""
+        restart: FloatArray
+        """[1] what the next episode is worth to the plan that observes"""
+        pooled: FloatArray
+        """[2] squared deviations of all rewards, and how many there are"""
         env: Successors
         """of environment pairs: P̄ᵉ; its slots are the outcomes"""
+        arrivals: Arrivals
+        """where they lead"""
         outcomes: Table
         """[slot of env] of OUTCOME"""
         moves: Moves
@@ -169,7 +212,7 @@ class FactoredMBIEEB(AgentConfig):
     def check(self) -> None:
         """Refuse what is out of range."""
         at_least_zero(
-            self, "evidence", "unseen_cost", "give_up", "revive", "caution", "net", "epsilon",
+            self, "evidence", "unseen_cost", "give_up", "revive", "caution", "net", "epsilon", "haste",
         )  # fmt: skip
         probability(self.rho_cap, "rho_cap")
         probability(self.stray, "stray")
@@ -183,6 +226,7 @@ class FactoredMBIEEB(AgentConfig):
         whole_number(self.kinds, "kinds", at_least=0)
         whole_number(self.replan, "replan", at_least=0)
         whole_number(self.sweeps, "sweeps", at_least=1)
+        whole_number(self.effort, "effort", at_least=1)
 
     def blank(self, shape: Shape, parameters: Any, model: MonMDP | None) -> dict[str, Any]:
         """Return the fields of the state of an agent that has seen nothing yet."""
@@ -197,13 +241,24 @@ class FactoredMBIEEB(AgentConfig):
             pairs=np.zeros((n_se, n_ae), dtype=PAIR),
             monitor=np.zeros((n_sm, n_am), dtype=MONITOR_PAIR),
             states=np.zeros(joint[0], dtype=STATE),
+            places=np.zeros(n_se, dtype=PLACE),
+            lists=no_lists(n_se, n_sm, n_x),
+            low=new_agenda(n_se),
+            hope=new_agenda(n_se),
+            obs=new_agenda(n_se),
+            test=new_agenda(n_se),
+            scratch=no_scratch(n_se, n_sm, n_am),
+            scale=np.zeros(40),
+            restart=np.zeros(1),
+            pooled=np.zeros(2),
             env=no_successors(of_env),
+            arrivals=no_arrivals(n_se, int(np.sum(of_env))),
             outcomes=np.zeros(int(np.sum(of_env)), dtype=OUTCOME),
             moves=no_moves(n_x, n_sm, n_am, self.kinds or n_x),
             unsure=np.zeros((n_x, n_sm)),
             bins=np.zeros(BINS, dtype=BIN),
         )
-        state.clock[DUE] = 1  # there is no plan yet
+        state.clock[DUE] = state.clock[WHOLE] = 1  # there is no plan yet
         state.pairs["reward"] = r_min
         state.pairs["hope"] = 0.5
         state.states["v_low"] = state.cells["q_low"] = worst_return(r_min, self.gamma)
@@ -236,11 +291,12 @@ class FactoredMBIEEB(AgentConfig):
         was, used = int(state.env.first[pair]), int(state.env.used[pair])
         env = with_room(state.env, pair, step.next_s // n_sm)
         now, room = int(env.first[pair]), len(env.state) - len(state.outcomes)
-        outcomes = np.append(state.outcomes, np.zeros(room, dtype=OUTCOME))
+        outcomes, arrivals = np.append(state.outcomes, np.zeros(room, dtype=OUTCOME)), state.arrivals
         if now != was:  # the slots have moved, and what was seen there moves with them
             outcomes[now : now + used] = outcomes[was : was + used]
             outcomes[was : was + used] = 0
-        return state._replace(env=env, outcomes=outcomes)
+            arrivals = arrivals_of(env, len(state.places))
+        return state._replace(env=env, outcomes=outcomes, arrivals=arrivals)
 
     def certified(self, state: Any) -> int | None:
         """Return the step at which the agent was sure of its policy, if it is."""
@@ -282,7 +338,11 @@ class FactoredMBIEEB(AgentConfig):
     def act(agent: Any, s: int, rng: np.random.Generator) -> int:
         """Plan if it is time, and act greedily on what the episode is for, ties at random."""
         p, clock = agent.parameters, agent.clock
-        agent.states["starts"][s] += clock[FIRST]
+        if clock[FIRST]:
+            if agent.states["starts"][s] == 0:
+                append(agent.lists, STARTS, agent.lists.starts, s)
+                meet(agent, s // agent.monitor.shape[0])
+            agent.states["starts"][s] += 1
         due = clock[SINCE] >= max(p.replan, clock[QUIET] // CALM)
         if clock[FIRST]:
             due = due or clock[DUE]
@@ -290,6 +350,10 @@ class FactoredMBIEEB(AgentConfig):
             due = False
         if due:
             plan(agent)
+        agent.scale[20 + clock[PHASE] + 4 * (clock[NET] > 0)] += 1.0  #DBG
+        full = True  #DBG
+        for ae in range(agent.pairs.shape[1]): full &= agent.pairs['n'][s // agent.monitor.shape[0], ae] > 0  #DBG
+        agent.scale[30] += full  #DBG
         clock[FIRST] = 0
         if clock[NET] and rng.random() < p.stray:
             return int(rng.random() * agent.cells.shape[1])
@@ -302,8 +366,11 @@ class FactoredMBIEEB(AgentConfig):
         clock, pairs = agent.clock, agent.pairs
         n_sm, n_am = agent.monitor.shape
         se, ae = step.s // n_sm, step.a // n_am
-        if pairs["unresolved"][se, ae] and agent.cells["weight"][step.s, step.a] > 0.0:
-            clock[LOOKED] = 1
+        sm, am = step.s % n_sm, step.a % n_am
+        if pairs["unresolved"][se, ae]:
+            known = agent.cells["chance"][step.s, step.a] > 0.0
+            if known if agent.parameters.knows_monitor else agent.monitor["weight"][sm, am] > 0.0:
+                clock[LOOKED] = 1
         news = count_step(agent, step)
         clock[T] += 1
         clock[SINCE] += 1
@@ -322,12 +389,11 @@ class FactoredMBIEEB(AgentConfig):
             greedy_policy(agent.cells["q_hope"], policy)
             return
         # On a copy: a test makes no difference to training nor to other tests.
-        v, v_low = agent.states["v"], agent.states["v_low"]
-        for s in range(len(v)):
-            v[s] = v_low[s]
-        find_untried(agent)
-        fear(agent)
-        sweep(agent, LOW, False, PATIENT * agent.parameters.sweeps, FINE, v, agent.cells["q_low"])
+        states, cells = agent.states, agent.cells
+        most = PATIENT * agent.parameters.sweeps * cells.size
+        begin_again(agent, TEST, states["v_test"])
+        look_at_all(agent, agent.test)
+        settle(agent, TEST, agent.test, 0.0, most, FINE, states["v_test"], cells["q_low"])
         greedy_policy(agent.cells["q_low"], policy)
 
 

@@ -16,14 +16,15 @@ once
 
 where D counts the episodes that began with nothing left to look for. So no verdict is final, and
 the looks at what was given up grow like the logarithm of the episodes.
+
+A step is counted at once. Conclusions about a pair are drawn again when it has brought news or its
+visits have grown by a tenth (`CALM`); about all pairs, when the agent plans from scratch.
 """
 
 from __future__ import annotations
 
 import math
 from typing import Any
-
-import numpy as np
 
 from monmdp.agents.factored_mbie_eb.kinds import (
     concentration,
@@ -32,14 +33,31 @@ from monmdp.agents.factored_mbie_eb.kinds import (
     join,
     sort_pair,
 )
-from monmdp.agents.factored_mbie_eb.state import BINS, DONE, FIRST, NET, K
+from monmdp.agents.factored_mbie_eb.state import (
+    BINS,
+    DONE,
+    ENDS,
+    FIRST,
+    MET,
+    NET,
+    POSSIBLE,
+    SORTED_AT,
+    USED,
+    WAITING,
+    WHOLE,
+    K,
+    PHASE,
+    T,
+    append,
+)
 from monmdp.agents.learnt_model import count_successor, find_slot
+from monmdp.agents.priorities import note_arrival, put
 from monmdp.compiling import compilable
-from monmdp.model.arrays import FloatArray
 
 CALM = 10
-"""when news is rare, beliefs change slowly: a plan is followed for a tenth of the steps since the
-last news, and a pair is sorted again once its visits have grown by a tenth"""
+"""when news is rare, beliefs change slowly: conclusions about a pair are drawn again once its
+visits have grown by a tenth, and about all pairs once all steps have; a plan is followed for a
+tenth of the steps since the last news"""
 ASSUMED = 0.05
 """ρ̲, if it is not learnt"""
 MOST_CHANCE = 0.999
@@ -48,6 +66,8 @@ MOST = 700.0
 """the largest exponent: larger ones would overflow"""
 NOISE = 1e-12
 """variance of rewards below which differences are rounding"""
+FIRST_OF_ALL = 1e300
+"""priority of what is looked at before all else"""
 
 
 @compilable
@@ -73,12 +93,23 @@ def bin_of(n: int) -> int:
 
 
 @compilable
+def meet(agent: Any, se: int) -> None:
+    """Note an environment state that was never met before."""
+    if not agent.places["met"][se]:
+        agent.places["met"][se] = True
+        append(agent.lists, MET, agent.lists.met, se)
+        put(agent.low, se, FIRST_OF_ALL, 1.0)
+        put(agent.hope, se, FIRST_OF_ALL, 1.0)
+        put(agent.obs, se, FIRST_OF_ALL, 1.0)
+
+
+@compilable
 def count_step(agent: Any, step: Any) -> bool:
     """Count one more step; return whether it brought news.
 
     News is an outcome met for the first time, its first sight, and a first try of a monitor pair.
     """
-    p, env, pairs = agent.parameters, agent.env, agent.pairs
+    p, env, pairs, clock = agent.parameters, agent.env, agent.pairs, agent.clock
     s, a, next_s, shown, reward = step.s, step.a, step.next_s, step.shown, step.reward
     n, n_env, n_mon = agent.cells["n"], pairs["n"], agent.monitor["n"]
     (n_sm, n_am), n_ae = n_mon.shape, n_env.shape[1]
@@ -87,7 +118,14 @@ def count_step(agent: Any, step: Any) -> bool:
     outcome = find_slot(env, x, next_se)
     is_new = outcome == env.first[x] + env.used[x]
     news = is_new
+    if is_new:
+        clock[USED] += 1
+        note_arrival(agent.arrivals, outcome, x, next_se)
+        meet(agent, next_se)
 
+    if step.terminated and not agent.places["ends"][se]:
+        agent.places["ends"][se] = True
+        append(agent.lists, ENDS, agent.lists.ends, se)
     if n_env[se, ae] > 0:
         b = bin_of(n_env[se, ae])
         agent.bins["tries"][b] += 1
@@ -101,6 +139,8 @@ def count_step(agent: Any, step: Any) -> bool:
         news = news or n_mon[sm, am] == 0
         n_mon[sm, am] += 1
         agent.monitor["total"][sm, am] += step.monitor_reward
+        if agent.moves.total[agent.moves.kind[x], y] == 0:
+            clock[WHOLE] = 1  # all cells of the kind learn of it
         count_move(agent.moves, x, y, next_s % n_sm, n[s, a] - 1)
 
     sights, total = agent.outcomes["sights"], agent.outcomes["total"]
@@ -112,8 +152,11 @@ def count_step(agent: Any, step: Any) -> bool:
         news = news or n_sights == 0
         if n_sights > 0:
             off = reward - total[outcome] / n_sights
-            pairs["squares"][se, ae] += off * off * n_sights / (n_sights + 1)
+            square = off * off * n_sights / (n_sights + 1)
+            pairs["squares"][se, ae] += square
             pairs["repeats"][se, ae] += 1
+            agent.pooled[0] += square
+            agent.pooled[1] += 1.0
         sights[outcome] += 1
         total[outcome] += reward
         pairs["n_seen"][se, ae] += 1
@@ -125,174 +168,160 @@ def count_step(agent: Any, step: Any) -> bool:
                 visits += env.visits[j]
                 of_seen += env.visits[j] * total[j] / sights[j]
         pairs["reward"][se, ae] = of_seen / visits
+    if news and clock[PHASE] >= POSSIBLE:
+        clock[WHOLE] = 1  # there may be something likely again
+    grown = n_env[se, ae] > pairs["n_drawn"][se, ae] * (1.0 + 1.0 / CALM)
+    if (news or grown) and not pairs["waits"][se, ae]:
+        pairs["waits"][se, ae] = True
+        append(agent.lists, WAITING, agent.lists.waiting, x)
     return bool(news)
 
 
 @compilable
-def believe(agent: Any) -> None:
-    """Draw conclusions from all that was counted."""
-    several = agent.parameters.kinds > 1 and agent.monitor.shape[0] > 1
-    if several and not agent.parameters.knows_monitor:
-        _find_kinds(agent)
-    find_untried(agent)
-    _find_errors(agent)
-    _find_novelty(agent)
+def believe(agent: Any, everything: bool) -> int:
+    """Draw conclusions about the pairs that wait for it, or about all; return what that took."""
+    p, env, pairs, lists = agent.parameters, agent.env, agent.pairs, agent.lists
+    outcomes, places, monitor = agent.outcomes, agent.places, agent.monitor
+    sights, own, in_vain = outcomes["sights"], outcomes["own"], outcomes["in_vain"]
+    n_cell, v = agent.cells["n"], agent.states["v_low"]
+    (n_se, n_ae), (n_sm, n_am) = pairs.shape, monitor.shape
     _find_chances(agent)
-    _give_up(agent)
-
-
-@compilable
-def _find_kinds(agent: Any) -> None:
-    """Sort the pairs that were visited since they were sorted; all of them when the net begins."""
-    n, n_sorted, bar = agent.pairs["n"], agent.pairs["n_sorted"], agent.parameters.evidence
-    every, alpha = agent.clock[NET] and agent.clock[FIRST], concentration(agent.moves)
-    for x in range(n.size):
-        se, ae = x // n.shape[1], x % n.shape[1]
-        if n[se, ae] > 0 and (every or n[se, ae] > n_sorted[se, ae] * (1.0 + 1.0 / CALM)):
-            sort_pair(agent.moves, x, alpha, bar)
-            n_sorted[se, ae] = n[se, ae]
-    for x in range(n.size):
-        if n[x // n.shape[1], x % n.shape[1]] > 0:
-            find_plausible(agent.moves, x, bar)
-
-
-@compilable
-def find_untried(agent: Any) -> None:
-    """Find the cells of which nothing is known: neither of their pair, nor of y in its kind."""
-    n, untried, n_env = agent.cells["n"], agent.cells["untried"], agent.pairs["n"]
-    kind, total = agent.moves.kind, agent.moves.total
-    n_ae, (n_sm, n_am) = n_env.shape[1], agent.monitor.shape
-    for s in range(n.shape[0]):
-        se, sm = s // n_sm, s % n_sm
-        for a in range(n.shape[1]):
-            ae, y = a // n_am, sm * n_am + a % n_am
-            unknown = n_env[se, ae] == 0 or total[kind[se * n_ae + ae], y] == 0
-            untried[s, a] = n[s, a] == 0 and unknown
-
-
-@compilable
-def _find_errors(agent: Any) -> None:
-    """Find u(x, sᵐ), how far what a pair is worth may be off, with the low plan's values."""
-    p, env, pairs, sights = agent.parameters, agent.env, agent.pairs, agent.outcomes["sights"]
-    v, n_sm, n_ae = agent.states["v_low"], agent.monitor.shape[0], pairs.shape[1]
-    variance, repeats, z = 0.0, 0, math.sqrt(math.log(agent.clock[K] + 2.0))
-    for x in range(pairs.size):
-        variance += pairs["squares"][x // n_ae, x % n_ae]
-        repeats += pairs["repeats"][x // n_ae, x % n_ae]
-    variance /= max(repeats, 1)
-    for x in range(agent.unsure.shape[0]):
-        se, ae = x // n_ae, x % n_ae
-        n, squared = pairs["n"][se, ae], 0.0
-        # The variance at the pair itself, with that of all pairs for one more reward.
-        of_pair = (pairs["squares"][se, ae] + variance) / (pairs["repeats"][se, ae] + 1.0)
-        if of_pair > NOISE:
-            for j in range(env.first[x], env.first[x] + env.used[x]):
+    _find_novelty(agent)
+    if p.kinds > 1 and n_sm > 1 and not p.knows_monitor:
+        _find_kinds(agent, everything)
+    z, worst = math.sqrt(math.log(agent.clock[K] + 2.0)), worst_return(p.r_min, p.gamma)
+    variance = agent.pooled[0] / max(agent.pooled[1], 1.0)
+    later, enough = math.log(1.0 + agent.clock[DONE]), p.precision * (p.r_max - p.r_min)
+    n_items = lists.length[MET] * n_ae if everything else lists.length[WAITING]
+    took = 0
+    for again in range(2):  # first what concerns the places, then what follows from it
+        for i in range(n_items):
+            x = lists.met[i // n_ae] * n_ae + i % n_ae if everything else lists.waiting[i]
+            se, ae = x // n_ae, x % n_ae
+            n = pairs["n"][se, ae]
+            if n == 0:
+                continue
+            begin, end = env.first[x], env.first[x] + env.used[x]
+            took += end - begin
+            if not again:
+                tries = 0.0
+                for sm in range(n_sm):
+                    for am in range(n_am):
+                        s, a = se * n_sm + sm, ae * n_am + am
+                        if p.knows_monitor:
+                            chance = min(agent.cells["chance"][s, a], MOST_CHANCE)
+                            tries -= n_cell[s, a] * math.log(1.0 - chance)
+                        else:
+                            tries += n_cell[s, a] * monitor["weight"][sm, am]
+                for j in range(begin, end):
+                    to, now, visits = env.state[j], 0.0, 0
+                    if sights[j] > 0:
+                        places["seen"][to] = True
+                    else:
+                        now, visits = env.visits[j] * tries / n, env.visits[j]
+                    places["tries"][to] += now - own[j]
+                    places["visits"][to] += visits - outcomes["own_visits"][j]
+                    own[j], outcomes["own_visits"][j] = now, visits
+                continue
+            # The variance at the pair itself, with that of all pairs for one more reward.
+            of_pair = (pairs["squares"][se, ae] + variance) / (pairs["repeats"][se, ae] + 1.0)
+            squared, can_show = 0.0, True
+            if p.knows_monitor:
+                can_show = False
+                for sm in range(n_sm):
+                    for am in range(n_am):
+                        s, a = se * n_sm + sm, ae * n_am + am
+                        can_show |= agent.cells["chance"][s, a] > 0.0
+            unresolved, hope = False, 0.0
+            for j in range(begin, end):
+                outcomes["given_up"][j] = False
                 if sights[j] > 0:
-                    squared += (env.visits[j] / n) ** 2 * of_pair / sights[j]
-        pairs["error"][se, ae] = z * math.sqrt(squared)
-        for sm in range(n_sm):
-            agent.unsure[x, sm] = p.caution * pairs["error"][se, ae]
-            if env.used[x] > 1 or env.may_end[x]:
-                spread = _spread(agent, x, sm, v)
-                agent.unsure[x, sm] += p.caution * z * math.sqrt(spread / n)
+                    if of_pair > NOISE:
+                        squared += (env.visits[j] / n) ** 2 * of_pair / sights[j]
+                    continue
+                to, visits = env.state[j], env.visits[j]
+                in_vain[j] = own[j]
+                if p.places and not places["seen"][to]:
+                    in_vain[j], visits = places["tries"][to], places["visits"][to]
+                given_up = in_vain[j] > p.give_up + later and visits > p.revive * later
+                given_up = given_up or not can_show
+                outcomes["given_up"][j] = given_up
+                if can_show:
+                    hope = max(hope, 1.0 / (1.0 + math.exp(min(in_vain[j], MOST))))
+                unresolved |= not given_up
+            error = z * math.sqrt(squared)
+            pairs["error"][se, ae] = error
+            pairs["unresolved"][se, ae] = unresolved or error > enough
+            pairs["hope"][se, ae] = hope
+            if p.novelty:
+                b = bin_of(n)
+                pairs["omega"][se, ae] = agent.bins["omega"][b] * 2.0**b / n
+            for sm in range(n_sm):
+                agent.unsure[x, sm] = p.caution * error
+                if end > begin + 1 or env.may_end[x]:
+                    # The variance, over the outcomes, of the reward and what follows.
+                    mean, spread = 0.0, 0.0
+                    for second in range(2):  # first the mean, then what is around it
+                        for j in range(begin, end):
+                            reward = pairs["reward"][se, ae]
+                            if sights[j] > 0:
+                                reward = outcomes["total"][j] / sights[j]
+                            on = reward + p.gamma * max(v[env.state[j] * n_sm + sm], worst)
+                            ended = env.ended[j] / n
+                            went_on = (env.visits[j] - env.ended[j]) / n
+                            if second:
+                                spread += went_on * (on - mean) ** 2 + ended * (reward - mean) ** 2
+                            else:
+                                mean += went_on * on + ended * reward
+                    agent.unsure[x, sm] += p.caution * z * math.sqrt(spread / n)
+                    took += end - begin
+            pairs["n_drawn"][se, ae] = n
+    return took
 
 
 @compilable
-def _spread(agent: Any, x: int, sm: int, v: FloatArray) -> float:
-    """Return the variance, over the outcomes of x, of the reward and what follows."""
-    env, outcomes, n_sm = agent.env, agent.outcomes, agent.monitor.shape[0]
-    gamma, n_ae = agent.parameters.gamma, agent.pairs.shape[1]
-    n, unseen = agent.pairs["n"][x // n_ae, x % n_ae], agent.pairs["reward"][x // n_ae, x % n_ae]
-    mean, variance = 0.0, 0.0
-    for again in range(2):  # first the mean, then what is around it
-        for j in range(env.first[x], env.first[x] + env.used[x]):
-            reward, sights = unseen, outcomes["sights"][j]
-            if sights > 0:
-                reward = outcomes["total"][j] / sights
-            follows = gamma * v[env.state[j] * n_sm + sm]
-            ended, went_on = env.ended[j] / n, (env.visits[j] - env.ended[j]) / n
+def _find_kinds(agent: Any, everything: bool) -> None:
+    """Sort the pairs whose visits have grown since they were sorted; all of them now and then."""
+    n, n_sorted, bar = agent.pairs["n"], agent.pairs["n_sorted"], agent.parameters.evidence
+    lists, clock, moves, n_ae = agent.lists, agent.clock, agent.moves, agent.pairs.shape[1]
+    every = clock[NET] and clock[FIRST] and clock[T] > clock[SORTED_AT] * (1.0 + 1.0 / CALM)
+    if every:
+        clock[SORTED_AT] = clock[T]
+    alpha, changed = concentration(moves), False
+    n_items = lists.length[MET] * n_ae if everything or every else lists.length[WAITING]
+    for again in range(2):
+        for i in range(n_items):
+            x = lists.waiting[i]
+            if everything or every:
+                x = lists.met[i // n_ae] * n_ae + i % n_ae
+            se, ae = x // n_ae, x % n_ae
+            if n[se, ae] == 0:
+                continue
             if again:
-                variance += went_on * (reward + follows - mean) ** 2 + ended * (reward - mean) ** 2
-            else:
-                mean += went_on * (reward + follows) + ended * reward
-    return variance
+                find_plausible(moves, x, bar)
+            elif every or n[se, ae] > n_sorted[se, ae] * (1.0 + 1.0 / CALM):
+                changed |= sort_pair(moves, x, alpha, bar)
+                n_sorted[se, ae] = n[se, ae]
+    if changed:
+        clock[WHOLE] = 1
 
 
 @compilable
 def _find_novelty(agent: Any) -> None:
-    """Find ω(x); a bin that is empty is thought to have half of the one before."""
-    of_bin, last = np.zeros(BINS), 1.0
+    """Find ω of each bin; one that is empty is thought to have half of the one before."""
+    last = 1.0
     for b in range(BINS):
-        of_bin[b] = (agent.bins["novel"][b] + 0.5 * last) / (agent.bins["tries"][b] + 1.0)
-        last = of_bin[b]
-    n, omega = agent.pairs["n"], agent.pairs["omega"]
-    for se in range(n.shape[0]):
-        for ae in range(n.shape[1]):
-            if n[se, ae] > 0 and agent.parameters.novelty:
-                b = bin_of(n[se, ae])
-                omega[se, ae] = of_bin[b] * 2.0**b / n[se, ae]
+        last = (agent.bins["novel"][b] + 0.5 * last) / (agent.bins["tries"][b] + 1.0)
+        agent.bins["omega"][b] = last
 
 
 @compilable
 def _find_chances(agent: Any) -> None:
-    """Find how likely each cell shows a reward, and how much a try in vain counts there."""
+    """Find how likely each monitor pair shows a reward, and how much a try in vain counts."""
     p, monitor = agent.parameters, agent.monitor
-    n, chance, weight = agent.cells["n"], agent.cells["chance"], agent.cells["weight"]
-    n_sm, n_am = monitor.shape
-    for sm in range(n_sm):
-        for am in range(n_am):
+    for sm in range(monitor.shape[0]):
+        for am in range(monitor.shape[1]):
             shown, tries = monitor["shown"][sm, am], monitor["tries"][sm, am]
-            of_y = (shown + 1.0) / (monitor["n"][sm, am] + 2.0)
             known = min(monitor["hits"][sm, am] / (tries + 2.0), p.rho_cap)
-            in_vain = -math.log(1.0 - (known if p.pool_sights else ASSUMED))
-            for s in range(sm, n.shape[0], n_sm):
-                for a in range(am, n.shape[1], n_am):
-                    if p.knows_monitor:
-                        weight[s, a] = -math.log(1.0 - min(chance[s, a], MOST_CHANCE))
-                    else:
-                        weight[s, a] = in_vain
-                        chance[s, a] = of_y if p.pool_sights else 1.0 / (n[s, a] + 2.0)
-
-
-@compilable
-def _give_up(agent: Any) -> None:
-    """Find e of every outcome, what is given up, and what is unresolved."""
-    p, env, pairs = agent.parameters, agent.env, agent.pairs
-    sights, in_vain = agent.outcomes["sights"], agent.outcomes["in_vain"]
-    n, chance, weight = agent.cells["n"], agent.cells["chance"], agent.cells["weight"]
-    (n_se, n_ae), (n_sm, n_am) = pairs.shape, agent.monitor.shape
-    seen_at, tries_at = np.zeros(n_se, np.bool_), np.zeros(n_se)
-    visits_at, can_show = np.zeros(n_se, np.int64), np.zeros(n_se * n_ae, np.bool_)
-    for x in range(n_se * n_ae):
-        se, ae, tries = x // n_ae, x % n_ae, 0.0
-        for sm in range(n_sm):
-            for am in range(n_am):
-                s, a = se * n_sm + sm, ae * n_am + am
-                tries += n[s, a] * weight[s, a]
-                can_show[x] |= chance[s, a] > 0.0
-        for j in range(env.first[x], env.first[x] + env.used[x]):
-            in_vain[j] = env.visits[j] * tries / pairs["n"][se, ae]
-            if sights[j] > 0:
-                seen_at[env.state[j]] = True
-            else:
-                tries_at[env.state[j]] += in_vain[j]
-                visits_at[env.state[j]] += env.visits[j]
-    later, enough = math.log(1.0 + agent.clock[DONE]), p.precision * (p.r_max - p.r_min)
-    for x in range(n_se * n_ae):
-        se, ae = x // n_ae, x % n_ae
-        if pairs["n"][se, ae] == 0:
-            continue
-        pairs["unresolved"][se, ae] = pairs["error"][se, ae] > enough
-        pairs["hope"][se, ae] = 0.0
-        for j in range(env.first[x], env.first[x] + env.used[x]):
-            agent.outcomes["given_up"][j] = False
-            if sights[j] == 0:
-                to, visits = env.state[j], env.visits[j]
-                if p.places and not seen_at[to]:
-                    in_vain[j], visits = tries_at[to], visits_at[to]
-                given_up = in_vain[j] > p.give_up + later and visits > p.revive * later
-                given_up = given_up or not can_show[x]
-                agent.outcomes["given_up"][j] = given_up
-                hope = 1.0 / (1.0 + math.exp(min(in_vain[j], MOST)))
-                pairs["hope"][se, ae] = max(pairs["hope"][se, ae], hope if can_show[x] else 0.0)
-                pairs["unresolved"][se, ae] |= not given_up
+            monitor["chance"][sm, am] = (shown + 1.0) / (monitor["n"][sm, am] + 2.0)
+            monitor["weight"][sm, am] = -math.log(1.0 - (known if p.pool_sights else ASSUMED))

@@ -1,4 +1,4 @@
-"""Hopes and aims: what each plan is paid, and what is worth looking at.
+"""Hopes and aims: what the hopeful plan is paid, and what is worth looking at.
 
 Five plans share one model and differ in the rewards of its cells (x,y), of which R̄ᵐ(y) is a part of
 the first three:
@@ -21,38 +21,34 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
-from monmdp.agents.factored_mbie_eb.beliefs import MOST, worst_return
+from monmdp.agents.factored_mbie_eb.beliefs import FIRST_OF_ALL, MOST
+from monmdp.agents.factored_mbie_eb.state import (
+    AIM_COST,
+    AIMED_AT,
+    AIMS,
+    MET,
+    STARTS,
+    TURN,
+    WAITING,
+    T,
+    append,
+)
 from monmdp.agents.greedy import TIE
-from monmdp.agents.learnt_model import LOW
+from monmdp.agents.priorities import put
 from monmdp.compiling import compilable
 
 
 @compilable
-def fear(agent: Any) -> None:
-    """Rewards of the low plan: what was never tried is worse than the worst."""
-    p, seen, paid = agent.parameters, agent.pairs["reward"], agent.monitor["total"]
-    untried, reward, n_mon = agent.cells["untried"], agent.cells["reward"], agent.monitor["n"]
-    n_sm, n_am = agent.monitor.shape
-    worst = worst_return(p.r_min, p.gamma) - 1.0
-    for s in range(reward.shape[0]):
-        for a in range(reward.shape[1]):
-            sm, am = s % n_sm, a % n_am
-            of_mon = paid[sm, am] / max(n_mon[sm, am], 1)
-            reward[s, a] = worst if untried[s, a] else seen[s // n_sm, a // n_am] + of_mon
-
-
-@compilable
-def hope(agent: Any, likely: bool, unknown: float) -> None:
-    """Rewards of the likely plan, or of the possible one; `unknown` is what is never tried."""
-    p, env, pairs, outcomes = agent.parameters, agent.env, agent.pairs, agent.outcomes
-    untried, reward = agent.cells["untried"], agent.cells["reward"]
-    paid, n_mon = agent.monitor["total"], agent.monitor["n"]
-    n_ae, (n_sm, n_am) = pairs.shape[1], agent.monitor.shape
-    for x in range(pairs.size):
+def hope(agent: Any, likely: bool, unknown: float, everything: bool) -> None:
+    """Find what the likely plan, or the possible one, pays for the pairs that wait, or for all."""
+    p, env, pairs, outcomes, lists = (
+        agent.parameters, agent.env, agent.pairs, agent.outcomes, agent.lists
+    )  # fmt: skip
+    n_ae = pairs.shape[1]
+    n_items = lists.length[MET] * n_ae if everything else lists.length[WAITING]
+    for i in range(n_items):
+        x = lists.met[i // n_ae] * n_ae + i % n_ae if everything else lists.waiting[i]
         se, ae, of_env = x // n_ae, x % n_ae, 0.0
-        n = pairs["n"][se, ae]
         for j in range(env.first[x], env.first[x] + env.used[x]):
             sights, given_up = outcomes["sights"][j], outcomes["given_up"][j]
             outcomes["hoped"][j] = not likely and sights == 0 and not given_up
@@ -68,69 +64,31 @@ def hope(agent: Any, likely: bool, unknown: float) -> None:
                     # One over the odds that it can be seen: so many more tries it would take.
                     odds = math.exp(min(outcomes["in_vain"][j], MOST))
                     of_outcome -= p.unseen_cost * (1.0 + odds)
-            of_env += of_outcome * env.visits[j] / n
-        for sm in range(n_sm):
-            for am in range(n_am):
-                s, a = se * n_sm + sm, ae * n_am + am
-                if untried[s, a]:
-                    # A monitor pair never tried anywhere is unlikely to pay.
-                    ruled_out = likely and n > 0 and n_mon[sm, am] == 0
-                    reward[s, a] = LOW if ruled_out else unknown
-                else:
-                    of_mon = paid[sm, am] / max(n_mon[sm, am], 1)
-                    reward[s, a] = of_env + of_mon + agent.unsure[x, sm]
-
-
-@compilable
-def wish_to_see(agent: Any) -> None:
-    """Rewards of the plan that observes; it also opens cells that only lack a try of y."""
-    p, pairs, n_mon = agent.parameters, agent.pairs, agent.monitor["n"]
-    n, chance, weight = agent.cells["n"], agent.cells["chance"], agent.cells["weight"]
-    untried, reward = agent.cells["untried"], agent.cells["reward"]
-    n_sm, n_am = agent.monitor.shape
-    for s in range(n.shape[0]):
-        for a in range(n.shape[1]):
-            se, sm, ae, am = s // n_sm, s % n_sm, a // n_am, a % n_am
-            if untried[s, a]:
-                aimed = pairs["n"][se, ae] == 0 or agent.monitor["aim"][sm, am]
-                # If y was never tried at all, it is thought to leave the monitor as it is.
-                untried[s, a] = aimed or n_mon[sm, am] > 0 or not p.aim
-            reward[s, a] = 0.0
-            if untried[s, a]:
-                # With the monitor action that is best at seeing what comes of it.
-                reward[s, a] = 1.0 / (1.0 - p.gamma) + chance[s, a]
-            elif pairs["unresolved"][se, ae] and (pairs["aim"][se, ae] or not p.aim):
-                # A cell that was visited often gives way to others of the same pair.
-                reward[s, a] = chance[s, a] / (1.0 + n[s, a] * weight[s, a])
-
-
-@compilable
-def wish_to_check(agent: Any) -> None:
-    """Rewards of the net: no structure, only counts."""
-    n, untried, reward = agent.cells["n"], agent.cells["untried"], agent.cells["reward"]
-    for s in range(n.shape[0]):
-        for a in range(n.shape[1]):
-            of_untried = 1.0 / (1.0 - agent.parameters.gamma)
-            reward[s, a] = of_untried if untried[s, a] else 1.0 / (1.0 + n[s, a])
+            of_env += of_outcome * env.visits[j] / pairs["n"][se, ae]
+        pairs["hoped"][se, ae] = of_env
 
 
 @compilable
 def take_aim(agent: Any) -> bool:
     """Mark what is not known on the way of the hopeful policy; return whether there is any."""
-    env, q, untried = agent.env, agent.cells["q_hope"], agent.cells["untried"]
-    aim, aim_mon, starts = agent.pairs["aim"], agent.monitor["aim"], agent.states["starts"]
+    env, moves, pairs, lists, clock = agent.env, agent.moves, agent.pairs, agent.lists, agent.clock
+    q, n, reached = agent.cells["q_hope"], agent.cells["n"], agent.states["reached"]
+    n_env, aim, aim_mon = pairs["n"], pairs["aim"], agent.monitor["aim"]
     n_ae, (n_sm, n_am) = aim.shape[1], aim_mon.shape
-    for x in range(aim.size):
+    for i in range(lists.length[AIMS]):
+        x = lists.aims[i]
         aim[x // n_ae, x % n_ae] = False
+        put(agent.obs, x // n_ae, FIRST_OF_ALL, 1.0)
+    lists.length[AIMS] = 0
     for y in range(aim_mon.size):
         aim_mon[y // n_am, y % n_am] = False
-    reached, waiting = np.zeros(len(starts), np.bool_), np.empty(len(starts), np.int64)
-    n_waiting, found = 0, False
-    for s in range(len(starts)):
-        if starts[s] > 0:
-            reached[s] = True
-            waiting[n_waiting] = s
-            n_waiting += 1
+    clock[AIMED_AT], clock[AIM_COST] = clock[T], 0
+    clock[TURN] += 1
+    waiting = agent.scratch.waiting
+    n_waiting = lists.length[STARTS]
+    for i in range(n_waiting):
+        waiting[i] = lists.starts[i]
+        reached[waiting[i]] = clock[TURN]
     while n_waiting > 0:
         n_waiting -= 1
         s = waiting[n_waiting]
@@ -139,19 +97,25 @@ def take_aim(agent: Any) -> bool:
             if q[s, b] > q[s, a] + TIE:
                 a = b
         se, sm, ae, am = s // n_sm, s % n_sm, a // n_am, a % n_am
-        if untried[s, a] or agent.pairs["unresolved"][se, ae]:
-            aim[se, ae] = True
-            aim_mon[sm, am] |= untried[s, a]
-            found = True
-        if untried[s, a]:
-            continue
         x, y = se * n_ae + ae, sm * n_am + am
+        unknown = n_env[se, ae] == 0 or moves.total[moves.kind[x], y] == 0
+        untried = n[s, a] == 0 and unknown
+        clock[AIM_COST] += q.shape[1] + env.used[x]
+        if untried or pairs["unresolved"][se, ae]:
+            if not aim[se, ae]:
+                aim[se, ae] = True
+                append(lists, AIMS, lists.aims, x)
+                put(agent.obs, se, FIRST_OF_ALL, 1.0)
+            aim_mon[sm, am] |= untried
+        if untried:
+            continue
         for j in range(env.first[x], env.first[x] + env.used[x]):
-            for to in range(n_sm):
-                next_s = env.state[j] * n_sm + to
-                moves = agent.moves.share[agent.moves.kind[x], y, to] > 0.0
-                if env.go_on[j] > 0.0 and moves and not reached[next_s]:
-                    reached[next_s] = True
-                    waiting[n_waiting] = next_s
-                    n_waiting += 1
-    return found
+            if env.go_on[j] > 0.0:
+                for to in range(n_sm):
+                    next_s = env.state[j] * n_sm + to
+                    goes = moves.share[moves.kind[x], y, to] > 0.0
+                    if goes and reached[next_s] != clock[TURN]:
+                        reached[next_s] = clock[TURN]
+                        waiting[n_waiting] = next_s
+                        n_waiting += 1
+    return lists.length[AIMS] > 0

@@ -15,10 +15,11 @@ Dirichlet prior whose weights β add up to α = β|Sᵐ| (the Dirichlet-multinom
 moves elsewhere say little of where it goes next. It is learnt from how often the monitor does in a
 cell what it did there before, which happens with probability (1 + β)/(1 + α).
 
-A kind of its own has M = 0. A pair takes the kind with the largest L, and opens one of its own if
-that exceeds all others by more than `evidence`. A pair tried for the first time joins the kind with
-the most members. A kind is *plausible* for x if L + ln(members) is at most `evidence` below the
-same of the kind it is in.
+A kind of its own has M = 0. Of the kinds whose L is at most `evidence` below that, a pair takes the
+one with the largest L + ln(other members): a pair is more likely of a kind that many are of, and
+kinds that are the same grow together. If there is none, it opens one of its own. A pair tried for
+the first time joins the kind with the most members. A kind is *plausible* for x if L + ln(members)
+is at most `evidence` below the same of the kind it is in.
 """
 
 from __future__ import annotations
@@ -109,27 +110,32 @@ def concentration(moves: Any) -> float:
 
 
 @compilable
-def sort_pair(moves: Any, x: int, alpha: float, bar: float) -> None:
-    """Weigh all that a pair did against every kind as it is known now, and choose."""
+def sort_pair(moves: Any, x: int, alpha: float, bar: float) -> bool:
+    """Weigh all that a pair did against every kind as it is known now; return if it changed."""
     score, members, mine = moves.score, moves.members, moves.kind[x]
     n_kinds = len(members)
     alone = _evidence(moves, x, n_kinds, alpha)
-    best, most, free = n_kinds, alone - bar, -1
+    best, most, free = n_kinds, LOW, mine if members[mine] == 1 else -1
     for k in range(n_kinds):
-        if members[k] > 0:
+        others = members[k] - (1 if k == mine else 0)
+        if others > 0:
             score[x, k] = _evidence(moves, x, k, alpha)
-            if score[x, k] > most or (score[x, k] == most and k == mine):
-                best, most = k, score[x, k]
+            worth = score[x, k] + math.log(others)
+            if score[x, k] > alone - bar and (worth > most or (worth == most and k == mine)):
+                best, most = k, worth
         else:
             score[x, k] = LOW
-            if free < 0:
+            if members[k] == 0 and free < 0:
                 free = k
     if best == n_kinds and free >= 0:
         best = free
-        score[:, best] = LOW  # of a kind that is no more
+        if best != mine:
+            score[:, best] = LOW  # of a kind that is no more
         score[x, best] = alone
-    if best < n_kinds and best != mine:
-        _change(moves, x, best)
+    if best == n_kinds or best == mine:
+        return False
+    _change(moves, x, best)
+    return True
 
 
 @compilable

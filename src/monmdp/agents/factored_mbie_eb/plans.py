@@ -1,87 +1,228 @@
-"""Plans: value iteration on the factored model, by sweeps in both directions.
+"""Plans: prioritised sweeping on the factored model, from scratch or where something has changed.
 
-The model moves by P̄ᵉ(s′ᵉ | x) · P̄ᵐ(s′ᵐ | y, kind of x). With z(s′ᵉ, kind, y) = Σ P̄ᵐ(s′ᵐ | y, kind)
-v(s′ᵉ, s′ᵐ), one sum over the outcomes of a pair serves all monitor states and actions. A step that
-leads back to its own state is solved for, not iterated. Where a pair may be of several kinds, a
-hopeful plan takes the best of them, the low plan the worst.
+The model moves by P̄ᵉ(s′ᵉ | x) · P̄ᵐ(s′ᵐ | y, kind of x). With e(s′ᵐ) = γ Σ P̄ᵉ(s′ᵉ | x) v(s′ᵉ, s′ᵐ), one
+sum over the outcomes of a pair serves all monitor states and actions. A step that leads back to its
+own state is solved for, not iterated. Where a pair may be of several kinds, a hopeful plan takes
+the best of them, the low plan the worst.
 
 In a hopeful plan, what is `unknown` follows with probability ω(x), and nothing else follows an
 outcome that is hoped for. An episode that ended has no future, except in a plan that observes: then
 the next one begins.
 
-`sweep` is all there is to planning: anything that solves the same equations to the same tolerance
-could take its place.
+`settle` solves these equations: it backs up the states that wait on an agenda, those first that may
+change most, and lets all wait that lead to a state whose value has changed. A plan *from scratch*
+begins with low values, so that hopes that failed are gone, and looks at every state that was met. A
+plan that is *repaired* looks at the states whose pairs have brought something new, and at what
+follows from them. A plan from scratch is made when all counts have grown by a tenth or something
+has changed that concerns all pairs, and when it can be afforded: `effort` is earned at every step.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
-import numpy as np
-
-from monmdp.agents.factored_mbie_eb.beliefs import believe, best_return
-from monmdp.agents.factored_mbie_eb.hopes import fear, hope, take_aim, wish_to_check, wish_to_see
+from monmdp.agents.factored_mbie_eb.beliefs import (
+    CALM,
+    FIRST_OF_ALL,
+    MOST_CHANCE,
+    believe,
+    best_return,
+    worst_return,
+)
+from monmdp.agents.factored_mbie_eb.hopes import hope, take_aim
 from monmdp.agents.factored_mbie_eb.state import (
+    AIM_COST,
+    AIMED_AT,
     CERTIFIED,
+    CHECKS,
     DUE,
+    ENDS,
     LIKELY,
+    MET,
     NET,
     OPTIMIZE,
     PHASE,
     POSSIBLE,
     SINCE,
+    STARTS,
+    USED,
+    WAITING,
+    WHOLE,
+    WHOLE_AT,
+    WHOLE_COST,
     T,
     is_observing,
 )
 from monmdp.agents.learnt_model import LOW
+from monmdp.agents.priorities import put, take
 from monmdp.compiling import compilable
-from monmdp.model.arrays import FloatArray, IntArray
+from monmdp.model.arrays import FloatArray
 
 ROUGH, FINE = 1e-4, 1e-9
-"""change of a value, as a share of the largest, up to which a plan is good enough: to explore with
-it, and to be tested or certified"""
-RULED_OUT = -1e150
-"""values below are LOW, or lead there with some chance: they say nothing of how large values are"""
+"""change of a value, as a share of the largest, that is not passed on: to explore, and to be tested
+or certified"""
+LEAST = 1e-12
+"""the least change that is passed on"""
+CHEAP = 2
+"""a repair that takes longer than looking at all states this many times gives way to a plan from
+scratch"""
+AGAIN = 3
+"""how often a plan that observes is looked at again because the next episode is worth more by it"""
 PATIENT = 8
 """a plan that is tested or certified may take this many times `sweeps` sweeps"""
+FEAR, TEST, HOPE, SEE, CHECK = 0, 1, 2, 3, 4
+"""what a plan is paid for: the worst there can be, to learn and to be tested; what it hopes for;
+what it sees; what it tries seldom"""
 
 
 @compilable
 def plan(agent: Any) -> None:
     """Decide what to look for, if anything, and plan it."""
-    p, clock, v, v_low = agent.parameters, agent.clock, agent.states["v"], agent.states["v_low"]
-    believe(agent)
+    p, clock, lists = agent.parameters, agent.clock, agent.lists
+    cells, states = agent.cells, agent.states
+    v_low, v_hope, v_obs = states["v_low"], states["v_hope"], states["v_obs"]
+    steps, one = clock[T] - clock[WHOLE_AT], clock[USED] + lists.length[MET] * cells.shape[1]
+    budget, earned = p.effort * max(clock[SINCE], 1), p.effort * steps >= clock[WHOLE_COST]
     clock[SINCE], clock[DUE] = 0, 0
-    fear(agent)
-    sweep(agent, LOW, False, p.sweeps, ROUGH, v_low, agent.cells["q_low"])
-    phase, unknown = LIKELY if p.likely_first else POSSIBLE, p.r_max
-    while phase < OPTIMIZE:
-        if phase == POSSIBLE:
-            unknown = best_return(p.r_max, p.gamma)
-        hope(agent, phase == LIKELY, unknown)
-        # From below: starting from above, a hope that failed would fade by γ a sweep only.
-        for s in range(len(v)):
-            v[s] = v_low[s]
-        sweep(agent, unknown, False, p.sweeps, ROUGH, v, agent.cells["q_hope"])
-        if take_aim(agent):
-            break
-        phase += 1
-    clock[PHASE] = phase
-    if phase == OPTIMIZE and clock[CERTIFIED] == 0 and _gap(agent) <= p.epsilon:
-        fear(agent)
-        sweep(agent, LOW, False, PATIENT * p.sweeps, FINE, v_low, agent.cells["q_low"])
-        hope(agent, False, unknown)
-        sweep(agent, unknown, False, PATIENT * p.sweeps, FINE, v, agent.cells["q_hope"])
+    agent.scale[6] += 1  #DBG
+    unknown = p.r_max if clock[PHASE] == LIKELY else best_return(p.r_max, p.gamma)
+    whole = p.planner == 1 or ((clock[WHOLE] or steps * CALM >= clock[T]) and earned)
+    if not whole:
+        believe(agent, False)
+        hope(agent, clock[PHASE] == LIKELY, unknown, False)
+        _look_at_what_waits(agent)
+        _repair(agent, FEAR, agent.low, 0.0, budget, one, v_low, cells["q_low"])
+        _repair(agent, HOPE, agent.hope, unknown, budget, one, v_hope, cells["q_hope"])
+        if p.effort * (clock[T] - clock[AIMED_AT]) >= clock[AIM_COST]:
+            found = take_aim(agent)
+            clock[WHOLE] |= found == (clock[PHASE] == OPTIMIZE)
+        whole = clock[WHOLE] > 0 and earned
+    if whole:
+        agent.scale[7] += 1  #DBG
+        took = believe(agent, True)
+        budget = p.sweeps * one
+        look_at_all(agent, agent.low)
+        took += settle(agent, FEAR, agent.low, 0.0, budget, ROUGH, v_low, cells["q_low"])
+        phase, unknown = LIKELY if p.likely_first else POSSIBLE, p.r_max
+        while phase < OPTIMIZE:
+            if phase == POSSIBLE:
+                unknown = best_return(p.r_max, p.gamma)
+            clock[PHASE] = phase
+            hope(agent, phase == LIKELY, unknown, True)
+            took += _start(agent, HOPE, agent.hope, unknown, budget, v_hope, cells["q_hope"])
+            if take_aim(agent):
+                break
+            phase += 1
+        clock[PHASE], clock[CHECKS] = phase, -1
+        clock[WHOLE], clock[WHOLE_AT], clock[WHOLE_COST] = 0, clock[T], took
+    if clock[PHASE] == OPTIMIZE and clock[CERTIFIED] == 0 and _gap(agent) <= p.epsilon:
+        most = PATIENT * p.sweeps * one
+        look_at_all(agent, agent.low)
+        look_at_all(agent, agent.hope)
+        settle(agent, FEAR, agent.low, 0.0, most, FINE, v_low, cells["q_low"])
+        settle(agent, HOPE, agent.hope, unknown, most, FINE, v_hope, cells["q_hope"])
         if _gap(agent) <= p.epsilon:
             clock[CERTIFIED] = clock[T]
     if is_observing(clock, p.stop):
-        if clock[NET]:
-            wish_to_check(agent)
+        mode = CHECK if clock[NET] else SEE
+        if clock[CHECKS] != mode:
+            agent.restart[0] = 0.0
+            _start(agent, mode, agent.obs, 0.0, p.sweeps * one, v_obs, cells["q_obs"])
+            clock[CHECKS], budget = mode, p.sweeps * one
         else:
-            wish_to_see(agent)
-        for s in range(len(v)):
-            v[s] = 0.0
-        sweep(agent, LOW, True, p.sweeps, ROUGH, v, agent.cells["q_obs"])
+            _repair(agent, mode, agent.obs, 0.0, budget, one, v_obs, cells["q_obs"])
+        rounds = 0
+        while rounds < AGAIN and _moves_restart(agent):
+            _repair(agent, mode, agent.obs, 0.0, budget, one, v_obs, cells["q_obs"])
+            rounds += 1
+    else:
+        clock[CHECKS] = -1
+    for i in range(lists.length[WAITING]):
+        x = lists.waiting[i]
+        agent.pairs["waits"][x // agent.pairs.shape[1], x % agent.pairs.shape[1]] = False
+    lists.length[WAITING] = 0
+
+
+@compilable
+def _start(
+    agent: Any,
+    mode: int,
+    agenda: Any,
+    unknown: float,
+    effort: int,
+    v: FloatArray,
+    q: FloatArray,
+) -> int:
+    """Plan from scratch; return what that took."""
+    # From below: starting from above, a hope that failed would fade by γ a sweep only.
+    begin_again(agent, mode, v)
+    look_at_all(agent, agenda)
+    return settle(agent, mode, agenda, unknown, effort, ROUGH, v, q)
+
+
+@compilable
+def _repair(
+    agent: Any,
+    mode: int,
+    agenda: Any,
+    unknown: float,
+    effort: int,
+    one: int,
+    v: FloatArray,
+    q: FloatArray,
+) -> None:
+    """Plan where something has changed, or from scratch if that seems to take less."""
+    settle(agent, mode, agenda, unknown, min(effort, CHEAP * one), ROUGH, v, q)
+    if mode == HOPE and agenda.top[0] >= 0 and effort > CHEAP * one:
+        _start(agent, mode, agenda, unknown, effort, v, q)
+
+
+@compilable
+def _moves_restart(agent: Any) -> bool:
+    """Find what the next episode is worth to one that observes; return whether that is news.
+
+    If so, let all states be looked at in which an episode may end.
+    """
+    lists, restart, n_starts = agent.lists, 0.0, 0
+    for i in range(lists.length[STARTS]):
+        starts = agent.states["starts"][lists.starts[i]]
+        restart += starts * agent.states["v_obs"][lists.starts[i]]
+        n_starts += starts
+    restart /= max(n_starts, 1)
+    if abs(restart - agent.restart[0]) <= ROUGH * restart:
+        return False
+    agent.restart[0] = restart
+    for i in range(lists.length[ENDS]):
+        put(agent.obs, lists.ends[i], FIRST_OF_ALL, 1.0)
+    return lists.length[ENDS] > 0
+
+
+@compilable
+def _look_at_what_waits(agent: Any) -> None:
+    """Let the states of all pairs that wait be looked at before all else."""
+    n_ae = agent.pairs.shape[1]
+    for i in range(agent.lists.length[WAITING]):
+        se = agent.lists.waiting[i] // n_ae
+        put(agent.low, se, FIRST_OF_ALL, 1.0)
+        put(agent.hope, se, FIRST_OF_ALL, 1.0)
+        put(agent.obs, se, FIRST_OF_ALL, 1.0)
+
+
+@compilable
+def look_at_all(agent: Any, agenda: Any) -> None:
+    """Let all states that were met be looked at, those met last first."""
+    for i in range(agent.lists.length[MET] - 1, -1, -1):
+        put(agenda, agent.lists.met[i], FIRST_OF_ALL, 1.0)
+
+
+@compilable
+def begin_again(agent: Any, mode: int, v: FloatArray) -> None:
+    """Let v be the least there can be in all states that were met: the low plan's, or nothing."""
+    n_sm, v_low = agent.monitor.shape[0], agent.states["v_low"]
+    for i in range(agent.lists.length[MET]):
+        for s in range(agent.lists.met[i] * n_sm, (agent.lists.met[i] + 1) * n_sm):
+            v[s] = 0.0 if mode >= SEE else v_low[s]
 
 
 @compilable
@@ -92,139 +233,147 @@ def _gap(agent: Any) -> float:
     means may be off either way.
     """
     gap, value, n = 0.0, 0.0, 0
-    for s in range(len(agent.states)):
+    for i in range(agent.lists.length[STARTS]):
+        s = agent.lists.starts[i]
         starts, low = agent.states["starts"][s], agent.states["v_low"][s]
-        gap += starts * (agent.states["v"][s] - low)
+        gap += starts * (agent.states["v_hope"][s] - low)
         value += starts * low
         n += starts
     return 2.0 * gap / max(n, abs(value))
 
 
 @compilable
-def sweep(
+def settle(
     agent: Any,
+    mode: int,
+    agenda: Any,
     unknown: float,
-    observing: bool,
-    sweeps: int,
+    effort: int,
     tolerance: float,
     v: FloatArray,
     q: FloatArray,
-) -> None:
-    """Improve v[s] over reward[s, a] and the model, and write q[s, a].
+) -> int:
+    """Improve v[s] and q[s, a] in the states that wait and in all that depends on them.
 
-    It ends after `sweeps` sweeps, or when one changes nothing by more than `tolerance` times the
-    largest value. If `unknown` is LOW, nothing is hoped for. After the first sweep a state is
-    passed over unless a value has changed that it depends on.
+    It ends when none waits, or when the effort is spent: one for each outcome and each cell looked
+    at. A change of at most `tolerance` times the largest value is not passed on. Returns what was
+    spent.
     """
-    p, env, share = agent.parameters, agent.env, agent.moves.share
-    reward, untried = agent.cells["reward"], agent.cells["untried"]
-    omegas, hoped, starts = agent.pairs["omega"], agent.outcomes["hoped"], agent.states["starts"]
-    members, kinds, plausible = agent.moves.members, agent.moves.kind, agent.moves.plausible
-    total = agent.moves.total
-    (n_se, n_ae), (n_sm, n_am) = omegas.shape, agent.monitor.shape
-    n_kinds, n_y = 1, n_sm * n_am
+    p, env, arrivals, lists = agent.parameters, agent.env, agent.arrivals, agent.lists
+    scratch = agent.scratch
+    first, used, successor = env.first, env.used, env.state
+    go_on, land, hoped = env.go_on, env.land, agent.outcomes["hoped"]
+    newest, following, pair_of = arrivals.newest, arrivals.next, arrivals.pair
+    share, total, kinds = agent.moves.share, agent.moves.total, agent.moves.kind
+    members, plausible, unsure = agent.moves.members, agent.moves.plausible, agent.unsure
+    n, given_chance = agent.cells["n"], agent.cells["chance"]
+    pairs, n_env, omegas = agent.pairs, agent.pairs["n"], agent.pairs["omega"]
+    of_env = pairs["hoped"] if mode == HOPE else pairs["reward"]
+    unresolved, aim = pairs["unresolved"], pairs["aim"]
+    n_mon, chance, weight = agent.monitor["n"], agent.monitor["chance"], agent.monitor["weight"]
+    aim_mon, scale = agent.monitor["aim"], agent.scale
+    n_ae, (n_sm, n_am) = omegas.shape[1], n_mon.shape
+    n_kinds = 1
     for kind in range(1, len(members)):
         if members[kind] > 0:
             n_kinds = kind + 1
-    hopes = unknown > LOW
-    z, ahead = np.empty((n_se, n_kinds, n_y)), np.empty(n_y)
-    worth, best = np.empty((n_sm, n_am)), np.empty(n_sm)
-    for se in range(n_se):
-        _look_ahead(share, v, se, z)
-    n_starts = 0
-    for s in range(len(v)):
-        n_starts += starts[s]
-    # Turns are numbered: when v(sᵉ, ·) was last looked at, and when it last changed.
-    turn, looked, moved = 0, np.zeros(n_se, np.int64), np.zeros(n_se, np.int64)
-    restart, restart_moved, size = 0.0, 0, 1.0
-    for i in range(sweeps):
-        if observing and n_starts > 0:
-            before, restart = restart, 0.0
-            for s in range(len(v)):
-                restart += starts[s] * v[s]
-            restart /= n_starts
-            if restart != before:
-                turn += 1
-                restart_moved = turn
-        change = 0.0
-        for place in range(n_se):
-            se = place if i % 2 == 0 else n_se - 1 - place
-            if i > 0 and not _is_behind(env, se, n_ae, moved, restart_moved, looked[se]):
-                continue
-            turn += 1
-            looked[se] = turn
-            for sm in range(n_sm):
-                best[sm] = LOW
-            for ae in range(n_ae):
-                x = se * n_ae + ae
-                omega = omegas[se, ae] if hopes else 0.0
-                keep, add = 1.0 - omega, omega * p.gamma * unknown
-                for other in range(n_kinds):
-                    kind = (kinds[x] + other) % n_kinds  # its own comes first
-                    if other > 0 and (observing or not plausible[x, kind]):
-                        continue
-                    ended, back = 0.0, 0.0
-                    for y in range(n_y):
-                        ahead[y] = 0.0
-                    for j in range(env.first[x], env.first[x] + env.used[x]):
-                        w, to = env.go_on[j], env.state[j]
-                        ended += (env.land[j] - w) * restart
-                        if w > 0.0 and not (hopes and hoped[j]):
-                            if to == se:
-                                back += w
-                            for y in range(n_y):
-                                ahead[y] += w * z[to, kind, y]
-                    for sm in range(n_sm):
-                        s = se * n_sm + sm
-                        for am in range(n_am):
-                            a, y = ae * n_am + am, sm * n_am + am
-                            value, to_self = reward[s, a], 0.0
-                            if other > 0 and total[kind, y] == 0:
-                                continue  # this kind says nothing of y
-                            if not untried[s, a]:
-                                value += add + keep * (ahead[y] + ended)
-                                to_self = keep * back * share[kind, y, sm]
-                            solved = (value - to_self * v[s]) / (1.0 - to_self)
-                            if other == 0 or (solved > worth[sm, am]) == hopes:
-                                q[s, a], worth[sm, am] = value, solved
-                for sm in range(n_sm):
-                    for am in range(n_am):
-                        best[sm] = max(best[sm], worth[sm, am])
-            for sm in range(n_sm):
-                s = se * n_sm + sm
-                if best[sm] != v[s]:
-                    moved[se] = turn
-                change = max(change, abs(best[sm] - v[s]))
-                if best[sm] > RULED_OUT:
-                    size = max(size, abs(best[sm]))
-                v[s] = best[sm]
-            if moved[se] == turn:
-                _look_ahead(share, v, se, z)
-        if change <= tolerance * size:
+    hopes, observing, likely = mode == HOPE, mode >= SEE, agent.clock[PHASE] == LIKELY
+    worst = worst_return(p.r_min, p.gamma) - 1.0
+    ahead, best, of_mon, worth = scratch.ahead, scratch.best, scratch.of_mon, scratch.worth
+    for sm in range(n_sm):
+        for am in range(n_am):
+            of_mon[sm, am] = agent.monitor["total"][sm, am] / max(n_mon[sm, am], 1)
+    restart = agent.restart[0] if observing else 0.0
+    sooner = max(1.0 - p.haste * (1.0 - p.gamma), 0.0) / p.gamma
+    spent = 0
+    while spent < effort:
+        se = take(agenda)
+        if se < 0:
             break
-
-
-@compilable
-def _is_behind(
-    env: Any, se: int, n_ae: int, moved: IntArray, restart_moved: int, looked: int
-) -> bool:
-    """Return whether a value has changed since sᵉ was looked at that it depends on."""
-    for x in range(se * n_ae, se * n_ae + n_ae):
-        if env.may_end[x] and restart_moved > looked:
-            return True
-        for j in range(env.first[x], env.first[x] + env.used[x]):
-            if moved[env.state[j]] >= looked:  # equal: it leads to itself, and has just changed
-                return True
-    return False
-
-
-@compilable
-def _look_ahead(share: FloatArray, v: FloatArray, se: int, z: FloatArray) -> None:
-    """Write z(sᵉ, kind, y) = Σ P̄ᵐ(s′ᵐ | y, kind) v(sᵉ, s′ᵐ)."""
-    n_kinds, n_y = z.shape[1:]
-    for kind in range(n_kinds):
-        for y in range(n_y):
-            total = 0.0
-            for to in range(share.shape[2]):
-                total += share[kind, y, to] * v[se * share.shape[2] + to]
-            z[se, kind, y] = total
+        for sm in range(n_sm):
+            best[sm] = LOW
+        for ae in range(n_ae):
+            x = se * n_ae + ae
+            omega = omegas[se, ae] if hopes and not likely else 0.0
+            keep, add = 1.0 - omega, omega * p.gamma * max(unknown, 0.0)
+            ended, back = 0.0, 0.0
+            for sm in range(n_sm):
+                ahead[sm] = 0.0
+            for j in range(first[x], first[x] + used[x]):
+                w, to = go_on[j], successor[j]
+                ended += (land[j] - w) * restart
+                if w > 0.0 and not (hopes and hoped[j]):
+                    if to == se:
+                        back += w
+                    for sm in range(n_sm):
+                        ahead[sm] += w * v[to * n_sm + sm]
+            spent += used[x] + n_sm * n_am
+            for other in range(n_kinds):
+                kind = (kinds[x] + other) % n_kinds  # its own comes first
+                if other > 0 and (observing or not plausible[x, kind]):
+                    continue
+                for sm in range(n_sm):
+                    s = se * n_sm + sm
+                    for am in range(n_am):
+                        a, y = ae * n_am + am, sm * n_am + am
+                        if other > 0 and total[kind, y] == 0:
+                            continue  # this kind says nothing of y
+                        untried = n[s, a] == 0 and (
+                            n_env[se, ae] == 0 or total[kinds[x], y] == 0
+                        )
+                        value = 0.0
+                        if mode <= TEST:
+                            value = worst if untried else of_env[se, ae] + of_mon[sm, am]
+                        elif mode == HOPE:
+                            value = of_env[se, ae] + of_mon[sm, am] + unsure[x, sm]
+                            if untried:
+                                # A monitor pair never tried anywhere is unlikely to pay.
+                                ruled_out = n_env[se, ae] > 0 and n_mon[sm, am] == 0
+                                value = LOW if ruled_out and likely else unknown
+                        elif mode == CHECK:
+                            value = 1.0 / (1.0 + n[s, a])
+                        else:
+                            # If y was never tried at all, it is thought to leave the monitor as it
+                            # is, unless that is what is to be found out.
+                            aimed = n_env[se, ae] == 0 or aim_mon[sm, am]
+                            untried = untried and (aimed or n_mon[sm, am] > 0 or not p.aim)
+                            see = chance[sm, am] if p.pool_sights else 1.0 / (n[s, a] + 2.0)
+                            if p.knows_monitor:
+                                see = given_chance[s, a]
+                            if untried:
+                                # With the monitor action that is best at seeing what comes of it.
+                                value = 1.0 + (1.0 - p.gamma) * see
+                            elif unresolved[se, ae] and (aim[se, ae] or not p.aim):
+                                # A cell that was visited often gives way to others of its pair.
+                                in_vain = weight[sm, am]
+                                if p.knows_monitor:
+                                    in_vain = -math.log(1.0 - min(see, MOST_CHANCE))
+                                value = see / (1.0 + n[s, a] * in_vain)
+                        to_self = 0.0
+                        if not untried:
+                            future, stays = ended, keep
+                            if mode == SEE:  # it is over when it has found something
+                                stays = (1.0 - value) * sooner
+                            for to in range(n_sm):
+                                future += share[kind, y, to] * ahead[to]
+                            value += add + stays * future
+                            to_self = stays * back * share[kind, y, sm]
+                        solved = (value - to_self * v[s]) / (1.0 - to_self)
+                        if other == 0 or (solved > worth[sm, am]) == hopes:
+                            q[s, a], worth[sm, am] = value, solved
+            for sm in range(n_sm):
+                for am in range(n_am):
+                    best[sm] = max(best[sm], worth[sm, am])
+        change, size = 0.0, 0.0
+        for sm in range(n_sm):
+            s = se * n_sm + sm
+            change = max(change, abs(best[sm] - v[s]))
+            size = max(size, min(abs(best[sm]), abs(v[s])))
+            v[s] = best[sm]
+        if change > tolerance * size:
+            j = newest[se]
+            while j >= 0:
+                put(agenda, pair_of[j] // n_ae, go_on[j] * change, LEAST)
+                j = following[j]
+    agent.scale[8+mode] += spent  #DBG
+    return spent

@@ -2,49 +2,56 @@
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
 
 from monmdp.compiling import compilable
-from monmdp.model.arrays import IntArray
+from monmdp.model.arrays import FloatArray, IntArray
 
 LIKELY, POSSIBLE, OPTIMIZE = 1, 2, 3
 """phases: what is looked for, and when looking is over"""
-K, T, FIRST, NET, PHASE, DUE, SINCE, QUIET, IDLE, LOOKED, DONE, OBSERVED, CERTIFIED = range(13)
+(
+    K, T, FIRST, NET, PHASE, DUE, SINCE, QUIET, IDLE, LOOKED, DONE, OBSERVED, CERTIFIED,
+    WHOLE, WHOLE_AT, WHOLE_COST, AIMED_AT, AIM_COST, CHECKS, SORTED_AT, TURN, USED,
+) = range(22)  # fmt: skip
 """entries of `clock`: episodes and steps; whether no action was taken yet in this episode, and
 whether it is a net episode; the phase; whether a plan is due at the first action of an episode;
 steps since the last plan and since the last news; episodes since then that brought nothing, and
 whether this one looked at something; D; episodes that observed; the step at which the policy was
-certified"""
-CLOCK = CERTIFIED + 1
+certified; whether a plan from scratch is wanted, the step of the last one and what it took; the
+step at which aims were last looked for, and what that took; whether the plan to observe is a
+net's; the step at which all pairs were last sorted; how often aims were looked
+for; outcomes met"""
+CLOCK = USED + 1
 BINS = 24
 """ω is learnt for pairs tried 1, 2-3, 4-7, … times before; the last bin has no end"""
 
 CELL = np.dtype(
     [
         ("n", np.int64),  # n(x,y), visits
-        ("chance", np.float64),  # how likely a reward is shown: ρ̂(y), or what was given
-        ("weight", np.float64),  # how much a try in vain counts: -ln(1 - ρ̲(y))
-        ("untried", np.bool_),  # whether nothing is known of where it leads
-        ("reward", np.float64),  # of the plan in progress
+        ("chance", np.float64),  # how likely a reward is shown, if that was given
         ("q_low", np.float64),
         ("q_hope", np.float64),  # of the likely or the possible plan, whichever came last
         ("q_obs", np.float64),  # of the plan to observe, or of the net's
     ],
-    align=True,
 )
 PAIR = np.dtype(
     [
         ("n", np.int64),  # n(x), visits
         ("n_seen", np.int64),  # those whose reward was shown
         ("n_sorted", np.int64),  # visits when it was last sorted
+        ("n_drawn", np.int64),  # visits when conclusions were last drawn
         ("reward", np.float64),  # R̄ᵉ(x); r_min if nothing was seen
         ("squares", np.float64),  # squared deviations of rewards from the mean of their outcome
         ("repeats", np.int64),  # sights of outcomes that had been seen before
         ("error", np.float64),  # √ln(k+2) standard errors of R̄ᵉ(x)
         ("omega", np.float64),  # ω(x)
         ("hope", np.float64),  # how likely what was not seen of it can be seen
+        ("hoped", np.float64),  # its reward in the hopeful plan, without the monitor's part
         ("unresolved", np.bool_),  # whether it is not known well and not given up
         ("aim", np.bool_),  # whether it is aimed at
+        ("waits", np.bool_),  # whether conclusions are to be drawn
     ],
     align=True,
 )
@@ -55,6 +62,8 @@ MONITOR_PAIR = np.dtype(
         ("shown", np.int64),  # visits that showed a reward
         ("tries", np.int64),  # visits of outcomes whose reward had been seen before
         ("hits", np.int64),  # those among them that showed it again
+        ("chance", np.float64),  # ρ̂(y), how likely it shows a reward
+        ("weight", np.float64),  # -ln(1 - ρ̲(y)), how much a try in vain counts
         ("aim", np.bool_),  # whether it was never tried and is aimed at
     ],
     align=True,
@@ -63,9 +72,11 @@ OUTCOME = np.dtype(
     [
         ("sights", np.int64),  # how often its reward was shown
         ("total", np.float64),  # sum of the rewards shown
-        ("in_vain", np.float64),  # e, effective tries in vain
+        ("own", np.float64),  # effective tries in vain of this outcome
+        ("own_visits", np.int64),  # its visits when they were counted
+        ("in_vain", np.float64),  # e, the same of all that leads there if nothing was seen there
         ("given_up", np.bool_),
-        ("hoped", np.bool_),  # whether the plan in progress hopes for all that follows
+        ("hoped", np.bool_),  # whether the hopeful plan hopes for all that follows
     ],
     align=True,
 )
@@ -73,11 +84,86 @@ STATE = np.dtype(
     [
         ("starts", np.int64),  # episodes that began here
         ("v_low", np.float64),
-        ("v", np.float64),  # of the other plans
+        ("v_hope", np.float64),
+        ("v_obs", np.float64),
+        ("v_test", np.float64),
+        ("reached", np.int64),  # when aims were last looked for here
     ]
 )
-BIN = np.dtype([("tries", np.int64), ("novel", np.int64)])
-"""tries of pairs tried so often before, and those among them that had an outcome never met"""
+PLACE = np.dtype(
+    [
+        ("met", np.bool_),  # whether the environment state was ever met
+        ("ends", np.bool_),  # whether an episode has ended by an action taken there
+        ("seen", np.bool_),  # whether some outcome that leads there was seen
+        ("tries", np.float64),  # effective tries in vain of all outcomes that lead there
+        ("visits", np.int64),  # and their visits
+    ],
+    align=True,
+)
+BIN = np.dtype([("tries", np.int64), ("novel", np.int64), ("omega", np.float64)])
+"""tries of pairs tried so often before, those among them that had an outcome never met, and ω of
+pairs tried that often"""
+
+
+class Lists(NamedTuple):
+    """Things in the order in which they came up; `length` says how many there are of each."""
+
+    length: IntArray
+    """[5] in the order of the fields below"""
+    met: IntArray
+    """environment states that were met"""
+    starts: IntArray
+    """joint states in which episodes began"""
+    waiting: IntArray
+    """pairs of which conclusions are to be drawn"""
+    aims: IntArray
+    """pairs that are aimed at"""
+    ends: IntArray
+    """environment states in which episodes have ended"""
+
+
+MET, STARTS, WAITING, AIMS, ENDS = range(5)
+
+
+class Scratch(NamedTuple):
+    """Room for what is on the way: compiled code that makes no arrays need not count who has them."""
+
+    ahead: FloatArray
+    """[s′ᵐ]"""
+    best: FloatArray
+    """[sᵐ]"""
+    of_mon: FloatArray
+    """[sᵐ, aᵐ]"""
+    worth: FloatArray
+    """[sᵐ, aᵐ]"""
+    waiting: IntArray
+    """[s]"""
+
+
+def no_scratch(n_se: int, n_sm: int, n_am: int) -> Scratch:
+    """Return room for a problem of that size."""
+    y = (n_sm, n_am)
+    waiting = np.empty(n_se * n_sm, dtype=np.int64)
+    return Scratch(np.empty(n_sm), np.empty(n_sm), np.empty(y), np.empty(y), waiting)
+
+
+def no_lists(n_se: int, n_sm: int, n_x: int) -> Lists:
+    """Return empty lists with all the room there may be need of."""
+    return Lists(
+        length=np.zeros(5, dtype=np.int64),
+        met=np.zeros(n_se, dtype=np.int64),
+        starts=np.zeros(n_se * n_sm, dtype=np.int64),
+        waiting=np.zeros(n_x, dtype=np.int64),
+        aims=np.zeros(n_x, dtype=np.int64),
+        ends=np.zeros(n_se, dtype=np.int64),
+    )
+
+
+@compilable
+def append(lists: Any, which: int, column: IntArray, item: int) -> None:
+    """Put an item at the end of a list."""
+    column[lists.length[which]] = item
+    lists.length[which] += 1
 
 
 @compilable
