@@ -13,6 +13,9 @@ old version of everything that function calls, and fails when a class that it re
 `compiled` keeps each function under a name that carries a hash of all the code it can reach: edited
 code is a new name, and what one kind of agent leaves behind is never read for another.
 
+numba counts who holds an array, at every call and for each array of a state: a microsecond or more
+a step. A kind that *borrows* makes no arrays while it runs, and nothing is counted for it.
+
 numba is loaded by the first `compiled` call, not by importing this module.
 """
 
@@ -118,8 +121,8 @@ def _compiled(function: Callable[..., Any], kind: type | None) -> Callable[..., 
     named.__qualname__ = f"{function.__qualname__}_{_digest(function, kind)}"
     # Divisions follow IEEE: the code never divides by zero where the quotient matters.
     options: dict[str, Any] = {"error_model": "numpy", "no_cfunc_wrapper": True}
-    if kind is not None and "factored" in kind.__module__:
-        options["_nrt"] = False
+    if getattr(kind, "borrows", False):
+        options["_nrt"] = False  # and in all that it calls
     dispatcher: Any = njit(nogil=True, **options)(named)
     if _can_be_found(kind):
         from monmdp.caching import keep_on_disk

@@ -174,6 +174,8 @@ class AgentConfig:
     slow_verbs: ClassVar[tuple[str, ...]] = ()
     """verbs that do much: they are compiled for stepwise agents, too, and not copied to where they
     are called"""
+    borrows: ClassVar[bool] = False
+    """whether its verbs make no arrays while they run: then numba need not count who holds one"""
     parts: ClassVar[tuple[Callable[..., Any], ...]] = ()
     """the functions beside the verbs that a subclass may override"""
     State: ClassVar[Any] = None
@@ -368,6 +370,7 @@ def take_up(cls: type[AgentConfig]) -> None:
     if not declared:
         cls.State = _heir(cls.State, cls, "State")
     cls._owner = cls  # type: ignore[attr-defined]
+    cls.State.borrows = cls.borrows
     public = {verb: function for verb, function in functions.items() if verb is not reveal}
     implement(cls.State, public, cls.slow_verbs)
     if reveal in functions:

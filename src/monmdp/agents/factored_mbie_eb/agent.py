@@ -101,6 +101,7 @@ class FactoredMBIEEB(AgentConfig):
     microseconds = (3.0, 0.0080)
     needs = ("r_min", "r_max")
     slow_verbs = ("act", "update", "test_policy")
+    borrows = True
 
     knows_monitor: bool = False
     """the monitor is given: pᵐ, rᵐ and the chance to see a reward"""
