@@ -183,13 +183,15 @@ class FactoredMBIEEB(AgentConfig):
         """in the hopeful plan"""
         obs: Agenda
         """in the plan that observes"""
+        net: Agenda
+        """in the net's"""
         test: Agenda
         """in the plan to be tested"""
         scratch: Scratch
         scale: FloatArray
         """[plan] the largest value in it so far"""
         restart: FloatArray
-        """[1] what the next episode is worth to the plan that observes"""
+        """[2] what the next episode is worth to the plan that observes, and to the net's"""
         pooled: FloatArray
         """[2] squared deviations of all rewards, and how many there are"""
         env: Successors
@@ -247,10 +249,11 @@ class FactoredMBIEEB(AgentConfig):
             low=new_agenda(n_se),
             hope=new_agenda(n_se),
             obs=new_agenda(n_se),
+            net=new_agenda(n_se),
             test=new_agenda(n_se),
             scratch=no_scratch(n_se, n_sm, n_am),
             scale=np.zeros(40),
-            restart=np.zeros(1),
+            restart=np.zeros(2),
             pooled=np.zeros(2),
             env=no_successors(of_env),
             arrivals=no_arrivals(n_se, int(np.sum(of_env))),
@@ -358,6 +361,8 @@ class FactoredMBIEEB(AgentConfig):
         clock[FIRST] = 0
         if clock[NET] and rng.random() < p.stray:
             return int(rng.random() * agent.cells.shape[1])
+        if clock[NET]:
+            return greedy_action(agent.cells["q_net"], s, rng.random())
         if is_observing(clock, p.stop):
             return greedy_action(agent.cells["q_obs"], s, rng.random())
         return greedy_action(agent.cells["q_hope"], s, rng.random())
@@ -383,6 +388,7 @@ class FactoredMBIEEB(AgentConfig):
             for m in range(n_sm):
                 for b in range(n_am):
                     agent.cells["q_obs"][se * n_sm + m, ae * n_am + b] = -1.0
+                    agent.cells["q_net"][se * n_sm + m, ae * n_am + b] = -1.0
 
     def test_policy(agent: Any, policy: FloatArray) -> None:
         """Greedy on the low plan, with what was learnt in the running episode."""

@@ -101,6 +101,24 @@ def meet(agent: Any, se: int) -> None:
         put(agent.low, se, FIRST_OF_ALL, 1.0)
         put(agent.hope, se, FIRST_OF_ALL, 1.0)
         put(agent.obs, se, FIRST_OF_ALL, 1.0)
+        put(agent.net, se, FIRST_OF_ALL, 1.0)
+
+
+@compilable
+def is_known_place(places: Any, env: Any, j: int) -> bool:
+    """Return whether rewards were shown where an outcome leads, however one came there."""
+    to, ended = env.state[j], env.ended[j]
+    known = ended == 0 or places["end_sights"][to] > 0
+    return known and (ended == env.visits[j] or places["sights"][to] > 0)
+
+
+@compilable
+def paid_at(places: Any, env: Any, j: int) -> float:
+    """Return the mean reward where an outcome leads, if that is known."""
+    to, ended, went_on = env.state[j], env.ended[j], env.visits[j] - env.ended[j]
+    paid = ended * places["end_paid"][to] / max(places["end_sights"][to], 1)
+    paid += went_on * places["paid"][to] / max(places["sights"][to], 1)
+    return paid / env.visits[j]
 
 
 @compilable
@@ -117,7 +135,7 @@ def count_step(agent: Any, step: Any) -> bool:
     x, y, next_se = se * n_ae + ae, sm * n_am + am, next_s // n_sm
     outcome = find_slot(env, x, next_se)
     is_new = outcome == env.first[x] + env.used[x]
-    news = is_new
+    news, is_new_place = is_new, not agent.places["met"][next_se]
     if is_new:
         clock[USED] += 1
         note_arrival(agent.arrivals, outcome, x, next_se)
@@ -129,7 +147,7 @@ def count_step(agent: Any, step: Any) -> bool:
     if n_env[se, ae] > 0:
         b = bin_of(n_env[se, ae])
         agent.bins["tries"][b] += 1
-        agent.bins["novel"][b] += is_new
+        agent.bins["novel"][b] += is_new_place
     elif p.kinds > 0 and not p.knows_monitor:
         join(agent.moves, x)
     n[s, a] += 1
@@ -159,6 +177,12 @@ def count_step(agent: Any, step: Any) -> bool:
             agent.pooled[1] += 1.0
         sights[outcome] += 1
         total[outcome] += reward
+        if step.terminated:
+            agent.places["end_sights"][next_se] += 1
+            agent.places["end_paid"][next_se] += reward
+        else:
+            agent.places["sights"][next_se] += 1
+            agent.places["paid"][next_se] += reward
         pairs["n_seen"][se, ae] += 1
         agent.monitor["shown"][sm, am] += 1
     if pairs["n_seen"][se, ae] > 0:
@@ -167,6 +191,9 @@ def count_step(agent: Any, step: Any) -> bool:
             if sights[j] > 0:
                 visits += env.visits[j]
                 of_seen += env.visits[j] * total[j] / sights[j]
+            elif is_known_place(agent.places, env, j):
+                visits += env.visits[j]
+                of_seen += env.visits[j] * paid_at(agent.places, env, j)
         pairs["reward"][se, ae] = of_seen / visits
     if news and clock[PHASE] >= POSSIBLE:
         clock[WHOLE] = 1  # there may be something likely again
@@ -215,9 +242,7 @@ def believe(agent: Any, everything: bool) -> int:
                             tries += n_cell[s, a] * monitor["weight"][sm, am]
                 for j in range(begin, end):
                     to, now, visits = env.state[j], 0.0, 0
-                    if sights[j] > 0:
-                        places["seen"][to] = True
-                    else:
+                    if sights[j] == 0:
                         now, visits = env.visits[j] * tries / n, env.visits[j]
                     places["tries"][to] += now - own[j]
                     places["visits"][to] += visits - outcomes["own_visits"][j]
@@ -240,8 +265,10 @@ def believe(agent: Any, everything: bool) -> int:
                         squared += (env.visits[j] / n) ** 2 * of_pair / sights[j]
                     continue
                 to, visits = env.state[j], env.visits[j]
+                if pairs["n_seen"][se, ae] > 0 and is_known_place(places, env, j):
+                    continue
                 in_vain[j] = own[j]
-                if p.places and not places["seen"][to]:
+                if p.places and places["sights"][to] + places["end_sights"][to] == 0:
                     in_vain[j], visits = places["tries"][to], places["visits"][to]
                 given_up = in_vain[j] > p.give_up + later and visits > p.revive * later
                 given_up = given_up or not can_show
@@ -266,6 +293,8 @@ def believe(agent: Any, everything: bool) -> int:
                             reward = pairs["reward"][se, ae]
                             if sights[j] > 0:
                                 reward = outcomes["total"][j] / sights[j]
+                            elif pairs["n_seen"][se, ae] > 0 and is_known_place(places, env, j):
+                                reward = paid_at(places, env, j)
                             on = reward + p.gamma * max(v[env.state[j] * n_sm + sm], worst)
                             ended = env.ended[j] / n
                             went_on = (env.visits[j] - env.ended[j]) / n

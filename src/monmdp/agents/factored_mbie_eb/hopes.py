@@ -21,7 +21,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from monmdp.agents.factored_mbie_eb.beliefs import FIRST_OF_ALL, MOST
+from monmdp.agents.factored_mbie_eb.beliefs import FIRST_OF_ALL, MOST, is_known_place, paid_at
 from monmdp.agents.factored_mbie_eb.state import (
     AIM_COST,
     AIMED_AT,
@@ -51,9 +51,12 @@ def hope(agent: Any, likely: bool, unknown: float, everything: bool) -> None:
         se, ae, of_env = x // n_ae, x % n_ae, 0.0
         for j in range(env.first[x], env.first[x] + env.used[x]):
             sights, given_up = outcomes["sights"][j], outcomes["given_up"][j]
-            outcomes["hoped"][j] = not likely and sights == 0 and not given_up
+            known = pairs["n_seen"][se, ae] > 0 and is_known_place(agent.places, env, j)
+            outcomes["hoped"][j] = not likely and sights == 0 and not given_up and not known
             if sights > 0:
                 of_outcome = outcomes["total"][j] / sights
+            elif known:
+                of_outcome = paid_at(agent.places, env, j)
             elif given_up:
                 of_outcome = pairs["reward"][se, ae]
             else:

@@ -35,16 +35,18 @@ from monmdp.agents.factored_mbie_eb.state import (
     AIM_COST,
     AIMED_AT,
     CERTIFIED,
-    CHECKS,
     DUE,
     ENDS,
+    FIRST,
     LIKELY,
     MET,
     NET,
+    NET_AT,
     OPTIMIZE,
     PHASE,
     POSSIBLE,
     SINCE,
+    STALE,
     STARTS,
     USED,
     WAITING,
@@ -81,7 +83,7 @@ def plan(agent: Any) -> None:
     """Decide what to look for, if anything, and plan it."""
     p, clock, lists = agent.parameters, agent.clock, agent.lists
     cells, states = agent.cells, agent.states
-    v_low, v_hope, v_obs = states["v_low"], states["v_hope"], states["v_obs"]
+    v_low, v_hope = states["v_low"], states["v_hope"]
     steps, one = clock[T] - clock[WHOLE_AT], clock[USED] + lists.length[MET] * cells.shape[1]
     budget, earned = p.effort * max(clock[SINCE], 1), p.effort * steps >= clock[WHOLE_COST]
     clock[SINCE], clock[DUE] = 0, 0
@@ -114,7 +116,7 @@ def plan(agent: Any) -> None:
             if take_aim(agent):
                 break
             phase += 1
-        clock[PHASE], clock[CHECKS] = phase, -1
+        clock[PHASE] = phase
         clock[WHOLE], clock[WHOLE_AT], clock[WHOLE_COST] = 0, clock[T], took
     if clock[PHASE] == OPTIMIZE and clock[CERTIFIED] == 0 and _gap(agent) <= p.epsilon:
         most = PATIENT * p.sweeps * one
@@ -126,18 +128,24 @@ def plan(agent: Any) -> None:
             clock[CERTIFIED] = clock[T]
     if is_observing(clock, p.stop):
         mode = CHECK if clock[NET] else SEE
-        if clock[CHECKS] != mode:
-            agent.restart[0] = 0.0
-            _start(agent, mode, agent.obs, 0.0, p.sweeps * one, v_obs, cells["q_obs"])
-            clock[CHECKS], budget = mode, p.sweeps * one
+        agenda = agent.net if clock[NET] else agent.obs
+        v = states["v_net"] if clock[NET] else states["v_obs"]
+        q = cells["q_net"] if clock[NET] else cells["q_obs"]
+        again = whole or clock[STALE]
+        if clock[NET]:
+            again = clock[FIRST] and p.effort * (clock[T] - clock[NET_AT]) >= p.sweeps * one
+        if again:
+            agent.restart[mode - SEE] = 0.0
+            _start(agent, mode, agenda, 0.0, p.sweeps * one, v, q)
+            if clock[NET]:
+                clock[NET_AT] = clock[T]
         else:
-            _repair(agent, mode, agent.obs, 0.0, budget, one, v_obs, cells["q_obs"])
+            _repair(agent, mode, agenda, 0.0, budget, one, v, q)
         rounds = 0
-        while rounds < AGAIN and _moves_restart(agent):
-            _repair(agent, mode, agent.obs, 0.0, budget, one, v_obs, cells["q_obs"])
+        while _moves_restart(agent, mode - SEE, agenda, v) and rounds < (AGAIN if again else 1):
+            _repair(agent, mode, agenda, 0.0, budget, one, v, q)
             rounds += 1
-    else:
-        clock[CHECKS] = -1
+    clock[STALE] = not is_observing(clock, p.stop)
     for i in range(lists.length[WAITING]):
         x = lists.waiting[i]
         agent.pairs["waits"][x // agent.pairs.shape[1], x % agent.pairs.shape[1]] = False
@@ -179,7 +187,7 @@ def _repair(
 
 
 @compilable
-def _moves_restart(agent: Any) -> bool:
+def _moves_restart(agent: Any, which: int, agenda: Any, v: FloatArray) -> bool:
     """Find what the next episode is worth to one that observes; return whether that is news.
 
     If so, let all states be looked at in which an episode may end.
@@ -187,14 +195,14 @@ def _moves_restart(agent: Any) -> bool:
     lists, restart, n_starts = agent.lists, 0.0, 0
     for i in range(lists.length[STARTS]):
         starts = agent.states["starts"][lists.starts[i]]
-        restart += starts * agent.states["v_obs"][lists.starts[i]]
+        restart += starts * v[lists.starts[i]]
         n_starts += starts
     restart /= max(n_starts, 1)
-    if abs(restart - agent.restart[0]) <= ROUGH * restart:
+    if abs(restart - agent.restart[which]) <= restart / CALM:
         return False
-    agent.restart[0] = restart
+    agent.restart[which] = restart
     for i in range(lists.length[ENDS]):
-        put(agent.obs, lists.ends[i], FIRST_OF_ALL, 1.0)
+        put(agenda, lists.ends[i], FIRST_OF_ALL, 1.0)
     return lists.length[ENDS] > 0
 
 
@@ -207,6 +215,7 @@ def _look_at_what_waits(agent: Any) -> None:
         put(agent.low, se, FIRST_OF_ALL, 1.0)
         put(agent.hope, se, FIRST_OF_ALL, 1.0)
         put(agent.obs, se, FIRST_OF_ALL, 1.0)
+        put(agent.net, se, FIRST_OF_ALL, 1.0)
 
 
 @compilable
@@ -255,8 +264,8 @@ def settle(
 ) -> int:
     """Improve v[s] and q[s, a] in the states that wait and in all that depends on them.
 
-    It ends when none waits, or when the effort is spent: one for each outcome and each cell looked
-    at. A change of at most `tolerance` times the largest value is not passed on. Returns what was
+    It ends when none waits, or when the effort is spent: one for each outcome, each cell and each
+    way to a state looked at. A change of at most `tolerance` times the largest value is not passed on. Returns what was
     spent.
     """
     p, env, arrivals, lists = agent.parameters, agent.env, agent.arrivals, agent.lists
@@ -283,7 +292,7 @@ def settle(
     for sm in range(n_sm):
         for am in range(n_am):
             of_mon[sm, am] = agent.monitor["total"][sm, am] / max(n_mon[sm, am], 1)
-    restart = agent.restart[0] if observing else 0.0
+    restart = agent.restart[mode - SEE] if observing else 0.0
     sooner = max(1.0 - p.haste * (1.0 - p.gamma), 0.0) / p.gamma
     spent = 0
     while spent < effort:
@@ -375,5 +384,6 @@ def settle(
             while j >= 0:
                 put(agenda, pair_of[j] // n_ae, go_on[j] * change, LEAST)
                 j = following[j]
+                spent += 1
     agent.scale[8+mode] += spent  #DBG
     return spent

@@ -13,17 +13,17 @@ LIKELY, POSSIBLE, OPTIMIZE = 1, 2, 3
 """phases: what is looked for, and when looking is over"""
 (
     K, T, FIRST, NET, PHASE, DUE, SINCE, QUIET, IDLE, LOOKED, DONE, OBSERVED, CERTIFIED,
-    WHOLE, WHOLE_AT, WHOLE_COST, AIMED_AT, AIM_COST, CHECKS, SORTED_AT, TURN, USED,
-) = range(22)  # fmt: skip
+    WHOLE, WHOLE_AT, WHOLE_COST, AIMED_AT, AIM_COST, STALE, SORTED_AT, TURN, USED, NET_AT,
+) = range(23)  # fmt: skip
 """entries of `clock`: episodes and steps; whether no action was taken yet in this episode, and
 whether it is a net episode; the phase; whether a plan is due at the first action of an episode;
 steps since the last plan and since the last news; episodes since then that brought nothing, and
 whether this one looked at something; D; episodes that observed; the step at which the policy was
 certified; whether a plan from scratch is wanted, the step of the last one and what it took; the
-step at which aims were last looked for, and what that took; whether the plan to observe is a
-net's; the step at which all pairs were last sorted; how often aims were looked
-for; outcomes met"""
-CLOCK = USED + 1
+step at which aims were last looked for, and what that took; whether the plan to
+observe was left alone; the step at which all pairs were last sorted; how often aims were looked
+for; outcomes met; the step of the last plan of the net's from scratch"""
+CLOCK = NET_AT + 1
 BINS = 24
 """ω is learnt for pairs tried 1, 2-3, 4-7, … times before; the last bin has no end"""
 
@@ -33,7 +33,8 @@ CELL = np.dtype(
         ("chance", np.float64),  # how likely a reward is shown, if that was given
         ("q_low", np.float64),
         ("q_hope", np.float64),  # of the likely or the possible plan, whichever came last
-        ("q_obs", np.float64),  # of the plan to observe, or of the net's
+        ("q_obs", np.float64),  # of the plan to observe
+        ("q_net", np.float64),  # of the net's
     ],
 )
 PAIR = np.dtype(
@@ -86,6 +87,7 @@ STATE = np.dtype(
         ("v_low", np.float64),
         ("v_hope", np.float64),
         ("v_obs", np.float64),
+        ("v_net", np.float64),
         ("v_test", np.float64),
         ("reached", np.int64),  # when aims were last looked for here
     ]
@@ -94,7 +96,10 @@ PLACE = np.dtype(
     [
         ("met", np.bool_),  # whether the environment state was ever met
         ("ends", np.bool_),  # whether an episode has ended by an action taken there
-        ("seen", np.bool_),  # whether some outcome that leads there was seen
+        ("sights", np.int64),  # rewards that were shown on arrival, and their sum
+        ("paid", np.float64),
+        ("end_sights", np.int64),  # the same where the episode ended
+        ("end_paid", np.float64),
         ("tries", np.float64),  # effective tries in vain of all outcomes that lead there
         ("visits", np.int64),  # and their visits
     ],
