@@ -32,7 +32,6 @@ from monmdp.agents.factored_mbie_eb.beliefs import (
 )
 from monmdp.agents.factored_mbie_eb.kinds import Moves, no_moves
 from monmdp.agents.factored_mbie_eb.plans import (
-    CHECK,
     FINE,
     PATIENT,
     TEST,
@@ -188,8 +187,6 @@ class FactoredMBIEEB(AgentConfig):
         test: Agenda
         """in the plan to be tested"""
         scratch: Scratch
-        scale: FloatArray
-        """[plan] the largest value in it so far"""
         restart: FloatArray
         """[2] what the next episode is worth to the plan that observes, and to the net's"""
         pooled: FloatArray
@@ -215,7 +212,8 @@ class FactoredMBIEEB(AgentConfig):
     def check(self) -> None:
         """Refuse what is out of range."""
         at_least_zero(
-            self, "evidence", "unseen_cost", "give_up", "revive", "caution", "net", "epsilon", "haste",
+            self, "evidence", "unseen_cost", "give_up", "revive", "caution", "haste", "net",
+            "epsilon",
         )  # fmt: skip
         probability(self.rho_cap, "rho_cap")
         probability(self.stray, "stray")
@@ -252,7 +250,6 @@ class FactoredMBIEEB(AgentConfig):
             net=new_agenda(n_se),
             test=new_agenda(n_se),
             scratch=no_scratch(n_se, n_sm, n_am),
-            scale=np.zeros(40),
             restart=np.zeros(2),
             pooled=np.zeros(2),
             env=no_successors(of_env),
@@ -295,7 +292,10 @@ class FactoredMBIEEB(AgentConfig):
         was, used = int(state.env.first[pair]), int(state.env.used[pair])
         env = with_room(state.env, pair, step.next_s // n_sm)
         now, room = int(env.first[pair]), len(env.state) - len(state.outcomes)
-        outcomes, arrivals = np.append(state.outcomes, np.zeros(room, dtype=OUTCOME)), state.arrivals
+        outcomes, arrivals = (
+            np.append(state.outcomes, np.zeros(room, dtype=OUTCOME)),
+            state.arrivals,
+        )
         if now != was:  # the slots have moved, and what was seen there moves with them
             outcomes[now : now + used] = outcomes[was : was + used]
             outcomes[was : was + used] = 0
@@ -354,10 +354,6 @@ class FactoredMBIEEB(AgentConfig):
             due = False
         if due:
             plan(agent)
-        agent.scale[20 + clock[PHASE] + 4 * (clock[NET] > 0)] += 1.0  #DBG
-        full = True  #DBG
-        for ae in range(agent.pairs.shape[1]): full &= agent.pairs['n'][s // agent.monitor.shape[0], ae] > 0  #DBG
-        agent.scale[30] += full  #DBG
         clock[FIRST] = 0
         if clock[NET] and rng.random() < p.stray:
             return int(rng.random() * agent.cells.shape[1])

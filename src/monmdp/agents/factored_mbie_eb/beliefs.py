@@ -40,13 +40,13 @@ from monmdp.agents.factored_mbie_eb.state import (
     FIRST,
     MET,
     NET,
+    PHASE,
     POSSIBLE,
     SORTED_AT,
     USED,
     WAITING,
     WHOLE,
     K,
-    PHASE,
     T,
     append,
 )
@@ -211,7 +211,7 @@ def believe(agent: Any, everything: bool) -> int:
     outcomes, places, monitor = agent.outcomes, agent.places, agent.monitor
     sights, own, in_vain = outcomes["sights"], outcomes["own"], outcomes["in_vain"]
     n_cell, v = agent.cells["n"], agent.states["v_low"]
-    (n_se, n_ae), (n_sm, n_am) = pairs.shape, monitor.shape
+    n_ae, (n_sm, n_am) = pairs.shape[1], monitor.shape
     _find_chances(agent)
     _find_novelty(agent)
     if p.kinds > 1 and n_sm > 1 and not p.knows_monitor:

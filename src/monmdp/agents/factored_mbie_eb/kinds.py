@@ -132,7 +132,7 @@ def sort_pair(moves: Any, x: int, alpha: float, bar: float) -> bool:
         if best != mine:
             score[:, best] = LOW  # of a kind that is no more
         score[x, best] = alone
-    if best == n_kinds or best == mine:
+    if best in (n_kinds, mine):
         return False
     _change(moves, x, best)
     return True

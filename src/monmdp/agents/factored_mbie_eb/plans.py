@@ -1,9 +1,9 @@
 """Plans: prioritised sweeping on the factored model, from scratch or where something has changed.
 
-The model moves by P̄ᵉ(s′ᵉ | x) · P̄ᵐ(s′ᵐ | y, kind of x). With e(s′ᵐ) = γ Σ P̄ᵉ(s′ᵉ | x) v(s′ᵉ, s′ᵐ), one
-sum over the outcomes of a pair serves all monitor states and actions. A step that leads back to its
-own state is solved for, not iterated. Where a pair may be of several kinds, a hopeful plan takes
-the best of them, the low plan the worst.
+The model moves by P̄ᵉ(s′ᵉ | x) · P̄ᵐ(s′ᵐ | y, kind of x). With e(s′ᵐ) = γ Σ P̄ᵉ(s′ᵉ | x) v(s′ᵉ, s′ᵐ),
+one sum over the outcomes of a pair serves all monitor states and actions. A step that leads back to
+its own state is solved for, not iterated. Where a pair may be of several kinds, a hopeful plan
+takes the best of them, the low plan the worst.
 
 In a hopeful plan, what is `unknown` follows with probability ω(x), and nothing else follows an
 outcome that is hoped for. An episode that ended has no future, except in a plan that observes: then
@@ -87,7 +87,6 @@ def plan(agent: Any) -> None:
     steps, one = clock[T] - clock[WHOLE_AT], clock[USED] + lists.length[MET] * cells.shape[1]
     budget, earned = p.effort * max(clock[SINCE], 1), p.effort * steps >= clock[WHOLE_COST]
     clock[SINCE], clock[DUE] = 0, 0
-    agent.scale[6] += 1  #DBG
     unknown = p.r_max if clock[PHASE] == LIKELY else best_return(p.r_max, p.gamma)
     whole = p.planner == 1 or ((clock[WHOLE] or steps * CALM >= clock[T]) and earned)
     if not whole:
@@ -101,7 +100,6 @@ def plan(agent: Any) -> None:
             clock[WHOLE] |= found == (clock[PHASE] == OPTIMIZE)
         whole = clock[WHOLE] > 0 and earned
     if whole:
-        agent.scale[7] += 1  #DBG
         took = believe(agent, True)
         budget = p.sweeps * one
         look_at_all(agent, agent.low)
@@ -265,11 +263,10 @@ def settle(
     """Improve v[s] and q[s, a] in the states that wait and in all that depends on them.
 
     It ends when none waits, or when the effort is spent: one for each outcome, each cell and each
-    way to a state looked at. A change of at most `tolerance` times the largest value is not passed on. Returns what was
-    spent.
+    way to a state looked at. A change of at most `tolerance` times the value is not passed on.
+    Returns what was spent.
     """
-    p, env, arrivals, lists = agent.parameters, agent.env, agent.arrivals, agent.lists
-    scratch = agent.scratch
+    p, env, arrivals, scratch = agent.parameters, agent.env, agent.arrivals, agent.scratch
     first, used, successor = env.first, env.used, env.state
     go_on, land, hoped = env.go_on, env.land, agent.outcomes["hoped"]
     newest, following, pair_of = arrivals.newest, arrivals.next, arrivals.pair
@@ -280,7 +277,7 @@ def settle(
     of_env = pairs["hoped"] if mode == HOPE else pairs["reward"]
     unresolved, aim = pairs["unresolved"], pairs["aim"]
     n_mon, chance, weight = agent.monitor["n"], agent.monitor["chance"], agent.monitor["weight"]
-    aim_mon, scale = agent.monitor["aim"], agent.scale
+    aim_mon = agent.monitor["aim"]
     n_ae, (n_sm, n_am) = omegas.shape[1], n_mon.shape
     n_kinds = 1
     for kind in range(1, len(members)):
@@ -327,9 +324,7 @@ def settle(
                         a, y = ae * n_am + am, sm * n_am + am
                         if other > 0 and total[kind, y] == 0:
                             continue  # this kind says nothing of y
-                        untried = n[s, a] == 0 and (
-                            n_env[se, ae] == 0 or total[kinds[x], y] == 0
-                        )
+                        untried = n[s, a] == 0 and (n_env[se, ae] == 0 or total[kinds[x], y] == 0)
                         value = 0.0
                         if mode <= TEST:
                             value = worst if untried else of_env[se, ae] + of_mon[sm, am]
@@ -385,5 +380,4 @@ def settle(
                 put(agenda, pair_of[j] // n_ae, go_on[j] * change, LEAST)
                 j = following[j]
                 spent += 1
-    agent.scale[8+mode] += spent  #DBG
     return spent

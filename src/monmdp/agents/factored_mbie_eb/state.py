@@ -131,7 +131,7 @@ MET, STARTS, WAITING, AIMS, ENDS = range(5)
 
 
 class Scratch(NamedTuple):
-    """Room for what is on the way: compiled code that makes no arrays need not count who has them."""
+    """Room for what comes up on the way: the agent makes no arrays while it runs (`borrows`)."""
 
     ahead: FloatArray
     """[s′ᵐ]"""
