@@ -315,7 +315,9 @@ def settle(
                         ahead[sm] += w * v[to * n_sm + sm]
             spent += used[x] + n_sm * n_am
             for other in range(n_kinds):
-                kind = (kinds[x] + other) % n_kinds  # its own comes first
+                kind = kinds[x] + other  # its own comes first
+                if kind >= n_kinds:
+                    kind -= n_kinds
                 if other > 0 and (observing or not plausible[x, kind]):
                     continue
                 for sm in range(n_sm):
@@ -362,7 +364,9 @@ def settle(
                                 future += share[kind, y, to] * ahead[to]
                             value += add + stays * future
                             to_self = stays * back * share[kind, y, sm]
-                        solved = (value - to_self * v[s]) / (1.0 - to_self)
+                        solved = value
+                        if to_self > 0.0:
+                            solved = (value - to_self * v[s]) / (1.0 - to_self)
                         if other == 0 or (solved > worth[sm, am]) == hopes:
                             q[s, a], worth[sm, am] = value, solved
             for sm in range(n_sm):
