@@ -24,7 +24,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from monmdp.agents.learnt_model import LOW, most_successors
+from monmdp.agents.learnt_model import LOW
 from monmdp.agents.priorities import BUCKETS, NONE, Agenda, new_agenda, put, take
 from monmdp.compiling import compilable
 from monmdp.model import MonMDP
@@ -35,7 +35,7 @@ PlannerKind = Literal["sweeps", "incremental"]
 
 GROWN = 0.1
 """a term is put in force anew when a count in it has grown by more than this fraction"""
-PRECISION = 1e-4
+PRECISION = 1e-6
 """a value is put in force anew when it is off by more than this fraction"""
 LEAST = 1e-12
 """a smaller change is none"""
@@ -59,9 +59,13 @@ class Plan(NamedTuple):
     """[1] backups that were earned; below 0: they were spent in advance"""
 
 
-def new_plan(n_states: int, value: float) -> Plan:
-    """Return a plan of which nothing is known but the value that all pairs are pinned at."""
-    return Plan(np.full(n_states, value), new_agenda(n_states), np.zeros(1, dtype=np.int64))
+def new_plan(n_states: int, value: float, n_waiting: int | None = None) -> Plan:
+    """Return a plan of which nothing is known but the value that all pairs are pinned at.
+
+    What waits is states, or something else of which there are `n_waiting`.
+    """
+    agenda = new_agenda(n_states if n_waiting is None else n_waiting)
+    return Plan(np.full(n_states, value), agenda, np.zeros(1, dtype=np.int64))
 
 
 class Predecessors(NamedTuple):
@@ -89,12 +93,13 @@ def no_predecessors(n_states: int, room: int) -> Predecessors:
 
 def room_for_predecessors(shape: Shape, model: MonMDP | None) -> int:
     """Return how many links there can be; without a model, how many to begin with."""
-    n_se, n_sm, n_ae, n_am = shape
+    n_se, n_sm, n_ae, _ = shape
     if model is None:
         return 2 * n_se * n_sm
     source = model.mdp.pair_of_outcome // n_ae
     arrows = len(np.unique(source * np.int64(n_se) + model.mdp.successor))
-    return arrows * int((model.monitor.transition > 0).any(axis=(0, 2)).sum())
+    moves = (model.monitor.transition > 0).any(axis=(0, 2)).sum() if n_sm > 1 else 1
+    return arrows * int(moves)
 
 
 def predecessors_with_room(predecessors: Predecessors) -> Predecessors:
@@ -168,10 +173,9 @@ def repair(
                         x += weight[j] * v[successor[j]]
             apart[a], back[a] = x, to_itself
             value = max(value, x / (1.0 - to_itself))
-        change = abs(value - v[s])
-        if change > max(LEAST, PRECISION * max(abs(value), abs(v[s]))):
-            v[s] = value
-            credit[0] -= _pass_on(predecessors, s, change, plan.waiting) // LINKS
+        change = put_value_in_force(v, s, value)
+        if change > 0.0:
+            credit[0] -= pass_on(predecessors, s, change, plan.waiting)
         for a in range(n_actions):
             if planned[s, a]:
                 q[s, a] = apart[a] + back[a] * v[s]
@@ -179,13 +183,23 @@ def repair(
 
 
 @compilable
-def _pass_on(predecessors: Any, s: int, change: float, waiting: Any) -> int:
-    """Let all states wait that lead to s; return how many there are."""
-    n, at = 0, predecessors.newest[s]
+def put_value_in_force(v: FloatArray, s: int, value: float) -> float:
+    """Put a value in force if the old one is off; return by how much it changes."""
+    change = abs(value - v[s])
+    if change <= max(LEAST, PRECISION * max(abs(value), abs(v[s]))):
+        return 0.0
+    v[s] = value
+    return change
+
+
+@compilable
+def pass_on(predecessors: Any, state: int, change: float, waiting: Any) -> int:
+    """Let all states wait that lead to one whose value has changed; return what that costs."""
+    n, at = 0, predecessors.newest[state]
     while at != NONE:
         put(waiting, predecessors.state[at], change, LEAST)
         n, at = n + 1, predecessors.older[at]
-    return n
+    return n // LINKS
 
 
 class Scratch(NamedTuple):
@@ -200,6 +214,16 @@ class Scratch(NamedTuple):
 def no_scratch(n_actions: int) -> Scratch:
     """Return room for that many actions."""
     return Scratch(np.empty(n_actions), np.empty(n_actions))
+
+
+def upkeep(shape: Shape, model: MonMDP | None) -> dict[str, Any]:
+    """Return what plans of joint pairs share, of an agent that has seen nothing yet."""
+    n_se, n_sm, n_ae, n_am = shape
+    return {
+        "terms": no_terms(shape),
+        "predecessors": no_predecessors(n_se * n_sm, room_for_predecessors(shape, model)),
+        "scratch": no_scratch(n_ae * n_am),
+    }
 
 
 # ---- terms that pairs share -----------------------------------------------------------------

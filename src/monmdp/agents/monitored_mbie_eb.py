@@ -39,13 +39,10 @@ from monmdp.agents.incremental import (
     link,
     meet,
     new_plan,
-    no_predecessors,
-    no_scratch,
-    no_terms,
     predecessors_with_room,
     put_in_force,
     repair,
-    room_for_predecessors,
+    upkeep,
 )
 from monmdp.agents.learnt_model import (
     Counts,
@@ -201,7 +198,7 @@ def count_and_link(agent: Any, step: Any) -> None:
 
 @compilable
 def renew_environment_terms(agent: Any, se: int, ae: int) -> float:
-    """Put the terms of sᵉ in force if a count has grown enough; return the largest change, or -1."""
+    """Put the terms of sᵉ in force if a count has grown; return the largest change, or -1."""
     counts, terms = agent.counts, agent.terms
     grown = has_grown(counts.n_env[se, ae], terms.n_env[se, ae])
     if not (grown or has_grown(counts.n_env_state[se], terms.n_env_state[se])):
@@ -216,7 +213,7 @@ def renew_environment_terms(agent: Any, se: int, ae: int) -> float:
 
 @compilable
 def renew_monitor_terms(agent: Any, sm: int, am: int) -> float:
-    """Put the terms of sᵐ in force if a count has grown enough; return the largest change, or -1."""
+    """Put the terms of sᵐ in force if a count has grown; return the largest change, or -1."""
     counts, terms = agent.counts, agent.terms
     grown = has_grown(counts.n_mon[sm, am], terms.n_mon[sm, am])
     if not (grown or has_grown(counts.n_mon_state[sm], terms.n_mon_state[sm])):
@@ -361,9 +358,7 @@ class Planner(AgentConfig):
             return fields | {"r_opt": np.zeros(joint)}
         return fields | {
             "r_move": np.zeros(joint),
-            "terms": no_terms(shape),
-            "predecessors": no_predecessors(joint[0], room_for_predecessors(shape, model)),
-            "scratch": no_scratch(joint[1]),
+            **upkeep(shape, model),
             "opt": new_plan(joint[0], self.q_opt_init),
         }
 

@@ -292,10 +292,7 @@ class FactoredMBIEEB(AgentConfig):
         was, used = int(state.env.first[pair]), int(state.env.used[pair])
         env = with_room(state.env, pair, step.next_s // n_sm)
         now, room = int(env.first[pair]), len(env.state) - len(state.outcomes)
-        outcomes, arrivals = (
-            np.append(state.outcomes, np.zeros(room, dtype=OUTCOME)),
-            state.arrivals,
-        )
+        outcomes, arrivals = np.append(state.outcomes, np.zeros(room, dtype=OUTCOME)), state.arrivals
         if now != was:  # the slots have moved, and what was seen there moves with them
             outcomes[now : now + used] = outcomes[was : was + used]
             outcomes[was : was + used] = 0
@@ -354,11 +351,10 @@ class FactoredMBIEEB(AgentConfig):
             due = False
         if due:
             plan(agent)
-        agent.scale[20 + clock[PHASE] + 4 * (clock[NET] > 0)] += 1.0  # DBG
-        full = True  # DBG
-        for ae in range(agent.pairs.shape[1]):
-            full &= agent.pairs["n"][s // agent.monitor.shape[0], ae] > 0  # DBG
-        agent.scale[30] += full  # DBG
+        agent.scale[20 + clock[PHASE] + 4 * (clock[NET] > 0)] += 1.0  #DBG
+        full = True  #DBG
+        for ae in range(agent.pairs.shape[1]): full &= agent.pairs['n'][s // agent.monitor.shape[0], ae] > 0  #DBG
+        agent.scale[30] += full  #DBG
         clock[FIRST] = 0
         if clock[NET] and rng.random() < p.stray:
             return int(rng.random() * agent.cells.shape[1])

@@ -85,7 +85,7 @@ def plan(agent: Any) -> None:
     steps, one = clock[T] - clock[WHOLE_AT], clock[USED] + lists.length[MET] * cells.shape[1]
     budget, earned = p.effort * max(clock[SINCE], 1), p.effort * steps >= clock[WHOLE_COST]
     clock[SINCE], clock[DUE] = 0, 0
-    agent.scale[6] += 1  # DBG
+    agent.scale[6] += 1  #DBG
     unknown = p.r_max if clock[PHASE] == LIKELY else best_return(p.r_max, p.gamma)
     whole = p.planner == 1 or ((clock[WHOLE] or steps * CALM >= clock[T]) and earned)
     if not whole:
@@ -99,7 +99,7 @@ def plan(agent: Any) -> None:
             clock[WHOLE] |= found == (clock[PHASE] == OPTIMIZE)
         whole = clock[WHOLE] > 0 and earned
     if whole:
-        agent.scale[7] += 1  # DBG
+        agent.scale[7] += 1  #DBG
         took = believe(agent, True)
         budget = p.sweeps * one
         look_at_all(agent, agent.low)
@@ -318,7 +318,9 @@ def settle(
                         a, y = ae * n_am + am, sm * n_am + am
                         if other > 0 and total[kind, y] == 0:
                             continue  # this kind says nothing of y
-                        untried = n[s, a] == 0 and (n_env[se, ae] == 0 or total[kinds[x], y] == 0)
+                        untried = n[s, a] == 0 and (
+                            n_env[se, ae] == 0 or total[kinds[x], y] == 0
+                        )
                         value = 0.0
                         if mode <= TEST:
                             value = worst if untried else of_env[se, ae] + of_mon[sm, am]
@@ -373,5 +375,5 @@ def settle(
             while j >= 0:
                 put(agenda, pair_of[j] // n_ae, go_on[j] * change, LEAST)
                 j = following[j]
-    agent.scale[8 + mode] += spent  # DBG
+    agent.scale[8+mode] += spent  #DBG
     return spent
