@@ -18,6 +18,7 @@ from monmdp import MonMDPError, agents, experiment, testing
 from monmdp.agents import MonitoredMBIEEB, RMax, Transition, incremental
 from monmdp.agents.greedy import TIE
 from monmdp.agents.incremental import GROWN, LEAST, PRECISION
+from monmdp.agents.monitored_mbie_eb import growth_of
 from monmdp.envs import MonMDPEnv
 from oracles.monitored_mbie_eb import (
     IncrementalKnownMonitorOracle,
@@ -265,6 +266,16 @@ def test_the_bound_notices_terms_that_are_not_renewed(monkeypatch):
     problem = monmdp.make("hazard", "ask", time_limit=20)
     (error, bound, _), _ = errors(problem, 0, beta_e=0.1, beta_m=0.1)
     assert error > bound
+
+
+@pytest.mark.parametrize("kind", range(3))
+def test_confidence_grows_and_no_faster_than_counts(kind):
+    """What the bound on bonuses rests on; counts below 1/GROWN are always in force."""
+    for n in [*range(10, 2000), 10**4, 10**6, 10**9]:
+        for later in {n + 1, int((1 + GROWN) * n)}:
+            if later <= (1 + GROWN) * n:
+                now, then = growth_of(later, kind), growth_of(n, kind)
+                assert then <= now <= later / n * then
 
 
 # ---- conduct ------------------------------------------------------------------------------------
