@@ -393,6 +393,21 @@ def test_an_override_that_the_planner_has_its_own_of_is_refused():
     monmdp.train(problem, Planless(), 10)
 
 
+def test_an_oracle_is_no_incremental_planner():
+    class Told(MonitoredMBIEEB):
+        @property
+        def sees_hidden_rewards(self):
+            return True
+
+        def reveal(agent, reward):
+            pass
+
+    problem = monmdp.make("loop", "ask")
+    monmdp.train(problem, Told(), 10)
+    with pytest.raises(MonMDPError, match="Told: an oracle cannot be Incremental, too"):
+        monmdp.train(problem, Told(planner="incremental"), 10)
+
+
 def test_states_are_chosen_by_the_planner_and_sweeps_have_theirs():
     problem = monmdp.make("loop", "ask")
     for name in ORACLES:

@@ -312,6 +312,8 @@ class AgentConfig:
         """
         self.check_model(model)
         self._check_bounds(r_min, r_max)
+        if self.sees_hidden_rewards and self.variant != "Oracle":
+            raise MonMDPError(f"{type(self).__name__}: an oracle cannot be {self.variant}, too")
         kind = _state_of(type(self), self.variant)
         values = {name: _compiled_value(self, name) for name in kind.Parameters._fields[:-2]}
         bounds = {"r_min": r_min, "r_max": r_max}

@@ -343,7 +343,7 @@ class Planner(AgentConfig):
     @property
     def variant(self) -> str | None:
         """The kind of state that the planner needs."""
-        return "Incremental" if self.planner == "incremental" else None
+        return "Incremental" if self.planner == "incremental" else super().variant
 
     def blank(self, shape: Shape, parameters: Any, model: MonMDP | None) -> dict[str, Any]:
         """Return the fields of the state of an agent that has seen nothing yet."""
