@@ -432,7 +432,7 @@ def test_the_papers_settings():
     assert MonitoredMBIEEB().hyper_parameters() == {
         "gamma": 0.99, "q_opt_init": 1.0, "q_obs_init": 100.0, "beta": 5e-4, "beta_m": 5e-4,
         "beta_e": 5e-4, "beta_obs": 5e-4, "beta_kl": 0.05, "log_base": 1.005, "growth": "paper",
-        "schedule": "paper", "kappa_star": None, "sweeps": 50,
+        "schedule": "paper", "kappa_star": None, "sweeps": 50, "planner": "sweeps", "backups": 50,
     }  # fmt: skip
     assert agents.paper_config("known-monitor", "bottleneck", "button", figure=11) == KnownMonitor()
 

@@ -34,6 +34,8 @@ class PessimisticMBIEEBOracle(MonitoredMBIEEBOracle):
         beta_e=5e-4,
         growth="paper",
         sweeps=50,
+        planner="sweeps",
+        backups=50,
     ):
         super().__init__(
             shape,
@@ -45,6 +47,8 @@ class PessimisticMBIEEBOracle(MonitoredMBIEEBOracle):
             beta_e=beta_e,
             growth=growth,
             sweeps=sweeps,
+            planner=planner,
+            backups=backups,
         )
 
     def begin_episode(self):

@@ -18,8 +18,8 @@ from oracles.monitored_mbie_eb import TIE, MonitoredMBIEEBOracle
 class _ExplorerOracle(MonitoredMBIEEBOracle):
     """What both share: the mean model, the plan for tests, the greedy actions."""
 
-    def __init__(self, shape, r_min, *, gamma=0.99, r_max=1.0, q_init=None, sweeps=50):
-        super().__init__(shape, r_min, gamma=gamma, sweeps=sweeps)
+    def __init__(self, shape, r_min, *, gamma=0.99, r_max=1.0, q_init=None, **planning):
+        super().__init__(shape, r_min, gamma=gamma, **planning)
         self.r_max = r_max
         # where nothing is known: r_max for ever, unless q_init is given
         self.optimum = r_max / (1 - gamma) if q_init is None else q_init

@@ -11,12 +11,13 @@ observe for observing's sake:
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from monmdp.agents.contract import at_least_zero
+from monmdp.agents.contract import at_least_zero, update
 from monmdp.agents.greedy import greedy_action
+from monmdp.agents.incremental import Plan, Predecessors, Scratch, Terms
 from monmdp.agents.learnt_model import Counts
 from monmdp.agents.monitored_mbie_eb import (
     Planner,
@@ -25,7 +26,9 @@ from monmdp.agents.monitored_mbie_eb import (
     environment_reward,
     is_learnt,
     monitor_reward,
+    note_for_optimizing,
     plan_to_optimize,
+    repair_to_optimize,
 )
 from monmdp.model.arrays import BoolArray, FloatArray
 
@@ -60,6 +63,27 @@ class MBIEEB(Planner):
         """[s, a] rewards before the running episode, of pairs that were tried"""
         q_opt: FloatArray
         """[s, a]"""
+
+    class Incremental(NamedTuple):
+        """All that it knows if its plan is repaired."""
+
+        parameters: Any
+        counts: Counts
+        tried: BoolArray
+        """[s, a] whether the values are learnt by now, not pinned"""
+        r_move: FloatArray
+        """[s, a] β√(g(N(s))/N(s,a)) of pairs that were tried"""
+        terms: Terms
+        """the others of the rewards"""
+        predecessors: Predecessors
+        scratch: Scratch
+        opt: Plan
+        q_opt: FloatArray
+        """[s, a]"""
+
+    variants: ClassVar[Any] = {
+        "Incremental": {update: note_for_optimizing, plan_to_optimize: repair_to_optimize}
+    }
 
     def check(self) -> None:
         """Refuse what is out of range."""

@@ -17,6 +17,11 @@ listed in `parts`. A subclass may override any verb or part. It then has a kind 
 for which compiled code runs the new function. An override that could never run is refused when
 the class is made.
 
+A setting may call for a state with other fields and other functions, such as one that plans
+incrementally. Such a *variant* of the state is a second named tuple in the class body; `variants`
+says what it does in its own way, and `variant` which one a configuration asks for. All else is as
+for `State`. An oracle, which has the verb `reveal`, is a variant with the same fields.
+
 Joint states and actions are indices s = sᵉ·|Sᵐ| + sᵐ and a = aᵉ·|Aᵐ| + aᵐ.
 """
 
@@ -180,6 +185,9 @@ class AgentConfig:
     """the functions beside the verbs that a subclass may override"""
     State: ClassVar[Any] = None
     """the named tuple of arrays that the verbs work on; its first field is `parameters`"""
+    variants: ClassVar[Mapping[str, Mapping[Callable[..., Any], Callable[..., Any]]]] = {}
+    """other named tuples of the class that a configuration may ask for: name -> verbs and parts
+    that it has in place of those of `State`; none of them makes arrays, so that all borrow"""
 
     gamma: float = 0.99
     """γ, the discount"""
@@ -221,6 +229,11 @@ class AgentConfig:
     def sees_hidden_rewards(self) -> bool:
         """Whether it is an oracle, which is handed rewards that were not shown (`reveal`)."""
         return False
+
+    @property
+    def variant(self) -> str | None:
+        """The variant of `State` that it asks for; None: `State` itself."""
+        return "Oracle" if self.sees_hidden_rewards else None
 
     @classmethod
     def paper_settings(cls, world: str, monitor: str, figure: int | None) -> dict[str, Any]:
@@ -299,7 +312,9 @@ class AgentConfig:
         """
         self.check_model(model)
         self._check_bounds(r_min, r_max)
-        kind = _state_of(type(self), self.sees_hidden_rewards)
+        if self.sees_hidden_rewards and self.variant != "Oracle":
+            raise MonMDPError(f"{type(self).__name__}: an oracle cannot be {self.variant}, too")
+        kind = _state_of(type(self), self.variant)
         values = {name: _compiled_value(self, name) for name in kind.Parameters._fields[:-2]}
         bounds = {"r_min": r_min, "r_max": r_max}
         known = {name: math.nan if x is None else float(x) for name, x in bounds.items()}
@@ -376,6 +391,26 @@ def take_up(cls: type[AgentConfig]) -> None:
     if reveal in functions:
         cls.State.Oracle = _heir(cls.State, cls.State, "Oracle")
         implement(cls.State.Oracle, functions, cls.slow_verbs)
+    for name, own in cls.variants.items():
+        _take_up_variant(cls, name, own, public)
+
+
+def _take_up_variant(
+    cls: Any,
+    name: str,
+    own: Mapping[Callable[..., Any], Callable[..., Any]],
+    functions: Mapping[Callable[..., Any], Callable[..., Any]],
+) -> None:
+    """Give a class a variant of its state, with functions of its own beside those of the class."""
+    if name not in vars(cls):
+        setattr(cls, name, _heir(getattr(cls, name), cls, name))
+        # A class further up has said what the variant's own functions stand for.
+    else:
+        getattr(cls, name).stands_for = {verb: functions[verb] for verb in own if verb in functions}
+    kind = getattr(cls, name)
+    kind.borrows = True
+    implement(kind, {**functions, **own}, cls.slow_verbs)
+    setattr(cls.State, name, kind)
 
 
 def _refuse_unknown(cls: type[AgentConfig], overridable: Mapping[str, Any]) -> None:
@@ -409,7 +444,7 @@ def _checked(cls: type, name: str, verb: Callable[..., Any], found: Any) -> Call
     )
 
 
-def _state_of(cls: Any, oracle: bool) -> Any:
+def _state_of(cls: Any, variant: str | None) -> Any:
     """Return the kind of state that a class's agents have."""
     if cls.State is None:
         raise MonMDPError(f"{cls.__name__} has no State: it is no agent that can run")
@@ -425,11 +460,20 @@ def _state_of(cls: Any, oracle: bool) -> Any:
         made: Any = namedtuple("Parameters", [*names, *BOUNDS])  # type: ignore[misc]
         made.__module__, made.__qualname__ = cls._owner.__module__, _within(cls._owner, made)
         cls._owner.Parameters = cls.State.Parameters = made
-    if not oracle:
+        for name in cls.variants:
+            getattr(cls.State, name).Parameters = made
+    if variant is None:
         return cls.State
-    if not hasattr(cls.State, "Oracle"):
+    if not hasattr(cls.State, variant):
         raise MonMDPError(f"{cls.__name__} says that it sees hidden rewards, but has no reveal")
-    return cls.State.Oracle
+    kind = getattr(cls.State, variant)
+    for verb, function in getattr(kind, "stands_for", {}).items():
+        if cls._functions[verb] is not function:
+            raise MonMDPError(
+                f"{cls.__name__}.{verb.__name__} would never run: the state that this "
+                f"configuration asks for, {variant}, has a {verb.__name__} of its own"
+            )
+    return kind
 
 
 def _heir(kind: type, owner: type, name: str) -> Any:

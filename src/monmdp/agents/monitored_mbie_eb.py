@@ -11,6 +11,9 @@ Before every episode Q_opt is improved by 50 sweeps of value iteration on R_opt;
 episode so is Q_obs on R_obs. Episode k observes iff κ ≤ log_b k, κ being the number of episodes
 that did so far. Actions are greedy on Q_obs or Q_opt, which stay fixed for the episode; pairs that
 were never tried are pinned at their optimistic initial values.
+
+With planner=incremental the plans are not swept but repaired where something has changed
+(`incremental`).
 """
 
 from __future__ import annotations
@@ -21,8 +24,26 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from monmdp.agents.contract import AgentConfig, Step, at_least_zero
+from monmdp.agents.contract import AgentConfig, Step, at_least_zero, update
 from monmdp.agents.greedy import greedy_action, greedy_policy
+from monmdp.agents.incremental import (
+    FIRST,
+    LEAST,
+    Plan,
+    PlannerKind,
+    Predecessors,
+    Scratch,
+    Terms,
+    has_grown,
+    let_sharers_wait,
+    link,
+    meet,
+    new_plan,
+    predecessors_with_room,
+    put_in_force,
+    repair,
+    upkeep,
+)
 from monmdp.agents.learnt_model import (
     Counts,
     count,
@@ -31,6 +52,7 @@ from monmdp.agents.learnt_model import (
     new_counts,
     value_iteration,
 )
+from monmdp.agents.priorities import put
 from monmdp.compiling import compilable, dispatched
 from monmdp.errors import MonMDPError
 from monmdp.model import MonMDP
@@ -157,6 +179,135 @@ def growth_of(n: int, kind: int) -> float:
     return 1.0 + x * math.log(x) * math.log(x)
 
 
+# ---- incremental planning -------------------------------------------------------------------
+
+
+@compilable
+def count_and_link(agent: Any, step: Any) -> None:
+    """Count a step, and note where it led and whether the state is new."""
+    counts, slots = agent.counts, agent.counts.successors
+    n_actions = counts.n.shape[1]
+    pair = step.s * n_actions + step.a
+    used = slots.used[pair]
+    count(counts, step, agent.parameters.gamma)
+    if slots.used[pair] > used:
+        link(agent.predecessors, slots, pair, n_actions)
+    if counts.n_state[step.s] == 1:
+        meet(agent.terms, step.s)
+
+
+@compilable
+def renew_environment_terms(agent: Any, se: int, ae: int) -> float:
+    """Put the terms of sᵉ in force if a count has grown; return the largest change, or -1."""
+    counts, terms = agent.counts, agent.terms
+    grown = has_grown(counts.n_env[se, ae], terms.n_env[se, ae])
+    if not (grown or has_grown(counts.n_env_state[se], terms.n_env_state[se])):
+        return -1.0
+    terms.n_env_state[se], change = counts.n_env_state[se], 0.0
+    for other in range(counts.n_env.shape[1]):
+        value = environment_reward(agent, se, other)
+        change = max(change, put_in_force(terms.of_env, se, other, value))
+        terms.n_env[se, other] = counts.n_env[se, other]
+    return change
+
+
+@compilable
+def renew_monitor_terms(agent: Any, sm: int, am: int) -> float:
+    """Put the terms of sᵐ in force if a count has grown; return the largest change, or -1."""
+    counts, terms = agent.counts, agent.terms
+    grown = has_grown(counts.n_mon[sm, am], terms.n_mon[sm, am])
+    if not (grown or has_grown(counts.n_mon_state[sm], terms.n_mon_state[sm])):
+        return -1.0
+    terms.n_mon_state[sm], change = counts.n_mon_state[sm], 0.0
+    for other in range(counts.n_mon.shape[1]):
+        if counts.n_mon[sm, other] > 0:
+            value = monitor_reward(agent, sm, other)
+            change = max(change, put_in_force(terms.of_mon, sm, other, value))
+            terms.n_mon[sm, other] = counts.n_mon[sm, other]
+    return change
+
+
+@compilable
+def _learn_pairs(agent: Any, s: int) -> bool:
+    """Find out which pairs of a state are planned; return whether that has changed."""
+    counts, changed = agent.counts, False
+    n_sm, n_am = counts.n_mon.shape
+    for a in range(counts.n.shape[1]):
+        if counts.n[s, a] > 0:
+            learnt = is_learnt(agent, s // n_sm, a // n_am)
+            changed |= learnt != agent.tried[s, a]
+            agent.tried[s, a] = learnt
+    return changed
+
+
+@compilable
+def note_for_optimizing(agent: Any, step: Any) -> None:
+    """Count a step, and let all states wait whose Q_opt it changes, but not those before them."""
+    counts, terms, p, waiting = agent.counts, agent.terms, agent.parameters, agent.opt.waiting
+    n_sm, n_am = counts.n_mon.shape
+    s, se, sm = step.s, step.s // n_sm, step.s % n_sm
+    count_and_link(agent, step)
+    g = confidence(agent, counts.n_state[s])
+    for a in range(counts.n.shape[1]):
+        if counts.n[s, a] > 0:
+            agent.r_move[s, a] = p.beta * bonus(agent, g, counts.n[s, a])
+    _learn_pairs(agent, s)
+    put(waiting, s, FIRST, LEAST)
+    change = renew_environment_terms(agent, se, step.a // n_am)
+    if change >= 0.0:
+        for other in range(se * n_sm, (se + 1) * n_sm):
+            if counts.n_state[other] > 0:
+                put(waiting, other, FIRST if _learn_pairs(agent, other) else change, LEAST)
+    let_sharers_wait(terms, sm, renew_monitor_terms(agent, sm, step.a % n_am), waiting)
+    agent.opt.credit[0] += p.backups
+
+
+@compilable
+def _renew_r_obs(agent: Any, s: int) -> None:
+    """Compute R_obs of a state that was visited, and let it wait."""
+    counts, p = agent.counts, agent.parameters
+    n_sm, n_am = counts.n_mon.shape
+    g = confidence(agent, counts.n_state[s])
+    for a in range(counts.n.shape[1]):
+        n = counts.n[s, a]
+        if n > 0:
+            agent.r_obs[s, a] = p.beta_obs * bonus(agent, g, n)
+            if counts.n_env[s // n_sm, a // n_am] == 0:
+                agent.r_obs[s, a] += chance_to_see(agent, g, n)
+    put(agent.obs.waiting, s, FIRST, LEAST)
+
+
+@compilable
+def note(agent: Any, step: Any) -> None:
+    """Count a step, and let all states wait whose Q_opt or Q_obs it changes."""
+    counts = agent.counts
+    n_sm, n_am = counts.n_mon.shape
+    se, ae = step.s // n_sm, step.a // n_am
+    note_for_optimizing(agent, step)
+    _renew_r_obs(agent, step.s)
+    if step.shown and counts.n_env[se, ae] == 1:  # there is nothing more to see
+        for s in range(se * n_sm, (se + 1) * n_sm):
+            if counts.n_state[s] > 0:
+                _renew_r_obs(agent, s)
+    agent.obs.credit[0] += agent.parameters.backups
+
+
+@compilable
+def repair_to_optimize(agent: Any) -> None:
+    """Improve Q_opt where something has changed."""
+    slots, terms, predecessors = agent.counts.successors, agent.terms, agent.predecessors
+    own, scratch = agent.r_move, agent.scratch
+    repair(slots, agent.tried, True, own, terms, predecessors, scratch, agent.opt, agent.q_opt)
+
+
+@compilable
+def repair_to_observe(agent: Any) -> None:
+    """Improve Q_obs where something has changed."""
+    slots, terms, predecessors = agent.counts.successors, agent.terms, agent.predecessors
+    own, scratch = agent.r_obs, agent.scratch
+    repair(slots, agent.tried, False, own, terms, predecessors, scratch, agent.obs, agent.q_obs)
+
+
 # ---- what the algorithms with these models share --------------------------------------------
 
 
@@ -177,26 +328,46 @@ class Planner(AgentConfig):
     """g, how confidence grows: 1 + x ln²x with x = ln N (paper), ln(1 + N ln²N) (log), 1 (none)"""
     sweeps: int = 50
     """sweeps of value iteration before an episode"""
+    planner: PlannerKind = "sweeps"
+    """sweep over all states before an episode (the paper's), or repair plans where something has
+    changed (incremental)"""
+    backups: int = 50
+    """backups of states that each step earns each plan, if the planner is incremental"""
 
     def check(self) -> None:
         """Refuse what is out of range."""
         at_least_zero(self, "beta", "beta_e")
         whole_number(self.sweeps, "sweeps", at_least=1)
+        whole_number(self.backups, "backups", at_least=1)
+
+    @property
+    def variant(self) -> str | None:
+        """The kind of state that the planner needs."""
+        return "Incremental" if self.planner == "incremental" else super().variant
 
     def blank(self, shape: Shape, parameters: Any, model: MonMDP | None) -> dict[str, Any]:
         """Return the fields of the state of an agent that has seen nothing yet."""
         n_se, n_sm, n_ae, n_am = shape
         joint = n_se * n_sm, n_ae * n_am
-        return {
+        fields = {
             "counts": new_counts(shape, most_successors(shape, model)[1]),
             "tried": np.zeros(joint, dtype=np.bool_),
-            "r_opt": np.zeros(joint),
             "q_opt": np.full(joint, self.q_opt_init),
+        }
+        if self.planner == "sweeps":
+            return fields | {"r_opt": np.zeros(joint)}
+        return fields | {
+            "r_move": np.zeros(joint),
+            **upkeep(shape, model),
+            "opt": new_plan(joint[0], self.q_opt_init),
         }
 
     def with_room(self, state: Any, step: Step) -> Any:
         """Return a state with room for one more successor."""
-        return state._replace(counts=counts_with_room(state.counts, step))
+        state = state._replace(counts=counts_with_room(state.counts, step))
+        if self.planner == "sweeps":
+            return state
+        return state._replace(predecessors=predecessors_with_room(state.predecessors))
 
     def update(agent: Any, step: Step) -> None:
         """Count."""
@@ -302,6 +473,38 @@ class MonitoredMBIEEB(ObserveOrOptimize):
         q_obs: FloatArray
         """[s, a]"""
 
+    class Incremental(NamedTuple):
+        """All that it knows if its plans are repaired."""
+
+        parameters: Any
+        episodes: IntArray
+        """[3] k, κ, and whether the running episode observes"""
+        counts: Counts
+        tried: BoolArray
+        """[s, a] whether the values are learnt by now, not pinned"""
+        r_move: FloatArray
+        """[s, a] β√(g(N(s))/N(s,a)) of pairs that were tried"""
+        r_obs: FloatArray
+        """[s, a] R_obs, likewise"""
+        terms: Terms
+        """the others of R_opt"""
+        predecessors: Predecessors
+        scratch: Scratch
+        opt: Plan
+        obs: Plan
+        q_opt: FloatArray
+        """[s, a]"""
+        q_obs: FloatArray
+        """[s, a]"""
+
+    variants: ClassVar[Any] = {
+        "Incremental": {
+            update: note,
+            plan_to_optimize: repair_to_optimize,
+            plan_to_observe: repair_to_observe,
+        }
+    }
+
     def check(self) -> None:
         """Refuse what is out of range."""
         super().check()
@@ -310,8 +513,14 @@ class MonitoredMBIEEB(ObserveOrOptimize):
     def blank(self, shape: Shape, parameters: Any, model: MonMDP | None) -> dict[str, Any]:
         """Return the fields of the state of an agent that has seen nothing yet."""
         fields = super().blank(shape, parameters, model)
-        return fields | {
-            "episodes": np.zeros(3, dtype=np.int64),
-            "r_obs": np.zeros(fields["q_opt"].shape),
-            "q_obs": np.full(fields["q_opt"].shape, self.q_obs_init),
-        }
+        joint = fields["q_opt"].shape
+        plan = {} if self.planner == "sweeps" else {"obs": new_plan(joint[0], self.q_obs_init)}
+        return (
+            fields
+            | plan
+            | {
+                "episodes": np.zeros(3, dtype=np.int64),
+                "r_obs": np.zeros(joint),
+                "q_obs": np.full(joint, self.q_obs_init),
+            }
+        )
