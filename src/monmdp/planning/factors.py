@@ -11,7 +11,8 @@ from monmdp.errors import MonMDPError
 from monmdp.model.arrays import BoolArray, FloatArray, IntArray
 from monmdp.model.monmdp import MonMDP
 from monmdp.planning import kernels
-from monmdp.planning.kernels import Factors, Moves
+from monmdp.planning.elimination import Elimination
+from monmdp.planning.kernels import Factors, moves
 
 T = TypeVar("T")
 
@@ -39,11 +40,6 @@ def _once(made_from: Callable[[MonMDP], T], monmdp: MonMDP) -> T:
     return kept
 
 
-def moves(m: Factors) -> Moves:
-    """Return the part of the model that says where a pair leads."""
-    return Moves(m.first, m.successor, m.probability, m.stay)
-
-
 class Prepared(NamedTuple):
     """What a search for the optimal policy starts from; the same for every discount."""
 
@@ -53,6 +49,7 @@ class Prepared(NamedTuple):
     """a simpler model: of every pair only its likeliest move, and its staying"""
     old_number: IntArray
     """[new number] environment state"""
+    elimination: Elimination
     second_order: IntArray
     """another order to sweep in: by the distance from the pairs that the monitor treats apart (a
     button), or simply backwards"""
@@ -81,7 +78,7 @@ def _prepared(monmdp: MonMDP) -> Prepared:
         usual = np.bincount(m.pair_class).argmax()
         special = np.any((m.pair_class != usual).reshape(n_se, -1), axis=1)
         second_order = _distance_order(m, special)
-    return Prepared(m, likeliest, old_number, second_order)
+    return Prepared(m, likeliest, old_number, Elimination(m), second_order)
 
 
 def _distance_order(m: Factors, seed: BoolArray) -> IntArray:

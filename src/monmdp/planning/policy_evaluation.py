@@ -13,6 +13,7 @@ from monmdp.model.arrays import FloatArray, as_array, no_distribution
 from monmdp.model.mdp import whole_number
 from monmdp.model.monmdp import MonMDP
 from monmdp.planning import backup, kernels
+from monmdp.planning.elimination import Elimination
 from monmdp.planning.ending import for_ever
 from monmdp.planning.factors import checked_problem, factors
 from monmdp.planning.kernels import Factors
@@ -94,7 +95,7 @@ def evaluate(
     if start_from is not None:
         Y[:] = backup.project(m, checked_values(monmdp, start_from))
     system = _policy_system(m, gamma, pi, eliminate=True)
-    system.solve(Y.reshape(-1), 0.5 * tol * rate, most_sweeps=1_000_000)
+    system.solve(Y.reshape(-1), 0.5 * tol * rate, Elimination(m), most_sweeps=1_000_000)
     V = backup.policy_values(m, gamma, pi, Y)
     residual = float(np.abs(backup.policy_values(m, gamma, pi, backup.project(m, V)) - V).max())
     converged = residual <= allowed_residual(tol, rate, V)

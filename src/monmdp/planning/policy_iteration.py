@@ -31,9 +31,10 @@ from monmdp.model.arrays import BoolArray, FloatArray, IntArray, frozen
 from monmdp.model.mdp import number
 from monmdp.model.monmdp import MonMDP
 from monmdp.planning import backup, kernels
+from monmdp.planning.elimination import ExactValues
 from monmdp.planning.ending import all_end, demand_end, for_ever, step_counter
-from monmdp.planning.factors import Prepared, _once, checked_problem, factors, moves, prepared
-from monmdp.planning.kernels import ChosenActions
+from monmdp.planning.factors import Prepared, _once, checked_problem, factors, prepared
+from monmdp.planning.kernels import ChosenActions, News, moves
 from monmdp.planning.linear import LinearSystem
 
 TIE = 1e-9
@@ -44,6 +45,8 @@ GUESS_CHANGE = 1e-3
 """how exactly the first guess is evaluated: changes below this share of the largest value"""
 INEXACT = 0.3
 """evaluation stops when its error bound is below this share of the residual"""
+EXPECTED_SWEEPS = 60
+"""of one evaluation, before the first of them is done"""
 MOST_STAGES = 10**8
 """values that backward induction may keep, those of every state and number of steps left"""
 MOST_ROUNDS = 40
@@ -279,11 +282,48 @@ class _Search:
         self.choice = ChosenActions(
             np.zeros(shape, dtype=np.int32), np.zeros(shape, dtype=np.int32), np.zeros(shape)
         )
+        self.news = News(np.ones(n_se, dtype=np.bool_), np.zeros(n_se), np.zeros(n_se))
+        self.all_states = np.arange(n_se)
         self.evaluation_order: IntArray = np.arange(self.Y.size)
+        self.elimination = ready.elimination
+        # Where no pair has two moves a policy's states form trees: one sweep solves them.
+        branching = len(m.successor) > ready.likeliest.first[-1]
+        structure = self.elimination.within(EXPECTED_SWEEPS) if branching else None
+        self.exactly = None if structure is None else ExactValues(structure, m, gamma)
         self.sweeps = 0
 
     def run(self, tol: float, max_sweeps: int) -> float:
         """Alternate improvement and evaluation until the residual is small; return it."""
+        if self.exactly is not None:
+            residual = self._exact_rounds(self.exactly, tol, max_sweeps)
+            if self.sweeps >= max_sweeps or residual <= allowed_residual(tol, self.rate, self.V):
+                return residual
+        return self._rounds(tol, max_sweeps)
+
+    def _exact_rounds(self, exactly: ExactValues, tol: float, max_sweeps: int) -> float:
+        """Evaluate exactly in between; return the residual once it is small or falls no more."""
+        best = np.inf
+        while True:
+            all_seen = not (self.news.margin > 0).any()
+            residual = self._improve(self.all_states, in_place=False, everywhere=False)
+            target = allowed_residual(tol, self.rate, self.V)
+            if not all_seen and (residual <= target or residual >= best):
+                # Nobody has reason to change; those that were passed over have to confirm it.
+                self.Y[:] = backup.project(self.m, self.V)
+                residual = self._improve(self.all_states, in_place=False)
+                all_seen = True
+            if all_seen and (residual <= target or residual >= best or self.sweeps >= max_sweeps):
+                return residual
+            best = min(best, residual)
+            self._evaluate_exactly(exactly)
+
+    def _evaluate_exactly(self, exactly: ExactValues) -> None:
+        exactly.find(self.choice, self.news, self.Y)
+        self.sweeps += 1
+        kernels._chosen_values(self.moves, self.gamma, self.choice, self.Y, self.V)
+
+    def _rounds(self, tol: float, max_sweeps: int) -> float:
+        """Evaluate in sweeps in between, as exactly as the residual deserves; return it."""
         best, stagnant, rounds = np.inf, 0, 0
         exact = False
         there = back = np.empty(0, dtype=np.int64)
@@ -320,16 +360,23 @@ class _Search:
         for sweep in range(FIRST_GUESS_SWEEPS):
             order = self.ready.second_order if sweep % 2 else np.arange(len(self.V))
             kernels._improve_sweep(
-                self.ready.likeliest, self.gamma, order, True, True, self.V, self.Y, self.choice
-            )
+                self.ready.likeliest, self.gamma, order, True, True, self.V, self.Y, self.choice,
+                self.news,
+            )  # fmt: skip
+            self.news.margin[:] = 0.0
         self.sweeps += FIRST_GUESS_SWEEPS
-        self._evaluate(GUESS_CHANGE * max(1.0, float(np.abs(self.V).max())), sort=True)
+        if self.exactly is not None:
+            self._evaluate_exactly(self.exactly)
+        else:
+            self._evaluate(GUESS_CHANGE * max(1.0, float(np.abs(self.V).max())), sort=True)
 
-    def _improve(self, order: IntArray, *, in_place: bool) -> float:
+    def _improve(self, order: IntArray, *, in_place: bool, everywhere: bool = True) -> float:
         self.sweeps += 1
+        if everywhere:
+            self.news.margin[:] = 0.0
         return float(
             kernels._improve_sweep(
-                self.m, self.gamma, order, in_place, False, self.V, self.Y, self.choice
+                self.m, self.gamma, order, in_place, False, self.V, self.Y, self.choice, self.news
             )
         )
 
@@ -346,7 +393,8 @@ class _Search:
         write = partial(
             kernels._chosen_system, self.moves, self.m.row, self.gamma, self.choice, order
         )
-        change, sweeps = LinearSystem.written_by(write, order).solve(y, accuracy)
+        system = LinearSystem.written_by(write, order)
+        change, sweeps = system.solve(y, accuracy, self.elimination)
         self.sweeps += sweeps
         kernels._chosen_values(self.moves, self.gamma, self.choice, self.Y, self.V)
         self.Y[:] = backup.project(self.m, self.V)
