@@ -49,8 +49,10 @@ EXPECTED_SWEEPS = 60
 """of one evaluation, before the first of them is done"""
 MOST_STAGES = 10**8
 """values that backward induction may keep, those of every state and number of steps left"""
+SLOW_ROUND = 0.5
+"""a round that leaves more than this share of the residual gets help"""
 MOST_ROUNDS = 40
-"""rounds of policy iteration before value iteration takes over"""
+"""rounds of policy iteration, those after the best one if they are exact, before it is given up"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -301,21 +303,33 @@ class _Search:
         return self._rounds(tol, max_sweeps)
 
     def _exact_rounds(self, exactly: ExactValues, tol: float, max_sweeps: int) -> float:
-        """Evaluate exactly in between; return the residual once it is small or falls no more."""
-        best = np.inf
-        while True:
+        """Evaluate exactly in between; return the residual once it is small or settles no more."""
+        before = best = np.inf
+        since_best = 0
+        while since_best < MOST_ROUNDS:
             all_seen = not (self.news.margin > 0).any()
             residual = self._improve(self.all_states, in_place=False, everywhere=False)
             target = allowed_residual(tol, self.rate, self.V)
-            if not all_seen and (residual <= target or residual >= best):
+            done = residual <= target or self.sweeps >= max_sweeps or not self.news.changed.any()
+            if done and not all_seen:
                 # Nobody has reason to change; those that were passed over have to confirm it.
                 self.Y[:] = backup.project(self.m, self.V)
                 residual = self._improve(self.all_states, in_place=False)
-                all_seen = True
-            if all_seen and (residual <= target or residual >= best or self.sweeps >= max_sweeps):
+                done = residual <= target or self.sweeps >= max_sweeps
+            if done:
                 return residual
+            if residual > SLOW_ROUND * before:
+                # Each changes its mind because its neighbour did: carry the news through in one go,
+                # in whichever direction it travels.
+                there = np.argsort(-self.V.max(axis=1))
+                for order in (there, there[::-1].copy()):
+                    self._improve(order, in_place=True)
+                self.news.margin[:] = 0.0
+            before = residual
+            since_best = 0 if residual < best else since_best + 1
             best = min(best, residual)
             self._evaluate_exactly(exactly)
+        return residual
 
     def _evaluate_exactly(self, exactly: ExactValues) -> None:
         exactly.find(self.choice, self.news, self.Y)
