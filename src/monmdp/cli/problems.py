@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -132,7 +133,8 @@ def solve(
     pairs = [problem.mdp.parse_pair(text, "--pair") for text in pair or []]
     if pairs and not what_if:
         raise MonMDPError("--pair goes with --what-if")
-    solution = planning.solve(problem, gamma)
+    with line_of_progress(early=-0.8) as show:  # nothing for what takes less than a second
+        solution = planning.solve(problem, gamma, tell=show if sys.stderr.isatty() else None)
     if as_json:
         result = solution.to_dict() | {"parameters": params}
         if what_if:

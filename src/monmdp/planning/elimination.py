@@ -12,6 +12,7 @@ All values of an environment state, one for each monitor row u, are eliminated t
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -24,8 +25,8 @@ from monmdp.planning.kernels import Blocks, ChosenActions, Factors, Index, News,
 if TYPE_CHECKING:
     from monmdp.planning.linear import LinearSystem
 
-MOST_WORK = 2e8
-"""of any elimination, in pairs of blocks; each takes some nanoseconds"""
+MOST_WORK = 1e8
+"""of any elimination, in pairs of products of blocks; each takes some nanoseconds"""
 AT_ONCE = 2e7
 """work of one call: compiled code cannot be interrupted"""
 
@@ -44,7 +45,8 @@ class Elimination:
 
     def within(self, sweeps: float) -> Structure | None:
         """Return the structure if eliminating is no more work than so many sweeps, else None."""
-        most = min(sweeps * self.entries / self.n_u**2, MOST_WORK / self.n_u)
+        block = (self.n_u**3 + 4) / 2  # entries that take as long as two products of blocks
+        most = min(sweeps * self.entries / block, MOST_WORK)
         if self._unfinished is None:
             self._unfinished = _Ordering(self.m)
         ordering = self._unfinished
@@ -72,7 +74,7 @@ class _Ordering:
         kernels._file_by_degree(self.count, *self.lists)
         self.seen = np.zeros(n, dtype=np.int64)
         self.position = np.empty(n, dtype=np.int64)
-        self.at = np.array([0, used, 0, 0, 0, 0])
+        self.at = np.array([0, used, 0, 0, 0, 0, 0])
 
     @property
     def finished(self) -> bool:
@@ -83,15 +85,16 @@ class _Ordering:
         return int(self.at[4])
 
     def go_on(self, most: float) -> None:
-        """Eliminate until the work exceeds `most`, or all is done."""
-        while not self.finished and self.work <= most:
+        """Eliminate until all is done, or the work will exceed `most`."""
+        hope = True
+        while hope and not self.finished and self.work <= most:
             before = self.at[0]
-            self.at[5] = int(min(most, self.work + AT_ONCE)) + 1
-            kernels._eliminate_by_degree(
+            self.at[5:] = int(min(most, self.work + AT_ONCE)) + 1, int(most)
+            hope = kernels._eliminate_by_degree(
                 self.begin, self.count, self.room, self.neighbour, *self.lists,
                 self.seen, self.position, self.at,
             )  # fmt: skip
-            if self.at[0] == before:  # no room
+            if hope and self.at[0] == before:  # no room
                 self.neighbour = np.concatenate([self.neighbour, np.empty_like(self.neighbour)])
 
     def structure(self) -> Structure:
@@ -122,21 +125,24 @@ class ExactValues:
         """Set memory aside."""
         n, n_edges, n_u = len(structure.state), len(structure.later), len(m.row)
         self.structure, self.moves, self.row, self.gamma = structure, moves(m), m.row, gamma
-        self.parts = _parts(structure)
+        self.parts = _parts(structure, n_u)
         self.affected = np.empty(n, dtype=np.bool_)
         edges = (n_edges, n_u, n_u)
         self.blocks = Blocks(
             np.empty((n, n_u)), np.empty((n, n_u, n_u)), np.empty(edges), np.empty(edges)
         )
 
-    def find(self, choice: ChosenActions, news: News, Y: FloatArray) -> None:
-        """Set Y; only what the changed choices affect is eliminated again."""
+    def find(self, choice: ChosenActions, news: News, Y: FloatArray) -> Iterator[float]:
+        """Set Y; only what the changed choices affect is eliminated again.
+
+        Yields the share that is done, for those who wait.
+        """
         args = self.structure, self.affected, self.blocks
         kernels._mark_affected(self.moves, news.changed, self.structure, self.affected)
         for begin, end in self.parts:
             kernels._chosen_blocks(self.moves, self.row, self.gamma, choice, begin, end, *args)
         news.changed[:] = False
-        _solve(self.parts, *args, Y, news.shift)
+        yield from _solve(self.parts, *args, Y, news.shift)
 
 
 def solution(structure: Structure, system: LinearSystem, n_u: int) -> FloatArray:
@@ -147,23 +153,26 @@ def solution(structure: Structure, system: LinearSystem, n_u: int) -> FloatArray
     )
     kernels._system_blocks(tuple(system), structure, blocks)
     Y = np.zeros((n, n_u))
-    _solve(_parts(structure), structure, np.ones(n, dtype=np.bool_), blocks, Y, np.empty(n))
+    parts = _parts(structure, n_u)
+    for _ in _solve(parts, structure, np.ones(n, dtype=np.bool_), blocks, Y, np.empty(n)):
+        pass
     return Y.reshape(-1)
 
 
 def _solve(
     parts: list[tuple[int, int]], structure: Structure, affected: BoolArray, blocks: Blocks,
     Y: FloatArray, shift: FloatArray,
-) -> None:  # fmt: skip
-    for begin, end in parts:
+) -> Iterator[float]:  # fmt: skip
+    for done, (begin, end) in enumerate(parts):
+        yield done / len(parts)
         kernels._eliminate(begin, end, structure, affected, blocks)
     for begin, end in reversed(parts):
         kernels._substitute(begin, end, structure, blocks, Y, shift)
 
 
-def _parts(structure: Structure) -> list[tuple[int, int]]:
+def _parts(structure: Structure, n_u: int) -> list[tuple[int, int]]:
     """Positions from and to, in parts that take less than a second."""
-    work = np.cumsum((np.diff(structure.first) + 1.0) ** 2)
+    work = np.cumsum((np.diff(structure.first) + 1.0) ** 2) * ((n_u**3 + 4) / 10)
     cuts = np.searchsorted(work, np.arange(AT_ONCE, work[-1], AT_ONCE))
     bounds = np.unique([0, *cuts.tolist(), len(work)]).tolist()
     return list(pairwise(bounds))

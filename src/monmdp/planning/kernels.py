@@ -571,15 +571,21 @@ def _eliminate_by_degree(begin, count, room, neighbour, head, after, before, see
     """Eliminate states, those with the fewest neighbours first, while there is room and time.
 
     `at` holds where it stands, and is brought up to date: the number of states eliminated, where
-    the free space of `neighbour` begins, the least degree, a stamp that was never used, the work
-    done, and that at which to stop. The list of a state is left as it was when it was eliminated.
+    the free space of `neighbour` begins, the least degree, a stamp that was never used, and the
+    work done. Then come two limits: that of this call, and that of all work, which ends it when
+    what is left looks like more. The list of a state is left as it was when it was eliminated.
+    Returns whether there is hope.
     """
-    done, used, least, stamp, work, enough = at
+    done, used, least, stamp, work, enough, most = at
     n = len(begin)
+    hope = True
     while done < n and work < enough:
         while head[least] < 0:
             least += 1
         v, d = head[least], least
+        hope = work + (n - done) * (d + 1) * (d + 1) // 3 <= most
+        if not hope:
+            break
         b = begin[v]
         needed = 0
         for i in range(b, b + d):
@@ -635,6 +641,7 @@ def _eliminate_by_degree(begin, count, room, neighbour, head, after, before, see
             head[c] = u
             least = min(least, c)
     at[0], at[1], at[2], at[3], at[4] = done, used, least, stamp, work
+    return hope
 
 
 @Kernel

@@ -11,9 +11,12 @@ from numpy.typing import NDArray
 from monmdp.model.arrays import FloatArray, IntArray
 from monmdp.planning import kernels
 from monmdp.planning.elimination import Elimination, solution
+from monmdp.planning.progress import SILENT, Progress
 
 SLOW_SWEEPS = 40
 """with more sweeps than this to go, another method is tried"""
+MOST_SWEEPS_WORTH = 1000
+"""an elimination that is more work than so many sweeps is never tried"""
 KRYLOV_STEPS = 100
 LARGE = 200_000
 """unknowns; a policy of this many states is better improved again than evaluated to the end"""
@@ -52,6 +55,7 @@ class LinearSystem(NamedTuple):
         accuracy: float,
         elimination: Elimination,
         most_sweeps: int | None = None,
+        progress: Progress = SILENT,
     ) -> tuple[float, int]:
         """Improve `y` in place; return the last sweep's change and the number of sweeps.
 
@@ -68,6 +72,7 @@ class LinearSystem(NamedTuple):
         helped = False
         while not changes or changes[-1] > accuracy:
             changes.append(float(kernels._linear_sweep(*self, y)))
+            progress(f"evaluating a policy: {len(changes)} sweeps, change {changes[-1]:.1e}")
             if len(changes) >= most_sweeps:
                 break
             if len(changes) % 5:
@@ -76,15 +81,15 @@ class LinearSystem(NamedTuple):
             accuracy = max(accuracy, 4 * np.finfo(float).eps * float(np.abs(y).max()))
             to_go = _sweeps_to_go(changes, accuracy)
             if not helped and to_go > slow:
-                structure = elimination.within(to_go)
+                structure = elimination.within(min(to_go, MOST_SWEEPS_WORTH))
                 if structure is not None:
                     y[:] = solution(structure, self, elimination.n_u)
                 else:
-                    y[:] = self._krylov(y, accuracy)
+                    y[:] = self._krylov(y, accuracy, progress)
                 helped = True
         return changes[-1], len(changes)
 
-    def _krylov(self, y: FloatArray, accuracy: float) -> FloatArray:
+    def _krylov(self, y: FloatArray, accuracy: float, progress: Progress) -> FloatArray:
         from scipy.sparse import csr_array, eye_array
         from scipy.sparse.linalg import bicgstab
 
@@ -93,8 +98,9 @@ class LinearSystem(NamedTuple):
         row_of = np.argsort(self.order)
         system = eye_array(n, format="csr") - csr_array(entries, shape=(n, n))[row_of]
         close, _ = bicgstab(
-            system, self.constant[row_of], x0=y, rtol=0.0, atol=accuracy, maxiter=KRYLOV_STEPS
-        )
+            system, self.constant[row_of], x0=y, rtol=0.0, atol=accuracy, maxiter=KRYLOV_STEPS,
+            callback=lambda _: progress("evaluating a policy with a Krylov method"),
+        )  # fmt: skip
         return close if np.isfinite(close).all() else y
 
 

@@ -27,6 +27,7 @@ from monmdp.planning.policy_iteration import (
     checked_values,
     decay,
 )
+from monmdp.planning.progress import Progress, Tell
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +60,7 @@ def evaluate(
     horizon: int | None = None,
     tol: float = TOLERANCE,
     start_from: ArrayLike | None = None,
+    tell: Tell | None = None,
 ) -> Evaluation:
     """Evaluate a stationary policy exactly, with the true rewards of `monmdp`, hidden or not.
 
@@ -70,6 +72,7 @@ def evaluate(
         horizon: cut the return after this many steps (for instance the time limit); None: never.
         tol: allowed error without a horizon, or what floating point can resolve if that is more.
         start_from: [s] values near the answer, to save time.
+        tell: called a few times a second with a line that says how far it is.
 
     >>> import numpy as np
     >>> from monmdp import evaluate, make
@@ -82,11 +85,12 @@ def evaluate(
     20.01
     """
     gamma, tol = checked_gamma(gamma), checked_tolerance(tol)
+    progress = Progress(tell)
     pi = checked_policy(checked_problem(monmdp), policy)
     if horizon is not None:
         steps = whole_number(horizon, "horizon", at_least=0)
         check_magnitude(monmdp, max(1 - gamma, 1 / max(steps, 1)))
-        V = _after_steps(factors(monmdp), gamma, pi, steps)
+        V = _after_steps(factors(monmdp), gamma, pi, steps, progress)
         return Evaluation(monmdp, gamma, V.reshape(-1), horizon, 0.0, True)
     rate = decay(monmdp, gamma)
     check_magnitude(monmdp, rate)
@@ -95,21 +99,25 @@ def evaluate(
     if start_from is not None:
         Y[:] = backup.project(m, checked_values(monmdp, start_from))
     system = _policy_system(m, gamma, pi, eliminate=True)
-    system.solve(Y.reshape(-1), 0.5 * tol * rate, Elimination(m), most_sweeps=1_000_000)
+    accuracy, y = 0.5 * tol * rate, Y.reshape(-1)
+    system.solve(y, accuracy, Elimination(m), most_sweeps=1_000_000, progress=progress)
     V = backup.policy_values(m, gamma, pi, Y)
     residual = float(np.abs(backup.policy_values(m, gamma, pi, backup.project(m, V)) - V).max())
     converged = residual <= allowed_residual(tol, rate, V)
     return Evaluation(monmdp, gamma, V.reshape(-1), None, residual, converged)
 
 
-def _after_steps(m: Factors, gamma: float, policy: FloatArray, steps: int) -> FloatArray:
+def _after_steps(
+    m: Factors, gamma: float, policy: FloatArray, steps: int, progress: Progress
+) -> FloatArray:
     """[sᵉ, sᵐ] expected discounted return of that many steps, by backward induction."""
     Y = np.zeros((len(policy), len(m.row)))
     if steps == 0:
         return np.zeros(policy.shape[:2])
     system = _policy_system(m, gamma, policy, eliminate=False)
     y = Y.reshape(-1)
-    for _ in range(steps - 1):
+    for step in range(steps - 1):
+        progress(f"step {step:,} of {steps:,}")
         # Every row has entries: whatever the policy does, it may stay or move.
         y[:] = system.constant + np.add.reduceat(
             system.weight * y[system.column], system.first[:-1]

@@ -22,6 +22,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property, partial
+from itertools import chain, pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -36,17 +37,19 @@ from monmdp.planning.ending import all_end, demand_end, for_ever, step_counter
 from monmdp.planning.factors import Prepared, _once, checked_problem, factors, prepared
 from monmdp.planning.kernels import ChosenActions, News, moves
 from monmdp.planning.linear import LinearSystem
+from monmdp.planning.progress import SILENT, Progress, Tell
 
 TIE = 1e-9
 """actions whose values differ by no more are tied; the policy is uniform over them"""
 TOLERANCE = 1e-10
-FIRST_GUESS_SWEEPS = 3
 GUESS_CHANGE = 1e-3
 """how exactly the first guess is evaluated: changes below this share of the largest value"""
 INEXACT = 0.3
 """evaluation stops when its error bound is below this share of the residual"""
-EXPECTED_SWEEPS = 60
-"""of one evaluation, before the first of them is done"""
+MOST_EXPECTED_SWEEPS = 75
+"""of an evaluation, before the first of them is done"""
+AT_ONCE = 10**7
+"""pairs and monitor states of one call: compiled code cannot be interrupted"""
 MOST_STAGES = 10**8
 """values that backward induction may keep, those of every state and number of steps left"""
 SLOW_ROUND = 0.5
@@ -138,6 +141,7 @@ def optimal(
     tol: float = TOLERANCE,
     start_from: ArrayLike | None = None,
     max_sweeps: int = 1_000_000,
+    tell: Tell | None = None,
 ) -> Optimum:
     """Solve a Mon-MDP as if every reward were known.
 
@@ -148,6 +152,7 @@ def optimal(
         tol: allowed error of the values, or what floating point can resolve if that is more.
         start_from: [s] values to start from, for instance of a similar problem.
         max_sweeps: give up when a round ends after this many passes over the states.
+        tell: called a few times a second with a line that says how far it is.
 
     >>> from monmdp import make, planning
     >>> plan = planning.optimal(make("loop", "ask"))
@@ -160,13 +165,15 @@ def optimal(
     tol = checked_tolerance(tol)
     checked_problem(monmdp)
     limit = monmdp.mdp.time_limit
+    progress = Progress(tell)
     if gamma == 1 and limit is not None and not all_end(monmdp):
-        return _within(monmdp, limit)
+        return _within(monmdp, limit, progress)
     rate = decay(monmdp, gamma)
     check_magnitude(monmdp, rate)
     ready = prepared(for_ever(monmdp, gamma))
     old_number = ready.old_number
-    search = _Search(ready, gamma, rate, monmdp.mdp.n_states, monmdp.monitor.n_states)
+    shape = (monmdp.mdp.n_states, monmdp.monitor.n_states)
+    search = _Search(ready, gamma, rate, shape, progress)
     if start_from is None:
         search.guess()
     else:
@@ -186,7 +193,7 @@ def optimal(
     )
 
 
-def _within(monmdp: MonMDP, limit: int) -> Optimum:
+def _within(monmdp: MonMDP, limit: int, progress: Progress) -> Optimum:
     """Undiscounted optimal values of an episode that is cut, by backward induction."""
     if (limit + 1) * monmdp.n_states > MOST_STAGES:
         raise MonMDPError(
@@ -196,7 +203,8 @@ def _within(monmdp: MonMDP, limit: int) -> Optimum:
     check_magnitude(monmdp, 1 / limit)
     m = factors(monmdp)
     stages = np.zeros((limit + 1, monmdp.mdp.n_states, monmdp.monitor.n_states))
-    for now, left in zip(stages[1:], stages[:-1], strict=True):
+    for step, (left, now) in enumerate(pairwise(stages)):
+        progress(f"step {step:,} of {limit:,}")
         for states, q in backup.action_values(m, 1.0, backup.project(m, left)):
             now[states] = q.max(axis=(2, 3))
     flat = stages.reshape(limit + 1, -1)
@@ -218,9 +226,16 @@ def longest(monmdp: MonMDP) -> float:
     its error: what is found is more than 1 - ε of the truth.
     """
     counter = step_counter(demand_end(monmdp))
-    search = _Search(prepared(counter), 1.0, 1.0, counter.mdp.n_states, 1)
+    search = _Search(prepared(counter), 1.0, 1.0, (counter.mdp.n_states, 1), SILENT)
     residual = search.run(1e-3, 1_000_000)
     return float(search.V.max()) / (1 - min(residual, 0.5))
+
+
+def expected_sweeps(gamma: float) -> float:
+    """Return how many sweeps an evaluation is expected to take: each leaves at most γ of an error."""
+    if gamma in (0, 1):
+        return gamma * MOST_EXPECTED_SWEEPS
+    return min(MOST_EXPECTED_SWEEPS, float(np.log(1e-3) / np.log(gamma)))
 
 
 def checked_gamma(gamma: float) -> float:
@@ -269,8 +284,16 @@ def allowed_residual(tol: float, rate: float, values: FloatArray) -> float:
 class _Search:
     """The planner's working memory and its three moves."""
 
-    def __init__(self, ready: Prepared, gamma: float, rate: float, n_se: int, n_sm: int) -> None:
-        m = ready.model
+    def __init__(
+        self,
+        ready: Prepared,
+        gamma: float,
+        rate: float,
+        shape: tuple[int, int],
+        progress: Progress,
+    ) -> None:
+        m, n_se = ready.model, shape[0]
+        self.progress = progress
         self.ready, self.m, self.gamma, self.rate = ready, m, gamma, rate
         self.moves = moves(m)
         # From below: in the worst state the best action pays this much, for ever.
@@ -278,9 +301,8 @@ class _Search:
             m.env_reward.reshape(n_se, -1).max(axis=1).min() + m.monitor_reward.max(axis=1).min()
         )
         lowest = float(least) / rate
-        self.V = np.full((n_se, n_sm), lowest)
+        self.V = np.full(shape, lowest)
         self.Y = np.full((n_se, len(m.row)), lowest)
-        shape = (n_se, n_sm)
         self.choice = ChosenActions(
             np.zeros(shape, dtype=np.int32), np.zeros(shape, dtype=np.int32), np.zeros(shape)
         )
@@ -290,9 +312,11 @@ class _Search:
         self.elimination = ready.elimination
         # Where no pair has two moves a policy's states form trees: one sweep solves them.
         branching = len(m.successor) > ready.likeliest.first[-1]
-        structure = self.elimination.within(EXPECTED_SWEEPS) if branching else None
+        sweeps = expected_sweeps(gamma) if branching else 0.0
+        structure = self.elimination.within(sweeps) if sweeps > 0 else None
         self.exactly = None if structure is None else ExactValues(structure, m, gamma)
         self.sweeps = 0
+        self.guessed = False
 
     def run(self, tol: float, max_sweeps: int) -> float:
         """Alternate improvement and evaluation until the residual is small; return it."""
@@ -304,8 +328,9 @@ class _Search:
 
     def _exact_rounds(self, exactly: ExactValues, tol: float, max_sweeps: int) -> float:
         """Evaluate exactly in between; return the residual once it is small or settles no more."""
-        before = best = np.inf
-        since_best = 0
+        # Values from elsewhere may say little: news has far to travel at once.
+        before, best = np.inf if self.guessed else 0.0, np.inf
+        residual, since_best = np.inf, 0
         while since_best < MOST_ROUNDS:
             all_seen = not (self.news.margin > 0).any()
             residual = self._improve(self.all_states, in_place=False, everywhere=False)
@@ -332,7 +357,8 @@ class _Search:
         return residual
 
     def _evaluate_exactly(self, exactly: ExactValues) -> None:
-        exactly.find(self.choice, self.news, self.Y)
+        for done in exactly.find(self.choice, self.news, self.Y):
+            self.progress(f"{self.sweeps} sweeps, eliminating states: {done:.0%}")
         self.sweeps += 1
         kernels._chosen_values(self.moves, self.gamma, self.choice, self.Y, self.V)
 
@@ -370,15 +396,20 @@ class _Search:
             rounds += 1
 
     def guess(self) -> None:
-        """Set values and choice from the model of likeliest moves."""
-        for sweep in range(FIRST_GUESS_SWEEPS):
-            order = self.ready.second_order if sweep % 2 else np.arange(len(self.V))
-            kernels._improve_sweep(
-                self.ready.likeliest, self.gamma, order, True, True, self.V, self.Y, self.choice,
-                self.news,
-            )  # fmt: skip
+        """Set values and choice from the model of likeliest moves.
+
+        Values travel outwards from the rewards, to a button if there is one, and from there on.
+        """
+        self.guessed = True
+        there, back = self.all_states, self.ready.second_order
+        orders = (there, back, there) if len(self.m.row_first) > 1 else (there, back)
+        for part in chain.from_iterable(map(self._parts, orders)):
             self.news.margin[:] = 0.0
-        self.sweeps += FIRST_GUESS_SWEEPS
+            args = self.V, self.Y, self.choice, self.news
+            kernels._improve_sweep(self.ready.likeliest, self.gamma, part, True, True, *args)
+            self.progress("a first guess")
+        self.news.margin[:] = 0.0
+        self.sweeps += len(orders)
         if self.exactly is not None:
             self._evaluate_exactly(self.exactly)
         else:
@@ -388,11 +419,18 @@ class _Search:
         self.sweeps += 1
         if everywhere:
             self.news.margin[:] = 0.0
-        return float(
-            kernels._improve_sweep(
-                self.m, self.gamma, order, in_place, False, self.V, self.Y, self.choice, self.news
-            )
-        )
+        residual = 0.0
+        for part in self._parts(order):
+            args = self.V, self.Y, self.choice, self.news
+            more = kernels._improve_sweep(self.m, self.gamma, part, in_place, False, *args)
+            residual = max(residual, float(more))
+            self.progress(f"{self.sweeps} sweeps, residual {residual:.1e}")
+        return residual
+
+    def _parts(self, order: IntArray) -> list[IntArray]:
+        """Cut an order into parts: compiled code cannot be interrupted."""
+        at_once = max(1, AT_ONCE // (self.m.n_env_actions * self.V.shape[1]))
+        return [order[i : i + at_once] for i in range(0, len(order), at_once)]
 
     def _evaluate(self, accuracy: float, *, sort: bool) -> float:
         """Bring V and Y close to the values of the choice; return the last sweep's change.
@@ -408,7 +446,7 @@ class _Search:
             kernels._chosen_system, self.moves, self.m.row, self.gamma, self.choice, order
         )
         system = LinearSystem.written_by(write, order)
-        change, sweeps = system.solve(y, accuracy, self.elimination)
+        change, sweeps = system.solve(y, accuracy, self.elimination, progress=self.progress)
         self.sweeps += sweeps
         kernels._chosen_values(self.moves, self.gamma, self.choice, self.Y, self.V)
         self.Y[:] = backup.project(self.m, self.V)

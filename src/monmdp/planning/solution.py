@@ -24,6 +24,7 @@ from monmdp.planning.observability import (
 )
 from monmdp.planning.policy_evaluation import evaluate
 from monmdp.planning.policy_iteration import TOLERANCE, Optimum, optimal
+from monmdp.planning.progress import Tell
 
 
 @dataclass(frozen=True)
@@ -136,18 +137,24 @@ class Solution:
         }
 
 
-def minimax(monmdp: MonMDP, gamma: float = 0.99, *, tol: float = TOLERANCE) -> Optimum:
-    """Return the minimax-optimal plan: optimal in M_↓.
+def minimax(
+    monmdp: MonMDP, gamma: float = 0.99, *, tol: float = TOLERANCE, tell: Tell | None = None
+) -> Optimum:
+    """Return the minimax-optimal plan: optimal in M_↓; `tell` is called as by `optimal`.
 
     >>> from monmdp import make, planning
     >>> round(planning.minimax(make("bottleneck", "button")).value, 4)
     0.1943
     """
-    return optimal(worst_case(monmdp), gamma, tol=tol)
+    return optimal(worst_case(monmdp), gamma, tol=tol, tell=tell)
 
 
-def solve(monmdp: MonMDP, gamma: float = 0.99, *, tol: float = TOLERANCE) -> Solution:
+def solve(
+    monmdp: MonMDP, gamma: float = 0.99, *, tol: float = TOLERANCE, tell: Tell | None = None
+) -> Solution:
     """Solve exactly: what can be seen, the minimax-optimal policy, what not seeing costs.
+
+    While it takes, `tell` is called a few times a second with a line that says how far it is.
 
     >>> import monmdp
     >>> solution = monmdp.solve(monmdp.make("bottleneck", "button", rho=0.05))
@@ -156,25 +163,30 @@ def solve(monmdp: MonMDP, gamma: float = 0.99, *, tol: float = TOLERANCE) -> Sol
     """
     seen = observability(monmdp)
     worst = worst_case(monmdp, seen)
-    plan = optimal(worst, gamma, tol=tol)
+    plan = optimal(worst, gamma, tol=tol, tell=tell)
     limit = monmdp.mdp.time_limit
     cut = plan.value
     if limit is not None and plan.stages is None:
-        cut = evaluate(worst, plan.policy, gamma, horizon=limit).value
+        cut = evaluate(worst, plan.policy, gamma, horizon=limit, tell=tell).value
     best, price = plan.value, 0.0
     if not seen.solvable:
-        best = optimal(monmdp, gamma, tol=tol, start_from=plan.values).value
+        best = optimal(monmdp, gamma, tol=tol, start_from=plan.values, tell=tell).value
         # A price within the solver's error of nothing is nothing.
-        price = best - _true_value(monmdp, plan, tol)
+        price = best - _true_value(monmdp, plan, tol, tell)
         if abs(price) <= 2 * (tol + plan.error_bound):
             price = 0.0
     return Solution(monmdp, plan.gamma, seen, plan, cut, best, price)
 
 
-def _true_value(monmdp: MonMDP, plan: Optimum, tol: float = TOLERANCE) -> float:
+def _true_value(
+    monmdp: MonMDP, plan: Optimum, tol: float = TOLERANCE, tell: Tell | None = None
+) -> float:
     """Value of a plan's policy with the rewards of `monmdp`, from the start distribution."""
     if plan.stages is None:
-        return evaluate(monmdp, plan.policy, plan.gamma, tol=tol, start_from=plan.values).value
+        near = plan.values
+        return evaluate(
+            monmdp, plan.policy, plan.gamma, tol=tol, start_from=near, tell=tell
+        ).value
     m = factors(monmdp)
     n_se, n_sm, n_ae, n_am = monmdp.shape
     V = np.zeros((n_se, n_sm))
