@@ -40,22 +40,21 @@ class Elimination:
         self.n_u = len(m.row)
         self.entries = max(1.0, len(m.successor) / m.n_env_actions) * self.n_u
         """of a policy's linear system, or about so many"""
-        self.structure: Structure | None = None
-        self._unfinished: _Ordering | None = None
+        self._ordering: _Ordering | None = None
+        self._structure: Structure | None = None
 
     def within(self, sweeps: float) -> Structure | None:
         """Return the structure if eliminating is no more work than so many sweeps, else None."""
         block = (self.n_u**3 + 4) / 2  # entries that take as long as two products of blocks
         most = min(sweeps * self.entries / block, MOST_WORK)
-        if self._unfinished is None:
-            self._unfinished = _Ordering(self.m)
-        ordering = self._unfinished
-        ordering.go_on(most)
-        if not ordering.finished or ordering.work > most:
+        if self._ordering is None:
+            self._ordering = _Ordering(self.m)
+        self._ordering.go_on(most)
+        if not self._ordering.finished or self._ordering.work > most:
             return None
-        if self.structure is None:
-            self.structure = ordering.structure()
-        return self.structure
+        if self._structure is None:
+            self._structure = self._ordering.structure()
+        return self._structure
 
 
 class _Ordering:
@@ -148,9 +147,7 @@ class ExactValues:
 def solution(structure: Structure, system: LinearSystem, n_u: int) -> FloatArray:
     """Return the exact solution of a system whose unknowns are Y[sᵉ, u], flattened."""
     n, edges = len(structure.state), (len(structure.later), n_u, n_u)
-    blocks = Blocks(
-        np.zeros((n, n_u)), np.zeros((n, n_u, n_u)), np.zeros(edges), np.zeros(edges)
-    )
+    blocks = Blocks(np.zeros((n, n_u)), np.zeros((n, n_u, n_u)), np.zeros(edges), np.zeros(edges))
     kernels._system_blocks(tuple(system), structure, blocks)
     Y = np.zeros((n, n_u))
     parts = _parts(structure, n_u)

@@ -50,6 +50,7 @@ class Prepared(NamedTuple):
     old_number: IntArray
     """[new number] environment state"""
     elimination: Elimination
+    """of the model's environment states"""
     second_order: IntArray
     """another order to sweep in: by the distance from the pairs that the monitor treats apart (a
     button), or simply backwards"""

@@ -9,7 +9,7 @@ so one pass over the environment's outcomes serves all monitor states and action
 monitor actions with the same row differ only in rᵐ, and only the best of them is kept (`menu`).
 
 A sweep visits the environment states in a given order and replaces the values in place
-(Gauss-Seidel).
+(Gauss-Seidel). Elimination solves a policy's linear system without sweeps; `elimination` says how.
 """
 
 from __future__ import annotations

@@ -2,14 +2,21 @@
 
 1. A first policy comes from a simpler model in which every pair has only its likeliest move; a few
    Gauss-Seidel sweeps, ordered by the distance from where rewards (and buttons) are, solve it.
-2. Evaluate the policy: Gauss-Seidel sweeps over its sparse linear system, in the order of
-   decreasing value; where these converge slowly (γ close to one, episodes that never end), with
-   help from a sparse LU factorisation or BiCGSTAB.
-3. Improve it: a Gauss-Seidel Bellman sweep, in the order of decreasing value and back in turn.
+2. Evaluate the policy, and
+3. improve it, in turn, until the Bellman residual is small.
 
-Steps 2 and 3 alternate until the Bellman residual is small. Should they fail to settle, plain
-Gauss-Seidel value iteration, a contraction, takes over. The result carries its residual and the
-bound residual / (1 - γ) on the distance from the optimal values that follows from it.
+Where the states can be eliminated one by one without much ado (`elimination`: mazes, chains), the
+policy is evaluated exactly, only what a change of the policy affects is computed again, and a state
+is looked at again only when its neighbours' values have changed by enough to change its mind. A few
+rounds are enough.
+
+Elsewhere both are Gauss-Seidel sweeps in the order of decreasing value: over the policy's sparse
+linear system, as exactly as the residual deserves, with help from elimination or BiCGSTAB where
+they converge slowly; and over the Bellman equation, in that order and back in turn. Should they
+fail to settle, plain Gauss-Seidel value iteration, a contraction, takes over.
+
+The result carries its residual and the bound residual / (1 - γ) on the distance from the optimal
+values that follows from it.
 
 Without a discount, γ = 1, `ending` says when there is an answer. If every policy ends the episode,
 the same search finds it, and the most steps that an episode can last on average take the place of
@@ -233,7 +240,7 @@ def longest(monmdp: MonMDP) -> float:
 
 
 def expected_sweeps(gamma: float) -> float:
-    """Return how many sweeps an evaluation is expected to take: each leaves at most γ of an error."""
+    """Return how many sweeps an evaluation should take: each leaves at most γ of an error."""
     if gamma in (0, 1):
         return gamma * MOST_EXPECTED_SWEEPS
     return min(MOST_EXPECTED_SWEEPS, float(np.log(1e-3) / np.log(gamma)))
@@ -333,9 +340,10 @@ class _Search:
         before, best = np.inf if self.guessed else 0.0, np.inf
         residual, since_best = np.inf, 0
         while since_best < MOST_ROUNDS:
-            # Y is not quite what V says, to rounding. What that can hide: in the best value, and, of
-            # a state that was passed over, in its own and in those of its best and second-best.
-            hidden = 3 * self.gamma * float(np.abs(backup.project(self.m, self.V) - self.Y).max())
+            # Y is what V says up to rounding. This may hide as much in the value of a state that is
+            # passed over, and twice as much in the margin for which it is.
+            apart = float(np.abs(backup.project(self.m, self.V) - self.Y).max())
+            hidden = 3 * self.gamma * apart
             residual = self._improve(self.all_states, in_place=False, everywhere=False) + hidden
             target = allowed_residual(tol, self.rate, self.V)
             if residual <= target or self.sweeps >= max_sweeps or not self.news.changed.any():

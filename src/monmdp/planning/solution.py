@@ -184,9 +184,7 @@ def _true_value(
     """Value of a plan's policy with the rewards of `monmdp`, from the start distribution."""
     if plan.stages is None:
         near = plan.values
-        return evaluate(
-            monmdp, plan.policy, plan.gamma, tol=tol, start_from=near, tell=tell
-        ).value
+        return evaluate(monmdp, plan.policy, plan.gamma, tol=tol, start_from=near, tell=tell).value
     m = factors(monmdp)
     n_se, n_sm, n_ae, n_am = monmdp.shape
     V = np.zeros((n_se, n_sm))
