@@ -600,7 +600,7 @@ def _eliminate_by_degree(begin, count, room, neighbour, head, after, before, see
         work += (d + 1) * (d + 1)
         for i in range(b, b + d):
             u = neighbour[i]
-            c, bu = count[u], begin[u]
+            c, start = count[u], begin[u]
             if before[u] >= 0:
                 after[before[u]] = after[u]
             else:
@@ -610,28 +610,28 @@ def _eliminate_by_degree(begin, count, room, neighbour, head, after, before, see
             # u loses v and gains those neighbours of v that it does not have
             stamp += 1
             seen[u] = stamp
-            kept = bu
-            for k in range(bu, bu + c):
+            kept = start
+            for k in range(start, start + c):
                 if neighbour[k] != v:
                     neighbour[kept] = neighbour[k]
                     seen[neighbour[k]] = stamp
                     kept += 1
-            c = kept - bu
+            c = kept - start
             gained = 0
             for k in range(b, b + d):
                 if seen[neighbour[k]] != stamp:
                     gained += 1
             if c + gained > room[u]:
                 for k in range(c):
-                    neighbour[used + k] = neighbour[bu + k]
-                bu = used
+                    neighbour[used + k] = neighbour[start + k]
+                start = used
                 begin[u] = used
                 room[u] = 2 * (c + gained)
                 used += room[u]
             if gained > 0:
                 for k in range(b, b + d):
                     if seen[neighbour[k]] != stamp:
-                        neighbour[bu + c] = neighbour[k]
+                        neighbour[start + c] = neighbour[k]
                         c += 1
             count[u] = c
             before[u] = -1
