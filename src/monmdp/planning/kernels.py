@@ -735,15 +735,12 @@ def _chosen_blocks(moves, row, gamma, choice, begin, end, structure, affected, b
                 j = position[successor[o]]
                 if not affected[j]:  # and so before i: the weight is there, and the same
                     continue
-                edge = first_edge[min(i, j)]
-                while later[edge] != max(i, j):
+                one, other, weights = (i, j, ahead) if i < j else (j, i, behind)
+                edge = first_edge[one]
+                while later[edge] != other:
                     edge += 1
-                if i < j:
-                    for u in range(n_u):
-                        ahead[edge, u, target] += share[u] * weight
-                else:
-                    for u in range(n_u):
-                        behind[edge, u, target] += share[u] * weight
+                for u in range(n_u):
+                    weights[edge, u, target] += share[u] * weight
 
 
 @Kernel
@@ -761,13 +758,11 @@ def _system_blocks(system, structure, blocks):
             if i == j:
                 own[i, u, target] += weight[k]
                 continue
-            edge = first_edge[min(i, j)]
-            while later[edge] != max(i, j):
+            one, other, weights = (i, j, ahead) if i < j else (j, i, behind)
+            edge = first_edge[one]
+            while later[edge] != other:
                 edge += 1
-            if i < j:
-                ahead[edge, u, target] += weight[k]
-            else:
-                behind[edge, u, target] += weight[k]
+            weights[edge, u, target] += weight[k]
 
 
 @Kernel
@@ -781,30 +776,29 @@ def _eliminate(begin, end, structure, affected, blocks):
     first, later = structure.first, structure.later
     constant, own, ahead, behind = blocks
     n_u = constant.shape[1]
-    left, inverse, new = np.empty((n_u, n_u)), np.empty((n_u, n_u)), np.empty((n_u, n_u))
+    new = np.empty((n_u, n_u))
+    joined = np.empty((n_u, 2 * n_u))  # 1 - own, and beside it what becomes its inverse
     for i in range(begin, end):
         if affected[i]:
             for u in range(n_u):
                 for t in range(n_u):
-                    left[u, t] = -own[i, u, t]
-                    inverse[u, t] = 0.0
-                left[u, u] += 1.0
-                inverse[u, u] = 1.0
+                    joined[u, t] = -own[i, u, t]
+                    joined[u, n_u + t] = 0.0
+                joined[u, u] += 1.0
+                joined[u, n_u + u] = 1.0
             for k in range(n_u):
-                scale = 1.0 / left[k, k]
-                for t in range(n_u):
-                    left[k, t] *= scale
-                    inverse[k, t] *= scale
+                scale = 1.0 / joined[k, k]
+                for t in range(2 * n_u):
+                    joined[k, t] *= scale
                 for u in range(n_u):
-                    factor = left[u, k]
+                    factor = joined[u, k]
                     if u != k and factor != 0.0:
-                        for t in range(n_u):
-                            left[u, t] -= factor * left[k, t]
-                            inverse[u, t] -= factor * inverse[k, t]
+                        for t in range(2 * n_u):
+                            joined[u, t] -= factor * joined[k, t]
             for u in range(n_u):
                 new[0, u] = 0.0
                 for k in range(n_u):
-                    new[0, u] += inverse[u, k] * constant[i, k]
+                    new[0, u] += joined[u, n_u + k] * constant[i, k]
             for u in range(n_u):
                 constant[i, u] = new[0, u]
             for edge in range(first[i], first[i + 1]):
@@ -812,7 +806,7 @@ def _eliminate(begin, end, structure, affected, blocks):
                     for t in range(n_u):
                         new[u, t] = 0.0
                         for k in range(n_u):
-                            new[u, t] += inverse[u, k] * ahead[edge, k, t]
+                            new[u, t] += joined[u, n_u + k] * ahead[edge, k, t]
                 for u in range(n_u):
                     for t in range(n_u):
                         ahead[edge, u, t] = new[u, t]
