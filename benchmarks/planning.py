@@ -26,6 +26,7 @@ import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -212,8 +213,8 @@ def against_storm(n_joint: int, repeats: int) -> dict[str, Any]:
     solve = storm(m)
     ours, theirs = np.inf, np.inf
     for _ in range(repeats):
-        fresh = replace(m)  # which remembers nothing of the run before
-        seconds, plan = timed(lambda: optimal(fresh, GAMMA, tol=ERROR))
+        fresh = replace(m)  # remembers nothing of the run before
+        seconds, plan = timed(partial(optimal, fresh, GAMMA, tol=ERROR))
         ours = min(ours, seconds)
         seconds, values = timed(solve)
         theirs = min(theirs, seconds)

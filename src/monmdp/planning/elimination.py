@@ -169,7 +169,10 @@ def _solve(
 
 def _parts(structure: Structure, n_u: int) -> list[tuple[int, int]]:
     """Positions from and to, in parts that take less than a second."""
-    work = np.cumsum((np.diff(structure.first) + 1.0) ** 2) * ((n_u**3 + 4) / 10)
+    work = (np.diff(structure.first) + 1.0) ** 2 * ((n_u**3 + 4) / 10)
+    if work.sum() <= AT_ONCE:
+        return [(0, len(work))]
+    work = np.cumsum(work)
     cuts = np.searchsorted(work, np.arange(AT_ONCE, work[-1], AT_ONCE))
     bounds = np.unique([0, *cuts.tolist(), len(work)]).tolist()
     return list(pairwise(bounds))

@@ -277,8 +277,8 @@ def checked_values(monmdp: MonMDP, values: ArrayLike) -> FloatArray:
 
 def check_magnitude(monmdp: MonMDP, rate: float) -> None:
     """Refuse rewards whose sums, up to 1 / `rate` of them, floating point cannot hold."""
-    rewards = np.concatenate([monmdp.mdp.reward, monmdp.monitor.reward.reshape(-1)])
-    largest = float(np.abs(rewards).max())
+    rewards = monmdp.mdp.reward, monmdp.monitor.reward
+    largest = float(max(max(of.max(), -of.min()) for of in rewards))
     if largest > 1e200 * rate:
         raise MonMDPError(f"rewards of {largest:g} are too large to be summed up")
 
@@ -406,8 +406,8 @@ class _Search:
         Values travel outwards from the rewards, to a button if there is one, and from there on.
         """
         self.guessed = True
-        there, back = self.all_states, self.ready.second_order
-        orders = (there, back, there) if len(self.m.row_first) > 1 else (there, back)
+        outwards, from_button = self.all_states, self.ready.second_order
+        orders = [outwards] if from_button is None else [outwards, from_button, outwards]
         for part in chain.from_iterable(map(self._parts, orders)):
             self.news.margin[:] = 0.0
             args = self.V, self.Y, self.choice, self.news
