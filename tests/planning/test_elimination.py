@@ -11,7 +11,7 @@ from conftest import dense_optimal_values, dense_policy_values, random_monmdp, s
 from monmdp import make, planning, worlds
 from monmdp.planning import kernels, policy_iteration
 from monmdp.planning.elimination import Elimination, ExactValues, solution
-from monmdp.planning.factors import factors
+from monmdp.planning.factors import factors, moves
 from monmdp.planning.kernels import ChosenActions, News
 from monmdp.planning.policy_evaluation import _policy_system, checked_policy
 from monmdp.planning.policy_iteration import optimal
@@ -92,7 +92,7 @@ def test_after_a_change_of_mind_only_what_is_affected_is_done_again(seed):
     n_se, n_sm, n_ae, n_am = monmdp.shape
     rng = np.random.default_rng(seed)
     structure = structure_of(m)
-    again = ExactValues(structure, m, 0.97)
+    again = ExactValues(structure, moves(m), m.row, 0.97)
     Y = np.zeros((n_se, len(m.row)))
     news = News(np.ones(n_se, dtype=np.bool_), np.zeros(n_se), np.zeros(n_se))
     pair, row = np.zeros((n_se, n_sm), dtype=np.int32), np.zeros((n_se, n_sm), dtype=np.int32)
@@ -111,11 +111,11 @@ def test_after_a_change_of_mind_only_what_is_affected_is_done_again(seed):
         assert np.allclose(news.shift, np.abs(Y - before).max(axis=1))
         everything = News(np.ones(n_se, dtype=np.bool_), np.zeros(n_se), np.zeros(n_se))
         anew = np.zeros_like(Y)
-        for _ in ExactValues(structure, m, 0.97).find(choice, everything, anew):
+        for _ in ExactValues(structure, moves(m), m.row, 0.97).find(choice, everything, anew):
             pass
         assert np.allclose(Y, anew, rtol=1e-11, atol=1e-11)
         V = np.empty((n_se, n_sm))
-        kernels._chosen_values(kernels.moves(m), 0.97, choice, Y, V)
+        kernels._chosen_values(moves(m), 0.97, choice, Y, V)
         assert np.allclose(V @ m.row.T, Y, rtol=1e-10, atol=1e-10)
         news.changed[rng.random(n_se) < 0.3] = True
 

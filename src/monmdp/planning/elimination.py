@@ -20,7 +20,7 @@ import numpy as np
 
 from monmdp.model.arrays import BoolArray, FloatArray, IntArray
 from monmdp.planning import kernels
-from monmdp.planning.kernels import Blocks, ChosenActions, Factors, Index, News, Structure, moves
+from monmdp.planning.kernels import Blocks, ChosenActions, Factors, Index, Moves, News, Structure
 
 if TYPE_CHECKING:
     from monmdp.planning.linear import LinearSystem
@@ -120,10 +120,10 @@ class _Ordering:
 class ExactValues:
     """Values of the chosen actions, found again and again as the choice changes."""
 
-    def __init__(self, structure: Structure, m: Factors, gamma: float) -> None:
+    def __init__(self, structure: Structure, moves: Moves, row: FloatArray, gamma: float) -> None:
         """Set memory aside."""
-        n, n_edges, n_u = len(structure.state), len(structure.later), len(m.row)
-        self.structure, self.moves, self.row, self.gamma = structure, moves(m), m.row, gamma
+        n, n_edges, n_u = len(structure.state), len(structure.later), len(row)
+        self.structure, self.moves, self.row, self.gamma = structure, moves, row, gamma
         self.parts = _parts(structure, n_u)
         self.affected = np.empty(n, dtype=np.bool_)
         edges = (n_edges, n_u, n_u)

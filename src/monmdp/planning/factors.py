@@ -12,7 +12,7 @@ from monmdp.model.arrays import BoolArray, FloatArray, IntArray
 from monmdp.model.monmdp import MonMDP
 from monmdp.planning import kernels
 from monmdp.planning.elimination import Elimination
-from monmdp.planning.kernels import Factors, moves
+from monmdp.planning.kernels import Factors, Moves
 
 T = TypeVar("T")
 
@@ -38,6 +38,11 @@ def _once(made_from: Callable[[MonMDP], T], monmdp: MonMDP) -> T:
         monmdp.__dict__[key] = made_from(monmdp)
     kept: T = monmdp.__dict__[key]
     return kept
+
+
+def moves(m: Factors) -> Moves:
+    """Return the part of the model that says where a pair leads."""
+    return Moves(m.first, m.successor, m.probability, m.stay)
 
 
 class Prepared(NamedTuple):

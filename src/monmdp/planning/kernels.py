@@ -111,11 +111,6 @@ class Moves(NamedTuple):
     stay: FloatArray
 
 
-def moves(m: Factors) -> Moves:
-    """Return the part of the model that says where a pair leads."""
-    return Moves(m.first, m.successor, m.probability, m.stay)
-
-
 class ChosenActions(NamedTuple):
     """A deterministic policy as the planner keeps it."""
 

@@ -20,8 +20,7 @@ import numpy as np
 from monmdp.model.arrays import BoolArray, FloatArray, IntArray
 from monmdp.model.monmdp import MonMDP
 from monmdp.planning import kernels
-from monmdp.planning.factors import checked_problem, factors
-from monmdp.planning.kernels import moves
+from monmdp.planning.factors import checked_problem, factors, moves
 
 _CHUNK = 20_000
 """environment states handled at a time, to bound memory"""

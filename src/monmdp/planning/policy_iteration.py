@@ -41,8 +41,8 @@ from monmdp.model.monmdp import MonMDP
 from monmdp.planning import backup, kernels
 from monmdp.planning.elimination import ExactValues
 from monmdp.planning.ending import all_end, demand_end, for_ever, step_counter
-from monmdp.planning.factors import Prepared, _once, checked_problem, factors, prepared
-from monmdp.planning.kernels import ChosenActions, News, moves
+from monmdp.planning.factors import Prepared, _once, checked_problem, factors, moves, prepared
+from monmdp.planning.kernels import ChosenActions, News
 from monmdp.planning.linear import LinearSystem
 from monmdp.planning.progress import SILENT, Progress, Tell
 
@@ -322,7 +322,9 @@ class _Search:
         branching = len(m.successor) > ready.likeliest.first[-1]
         sweeps = expected_sweeps(gamma) if branching else 0.0
         structure = self.elimination.within(sweeps) if sweeps > 0 else None
-        self.exactly = None if structure is None else ExactValues(structure, m, gamma)
+        self.exactly = (
+            None if structure is None else ExactValues(structure, self.moves, m.row, gamma)
+        )
         self.sweeps = 0
         self.guessed = False
 
