@@ -20,7 +20,16 @@ import numpy as np
 
 from monmdp.model.arrays import BoolArray, FloatArray, IntArray
 from monmdp.planning import kernels
-from monmdp.planning.kernels import Blocks, ChosenActions, Factors, Index, Moves, News, Structure
+from monmdp.planning.kernels import (
+    Blocks,
+    ChosenActions,
+    Factors,
+    Index,
+    Moves,
+    News,
+    Structure,
+    few_rows,
+)
 
 if TYPE_CHECKING:
     from monmdp.planning.linear import LinearSystem
@@ -124,7 +133,7 @@ class ExactValues:
         """Set memory aside."""
         n, n_edges, n_u = len(structure.state), len(structure.later), len(row)
         self.structure, self.moves, self.row, self.gamma = structure, moves, row, gamma
-        self.parts = _parts(structure, n_u)
+        self.parts, self.rows = _parts(structure, n_u), few_rows(n_u)
         self.affected = np.empty(n, dtype=np.bool_)
         edges = (n_edges, n_u, n_u)
         self.blocks = Blocks(
@@ -139,7 +148,9 @@ class ExactValues:
         args = self.structure, self.affected, self.blocks
         kernels._mark_affected(self.moves, news.changed, self.structure, self.affected)
         for begin, end in self.parts:
-            kernels._chosen_blocks(self.moves, self.row, self.gamma, choice, begin, end, *args)
+            kernels._chosen_blocks(
+                self.moves, self.row, self.gamma, choice, begin, end, *args, self.rows
+            )
         news.changed[:] = False
         yield from _solve(self.parts, *args, Y, news.shift)
 
@@ -160,9 +171,10 @@ def _solve(
     parts: list[tuple[int, int]], structure: Structure, affected: BoolArray, blocks: Blocks,
     Y: FloatArray, shift: FloatArray,
 ) -> Iterator[float]:  # fmt: skip
+    rows = few_rows(Y.shape[1])
     for done, (begin, end) in enumerate(parts):
         yield done / len(parts)
-        kernels._eliminate(begin, end, structure, affected, blocks)
+        kernels._eliminate(begin, end, structure, affected, blocks, rows)
     for begin, end in reversed(parts):
         kernels._substitute(begin, end, structure, blocks, Y, shift)
 

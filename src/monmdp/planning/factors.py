@@ -59,6 +59,8 @@ class Prepared(NamedTuple):
     second_order: IntArray | None
     """another order to sweep in, where the monitor treats some pairs apart (a button): by the
     distance from them"""
+    least_reward: float
+    """what the best action pays at least, in any state"""
 
 
 def prepared(monmdp: MonMDP) -> Prepared:
@@ -84,7 +86,8 @@ def _prepared(monmdp: MonMDP) -> Prepared:
         usual = np.bincount(m.pair_class).argmax()
         special = np.any((m.pair_class != usual).reshape(n_se, -1), axis=1)
         second_order = _distance_order(m, special)
-    return Prepared(m, likeliest, old_number, Elimination(m), second_order)
+    least = by_state.max(axis=1).min() + m.monitor_reward.max(axis=1).min()
+    return Prepared(m, likeliest, old_number, Elimination(m), second_order, float(least))
 
 
 def _distance_order(m: Factors, seed: BoolArray) -> IntArray:

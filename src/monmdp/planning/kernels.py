@@ -28,6 +28,8 @@ Index = NDArray[np.int32]
 
 SMALL = 5000
 """entries; where an array is larger, a kernel is compiled at once"""
+FEW_ROWS = 4
+"""monitor rows for whose number kernels are compiled on purpose; most monitors have no more"""
 PATIENCE = 0.3
 """seconds that all kernels together may spend uncompiled before they are compiled after all"""
 
@@ -62,6 +64,15 @@ def _largest(args: tuple[Any, ...]) -> int:
     """Size of the largest array among the arguments."""
     sizes = (_largest(arg) if isinstance(arg, tuple) else np.size(arg) for arg in args)
     return max(sizes, default=0)
+
+
+def few_rows(n_u: int) -> tuple[int, ...]:
+    """Return a tuple with an entry for each monitor row, or none if they are many.
+
+    Kernels are compiled for each length of it: loops over so few rows run up to twice as fast when
+    their number is known.
+    """
+    return tuple(range(n_u)) if n_u <= FEW_ROWS else ()
 
 
 class Factors(NamedTuple):
@@ -166,15 +177,16 @@ class Blocks(NamedTuple):
 
 
 @Kernel
-def _improve_sweep(m, gamma, order, in_place, repeat, V, Y, choice, news):
+def _improve_sweep(m, gamma, order, in_place, repeat, V, Y, choice, news, rows):
     """Choose the best action of every state; return the largest Bellman residual.
 
     States with a margin that the shift of values cannot use up keep their choice, unseen.
 
     With `in_place` the new values replace V and Y on the way (Gauss-Seidel); with `repeat` besides,
-    the chosen actions are repeated for as long as they do not leave the environment state.
+    the chosen actions are repeated for as long as they do not leave the environment state. `rows`
+    is what `few_rows` says.
     """
-    n_sm, n_u = V.shape[1], m.row.shape[0]
+    n_sm, n_u = V.shape[1], len(rows) or m.row.shape[0]
     first, successor, probability, stay = m.first, m.successor, m.probability, m.stay
     pair_class, row_first, row_count, row = m.pair_class, m.row_first, m.row_count, m.row
     menu_first, menu_row, menu_reward = m.menu_first, m.menu_row, m.menu_reward
@@ -203,7 +215,9 @@ def _improve_sweep(m, gamma, order, in_place, repeat, V, Y, choice, news):
         o = first[se * n_ae]
         for pair in range(se * n_ae, (se + 1) * n_ae):
             c, r = pair_class[pair], env_reward[pair]
-            u0, u1 = row_first[c], row_first[c] + row_count[c]
+            u0, u1 = 0, n_u
+            if len(rows) == 0:
+                u0, u1 = row_first[c], row_first[c] + row_count[c]
             for u in range(u0, u1):
                 z[u] = stay[pair] * Y[se, u]
             while o < first[pair + 1]:
@@ -692,13 +706,16 @@ def _mark_affected(moves, changed, structure, affected):
 
 
 @Kernel
-def _chosen_blocks(moves, row, gamma, choice, begin, end, structure, affected, blocks):
-    """Write the equations of the chosen actions into the affected blocks of begin to end."""
+def _chosen_blocks(moves, row, gamma, choice, begin, end, structure, affected, blocks, rows):
+    """Write the equations of the chosen actions into the affected blocks of begin to end.
+
+    `rows` is what `few_rows` says.
+    """
     first, successor, probability, stay = moves
     pair_of, row_of, reward_of = choice
     position, state, first_edge, later = structure
     constant, own, ahead, behind = blocks
-    n_sm, n_u = pair_of.shape[1], row.shape[0]
+    n_sm, n_u = pair_of.shape[1], len(rows) or row.shape[0]
     share = np.empty(n_u)
     for i in range(begin, end):
         if not affected[i]:
@@ -761,16 +778,16 @@ def _system_blocks(system, structure, blocks):
 
 
 @Kernel
-def _eliminate(begin, end, structure, affected, blocks):
+def _eliminate(begin, end, structure, affected, blocks, rows):
     """Eliminate the affected of the positions begin to end, and write others into affected ones.
 
-    The equations then hold later unknowns only.
+    The equations then hold later unknowns only. `rows` is what `few_rows` says.
 
     No pivots: weights stay positive, rows sum to at most one, and 1 - own[i, u, u] does not vanish.
     """
     first, later = structure.first, structure.later
     constant, own, ahead, behind = blocks
-    n_u = constant.shape[1]
+    n_u = len(rows) or constant.shape[1]
     new = np.empty((n_u, n_u))
     joined = np.empty((n_u, 2 * n_u))  # 1 - own, and beside it what becomes its inverse
     for i in range(begin, end):
@@ -812,6 +829,8 @@ def _eliminate(begin, end, structure, affected, blocks):
             for u in range(n_u):
                 for k in range(n_u):
                     weight = behind[e, u, k]
+                    if weight == 0.0:  # as are most where the monitor hardly moves
+                        continue
                     constant[j, u] += weight * constant[i, k]
                     for t in range(n_u):
                         own[j, u, t] += weight * ahead[e, k, t]
@@ -822,9 +841,12 @@ def _eliminate(begin, end, structure, affected, blocks):
                 for u in range(n_u):
                     for k in range(n_u):
                         to_first, to_second = behind[e, u, k], behind[f, u, k]
-                        for t in range(n_u):
-                            ahead[edge, u, t] += to_first * ahead[f, k, t]
-                            behind[edge, u, t] += to_second * ahead[e, k, t]
+                        if to_first != 0.0:
+                            for t in range(n_u):
+                                ahead[edge, u, t] += to_first * ahead[f, k, t]
+                        if to_second != 0.0:
+                            for t in range(n_u):
+                                behind[edge, u, t] += to_second * ahead[e, k, t]
 
 
 @Kernel

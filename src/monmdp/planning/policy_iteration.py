@@ -358,12 +358,8 @@ class _Search:
         m, n_se = ready.model, shape[0]
         self.progress = progress
         self.ready, self.m, self.gamma, self.rate = ready, m, gamma, rate
-        self.moves = moves(m)
-        # From below: in the worst state the best action pays this much, for ever.
-        least = (
-            m.env_reward.reshape(n_se, -1).max(axis=1).min() + m.monitor_reward.max(axis=1).min()
-        )
-        lowest = float(least) / rate
+        self.moves, self.rows = moves(m), kernels.few_rows(len(m.row))
+        lowest = ready.least_reward / rate  # for ever: all values are higher
         self.V = np.full(shape, lowest)
         self.Y = np.full((n_se, len(m.row)), lowest)
         self.choice = ChosenActions(
@@ -470,7 +466,7 @@ class _Search:
         orders = [outwards] if from_button is None else [outwards, from_button, outwards]
         for part in chain.from_iterable(map(self._parts, orders)):
             self.news.margin[:] = 0.0
-            args = self.V, self.Y, self.choice, self.news
+            args = self.V, self.Y, self.choice, self.news, self.rows
             kernels._improve_sweep(self.ready.likeliest, self.gamma, part, True, True, *args)
             self.progress("a first guess")
         self.news.margin[:] = 0.0
@@ -486,7 +482,7 @@ class _Search:
             self.news.margin[:] = 0.0
         residual = 0.0
         for part in self._parts(order):
-            args = self.V, self.Y, self.choice, self.news
+            args = self.V, self.Y, self.choice, self.news, self.rows
             more = kernels._improve_sweep(self.m, self.gamma, part, in_place, False, *args)
             residual = max(residual, float(more))
             self.progress(f"{self.sweeps} sweeps, residual {residual:.1e}")
