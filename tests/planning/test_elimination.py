@@ -182,3 +182,32 @@ def test_evaluation_by_elimination_and_by_sweeps(monkeypatch):
     exact = planning.evaluate(m, policy, 0.9999)
     assert exact.converged
     assert np.allclose(exact.values, dense_policy_values(m, policy, 0.9999), rtol=1e-9)
+
+
+@pytest.mark.parametrize("monitor", ["n-experts", "button", "level-up"])
+@pytest.mark.parametrize("patience", [np.inf, 0.0], ids=["plain", "compiled"])
+def test_whether_the_number_of_rows_is_known_makes_no_difference(monitor, patience, monkeypatch):
+    monkeypatch.setattr(kernels, "PATIENCE", patience)
+    monkeypatch.setattr(kernels.Kernel, "spent", 1.0)
+    known = optimal(make(SLIPPERY, monitor), 0.99)
+    monkeypatch.setattr(kernels, "FEW_ROWS", 0)
+    unknown = optimal(make(SLIPPERY, monitor), 0.99)
+    assert known.sweeps == unknown.sweeps
+    assert np.allclose(known.values, unknown.values, rtol=1e-13, atol=1e-13)
+
+
+def test_few_rows_are_counted_by_a_tuple():
+    assert [len(kernels.few_rows(n)) for n in (1, 2, 4, 5, 60)] == [1, 2, 4, 0, 0]
+
+
+@pytest.mark.parametrize("monitor", ["n-experts", "button", "level-up"])
+def test_values_that_say_little_cost_little(monitor):
+    m = make(worlds.make("river-swim", length=200), monitor)
+    guessed = optimal(m, 0.99)
+    noise = np.random.default_rng(0).normal(size=m.n_states)
+    for start in (0 * noise, guessed.values + 0.1 * noise, guessed.values + 1e-4 * noise):
+        plan = optimal(m, 0.99, start_from=start)
+        assert plan.converged
+        assert np.allclose(plan.values, guessed.values, atol=1e-9)
+        assert plan.sweeps <= guessed.sweeps + 4
+    assert optimal(m, 0.99, start_from=guessed.values).sweeps < guessed.sweeps

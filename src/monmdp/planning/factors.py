@@ -61,6 +61,8 @@ class Prepared(NamedTuple):
     distance from them"""
     least_reward: float
     """what the best action pays at least, in any state"""
+    span_of_rewards: float
+    """how much more than that an action pays at most"""
 
 
 def prepared(monmdp: MonMDP) -> Prepared:
@@ -87,7 +89,9 @@ def _prepared(monmdp: MonMDP) -> Prepared:
         special = np.any((m.pair_class != usual).reshape(n_se, -1), axis=1)
         second_order = _distance_order(m, special)
     least = by_state.max(axis=1).min() + m.monitor_reward.max(axis=1).min()
-    return Prepared(m, likeliest, old_number, Elimination(m), second_order, float(least))
+    span = by_state.max() + m.monitor_reward.max() - least
+    rewards = float(least), float(span)
+    return Prepared(m, likeliest, old_number, Elimination(m), second_order, *rewards)
 
 
 def _distance_order(m: Factors, seed: BoolArray) -> IntArray:

@@ -60,6 +60,9 @@ AT_ONCE = 10**7
 """pairs and monitor states of one call: compiled code cannot be interrupted"""
 MOST_STAGES = 10**8
 """values that backward induction may keep, those of every state and number of steps left"""
+LITTLE = 0.1
+"""given values whose residual is more than this share of the span of rewards are worth less than a
+guess"""
 SLOW_ROUND = 0.5
 """a round that leaves more than this share of the residual gets help"""
 MOST_ROUNDS = 40
@@ -359,9 +362,9 @@ class _Search:
         self.progress = progress
         self.ready, self.m, self.gamma, self.rate = ready, m, gamma, rate
         self.moves, self.rows = moves(m), kernels.few_rows(len(m.row))
-        lowest = ready.least_reward / rate  # for ever: all values are higher
-        self.V = np.full(shape, lowest)
-        self.Y = np.full((n_se, len(m.row)), lowest)
+        self.lowest = ready.least_reward / rate  # for ever: all values are higher
+        self.V = np.full(shape, self.lowest)
+        self.Y = np.full((n_se, len(m.row)), self.lowest)
         self.choice = ChosenActions(
             np.zeros(shape, dtype=np.int32), np.zeros(shape, dtype=np.int32), np.zeros(shape)
         )
@@ -389,8 +392,7 @@ class _Search:
 
     def _exact_rounds(self, exactly: ExactValues, tol: float, max_sweeps: int) -> float:
         """Evaluate exactly in between; return the residual once it is small or settles no more."""
-        # Values from elsewhere may say little: news has far to travel at once.
-        before, best = np.inf if self.guessed else 0.0, np.inf
+        before, best = np.inf, np.inf
         residual, since_best = np.inf, 0
         while since_best < MOST_ROUNDS:
             # Y is what V says up to rounding. This may hide as much in the value of a state that is
@@ -401,7 +403,13 @@ class _Search:
             target = self._allowed_residual(tol)
             if residual <= target or self.sweeps >= max_sweeps or not self.news.changed.any():
                 return residual
-            if residual > SLOW_ROUND * before:
+            slow = residual > SLOW_ROUND * before
+            if not self.guessed and (slow or residual > LITTLE * self.ready.span_of_rewards):
+                # The values that were given say little.
+                self.guess()
+                before = best = np.inf
+                continue
+            if slow:
                 # Each changes its mind because its neighbour did: carry the news through in one go,
                 # in whichever direction it travels.
                 there = np.argsort(-self.V.max(axis=1))
@@ -462,6 +470,7 @@ class _Search:
         Values travel outwards from the rewards, to a button if there is one, and from there on.
         """
         self.guessed = True
+        self.V[:] = self.Y[:] = self.lowest
         outwards, from_button = self.all_states, self.ready.second_order
         orders = [outwards] if from_button is None else [outwards, from_button, outwards]
         for part in chain.from_iterable(map(self._parts, orders)):
