@@ -7,7 +7,12 @@ figure to read is the ratio: the machine's speed cancels out.
 
     python benchmarks/planning.py                  # the comparison, then the scaling over size
     python benchmarks/planning.py --million        # also a maze of 1,000,000 joint states
+    python benchmarks/planning.py --storm          # only maze/button of --storm-size against Storm
     python benchmarks/planning.py --json FILE      # the numbers as JSON
+
+Storm is a probabilistic model checker. It is needed for --storm alone: pip install stormpy==2.0.0
+(its wheels are for Linux). It solves the joint model by optimistic value iteration, which is sound:
+its answer, too, is within the error.
 """
 
 from __future__ import annotations
@@ -20,6 +25,8 @@ import resource
 import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +43,8 @@ GAMMA = 0.99
 ERROR = 1e-6
 MONITORS = ("n-experts", "button", "level-up")
 FAMILIES = ("open grid", "maze", "river swim")
+HARDEST = ("maze", "button")
+"""where a maze and its button make two searches of one: its target is lower"""
 
 
 def random_maze(size: int, seed: int = 0) -> str:
@@ -139,6 +148,87 @@ def compare(family: str, monitor: str, n_joint: int, repeats: int) -> dict[str, 
     }
 
 
+def storm(m: MonMDP):
+    """The same problem for Storm: a function that solves it and returns the values [s].
+
+    The discount is a chance of 1 - γ to end at every step. Storm wants rewards that are not
+    negative, so every step is paid so much more, also those that an episode that has ended would
+    have had; the values are by as much larger, divided by 1 - γ.
+    """
+    import stormpy
+    from stormpy.datastructures import SparseMatrixBuilder
+    from stormpy.environments import MinMaxMethod, sound
+    from stormpy.models import SparseMdp, SparseModelComponents, SparseRewardModel, StateLabeling
+    from stormpy.numbers import Rational
+
+    P, R = m.transition_matrix(continuing=True).tocsr(), m.mean_reward().reshape(-1)
+    n, k = m.n_states, m.n_actions
+    ended, end = n, n + 1
+    more = max(0.0, -float(R.min()))
+    builder = SparseMatrixBuilder(
+        rows=n * k + 2, columns=n + 2, has_custom_row_grouping=True, row_groups=n + 2
+    )
+    for s in range(0, n, 20_000):  # lists of numbers are large
+        rows = slice(s * k, min(s + 20_000, n) * k)
+        part = P[rows]
+        leaves = np.clip(1 - np.asarray(part.sum(axis=1)).reshape(-1), 0, 1)
+        leaves[leaves < 1e-12] = 0
+        ends = np.stack([GAMMA * leaves, np.full(len(leaves), 1 - GAMMA)], axis=1)
+        whole = scipy.sparse.hstack([GAMMA * part, scipy.sparse.csr_array(ends)]).tocsr()
+        whole.sort_indices()
+        row = np.repeat(np.arange(rows.start, rows.stop), np.diff(whole.indptr))
+        groups = np.arange(rows.start, rows.stop, k)
+        builder.add_next_values(
+            row.tolist(), whole.indices.tolist(), whole.data.tolist(), groups.tolist()
+        )
+    row, column = [n * k, n * k, n * k + 1], [ended, end, end]
+    builder.add_next_values(row, column, [GAMMA, 1 - GAMMA, 1.0], [n * k, n * k + 1])
+    labels = StateLabeling(n + 2)
+    for label, state in (("init", 0), ("end", end)):
+        labels.add_label(label)
+        labels.add_label_to_state(label, state)
+    paid = SparseRewardModel(optional_state_action_reward_vector=[*(R + more).tolist(), more, 0.0])
+    components = SparseModelComponents(
+        transition_matrix=builder.build(), state_labeling=labels, reward_models={"paid": paid}
+    )
+    model = SparseMdp(components)
+    environment = sound()
+    solver = environment.solver().min_max()
+    solver.method = MinMaxMethod.OPTIMISTIC_VALUE_ITERATION
+    solver.precision = Rational(str(ERROR))
+    solver.relative_termination_criterion = False
+    goal = stormpy.parse_properties('R{"paid"}max=? [F "end"]')[0]
+
+    def solve() -> np.ndarray:
+        result = stormpy.model_checking(model, goal, environment=environment)
+        return np.array(result.get_value_vector()[:n]) - more / (1 - GAMMA)
+
+    return solve
+
+
+def against_storm(n_joint: int, repeats: int) -> dict[str, Any]:
+    """Maze/button with both, alternating; ours from a model that is built but not yet factored."""
+    optimal(problem("maze", "button", 500), GAMMA)  # compiles
+    m = problem("maze", "button", n_joint)
+    solve = storm(m)
+    ours, theirs = np.inf, np.inf
+    for _ in range(repeats):
+        fresh = replace(m)  # remembers nothing of the run before
+        seconds, plan = timed(partial(optimal, fresh, GAMMA, tol=ERROR))
+        ours = min(ours, seconds)
+        seconds, values = timed(solve)
+        theirs = min(theirs, seconds)
+    assert plan.converged
+    apart = float(np.abs(plan.values - values).max())
+    assert apart <= 2 * ERROR, apart
+    row = {"states": m.n_states, "ours_s": ours, "storm_s": theirs, "ratio": theirs / ours}
+    print(
+        f"maze/button, {m.n_states:,} joint states: ours {ours:.2f} s, Storm {theirs:.2f} s, "
+        f"ratio {row['ratio']:.1f}x; the values differ by {apart:.1e}"
+    )
+    return row
+
+
 def in_own_process(family: str, monitor: str, n_joint: int) -> dict[str, Any]:
     """`scaling` in a process of its own, so that its peak of memory is its own."""
     spawn = multiprocessing.get_context("spawn")
@@ -171,9 +261,18 @@ def main() -> None:
     parser.add_argument("--size", type=int, default=10_000, help="joint states of the comparison")
     parser.add_argument("--repeats", type=int, default=15)
     parser.add_argument("--million", action="store_true", help="also 1,000,000 joint states")
+    parser.add_argument("--storm", action="store_true", help="only compare with Storm")
+    parser.add_argument("--storm-size", type=int, default=1_000_000)
     parser.add_argument("--json", type=Path)
     args = parser.parse_args()
     Kernel.spent = np.inf  # out of patience: compiled from the start
+    if args.storm:
+        row = against_storm(args.storm_size, min(args.repeats, 2))
+        if args.json:
+            args.json.write_text(json.dumps({"storm": row}, indent=2))
+        if row["ratio"] < 2:
+            sys.exit("a target was missed: at most half of Storm's time")
+        return
 
     print(
         f"{platform.machine()}, Python {platform.python_version()}, γ = {GAMMA}, error {ERROR:g},"
@@ -189,8 +288,10 @@ def main() -> None:
                 f"{family:<11} {monitor:<10} {row['states']:>7} {row['ours_ms']:>6.1f} ms "
                 f"{row['quantecon_ms']:>7.1f} ms {row['ratio']:>6.1f}x"
             )
-    worst = min(row["ratio"] for row in comparison)
-    print(f"\nleast ratio {worst:.1f}x (target 3x)\n")
+    button = next(r["ratio"] for r in comparison if (r["family"], r["monitor"]) == HARDEST)
+    others = min(r["ratio"] for r in comparison if (r["family"], r["monitor"]) != HARDEST)
+    print(f"\nmaze/button {button:.1f}x (target 5x)")
+    print(f"all others at least {others:.1f}x (target 10x)\n")
 
     head = ("states", "build", "solve", "sweeps", "memory")
     print(f"{'world':<11} {'monitor':<10} {head[0]:>8} {head[1]:>8} {head[2]:>9}", end="")
@@ -211,11 +312,12 @@ def main() -> None:
     if args.json:
         args.json.write_text(json.dumps({"comparison": comparison, "scaling": grown}, indent=2))
     large = [row for row in grown if row["states"] >= 1_000_000]
-    print("\ntargets: ratio at least 3; a million states in at most 60 s and 4 GB")
+    print("\ntargets: the ratios above; a million states in at most 12 s and 4 GB")
     if (
-        worst < 3
+        button < 5
+        or others < 10
         or not all(row["converged"] for row in grown)
-        or any(row["solve_s"] > 60 or row["peak_memory_gb"] > 4 for row in large)
+        or any(row["solve_s"] > 12 or row["peak_memory_gb"] > 4 for row in large)
     ):
         sys.exit("a target was missed")
 

@@ -32,9 +32,22 @@ def test_what_takes_long_is_said_on_a_terminal_and_cleared(long, monkeypatch):
         assert screen.getvalue() == ""
         return
     before, shown, cleared, after = screen.getvalue().split("\r")
-    assert (before, shown, after) == ("", "building a\\x1b[31mmaze / ask …", "")
+    assert (before, shown.rstrip(), after) == ("", "building a\\x1b[31mmaze / ask …", "")
     assert cleared.strip() == ""
     assert len(cleared) >= len(shown)
+
+
+def test_how_far_it_is_takes_the_place_of_what_is_done(monkeypatch):
+    monkeypatch.setattr(app, "MOMENT", 0.0)
+    monkeypatch.setattr(app, "CHANGES", 0.0)
+    screen = Terminal()
+    monkeypatch.setattr(sys, "stderr", screen)
+    with app.saying_what_takes_long("solving") as show:
+        while "solving …" not in screen.getvalue():
+            time.sleep(0.01)
+        show("9 sweeps")
+    shown = [part.strip() for part in screen.getvalue().split("\r")]
+    assert shown == ["", "solving …", "9 sweeps", "", ""]
 
 
 def test_what_takes_long_is_cleared_when_it_fails(monkeypatch):

@@ -24,7 +24,7 @@ from conftest import (
 )
 from monmdp import MDP, Monitor, MonMDPError, join, make, planning, worlds
 from monmdp.model.dynamics import reset, step
-from monmdp.planning import kernels, linear
+from monmdp.planning import elimination, kernels
 from monmdp.planning.policy_iteration import optimal
 
 SPEC = {
@@ -275,7 +275,8 @@ def test_slow_and_direct_evaluation_agree(monkeypatch):
     policy = np.full((m.n_states, m.n_actions), 1 / m.n_actions)
     direct = planning.evaluate(m, policy, 0.999)
     direct_plan = optimal(m, 0.999)
-    monkeypatch.setattr(linear, "LARGEST_FACTORISATION", 0)
+    monkeypatch.setattr(elimination, "MOST_WORK", 0)
+    m = make("river-swim", "button")
     assert np.allclose(planning.evaluate(m, policy, 0.999).values, direct.values, atol=1e-7)
     iterative = optimal(m, 0.999)
     assert iterative.converged
@@ -285,7 +286,7 @@ def test_slow_and_direct_evaluation_agree(monkeypatch):
 def test_value_iteration_takes_over_where_policy_iteration_does_not_settle(monkeypatch):
     from monmdp.planning import policy_iteration as module
 
-    monkeypatch.setattr(module, "MOST_ROUNDS", 0)
+    monkeypatch.setattr(module, "MOST_ROUNDS", 0)  # of exact rounds, too
     m = make("bottleneck", "level-up", slip=0.2)
     plan = optimal(m)
     assert plan.converged

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 INTERVAL = 10.0
 """seconds between two lines of progress where the output is no terminal"""
 
+CHANGES = 0.2
+"""seconds between two texts of the line on a terminal"""
 LINE = 78
 """letters of a line of progress"""
 MOMENT = 1.0
@@ -290,44 +292,35 @@ def line_of_progress(early: float = 0.0) -> Iterator[Callable[[str], None]]:
 
     def show(text: str) -> None:
         nonlocal last
-        if time.monotonic() - last >= (0.2 if terminal else INTERVAL):
+        if time.monotonic() - last >= (CHANGES if terminal else INTERVAL):
             last = time.monotonic()
-            tell(f"\r{text:<{LINE}}" if terminal else text, end="" if terminal else "\n")
+            tell(f"\r{text[:LINE]:<{LINE}}" if terminal else text, end="" if terminal else "\n")
 
     try:
         yield show
     finally:
         if terminal and last > begun:
-            _clear_line()
+            print(f"\r{'':<{LINE}}\r", end="", file=sys.stderr, flush=True)
 
 
 @contextmanager
-def saying_what_takes_long(text: str) -> Iterator[None]:
-    """Say on a terminal what is done, if it takes more than a moment, and clear it afterwards."""
+def saying_what_takes_long(text: str) -> Iterator[Callable[[str], None]]:
+    """Say on a terminal what is done, if it takes more than a moment, and clear it afterwards.
+
+    What is done can say how far it is; that takes the place of the text.
+    """
     if not sys.stderr.isatty():
-        yield
+        yield lambda _: None
         return
-    said = False
-
-    def say() -> None:
-        nonlocal said
-        said = True
-        tell(f"\r{printable(text)[: LINE - 2]} …", end="")
-
-    timer = threading.Timer(MOMENT, say)
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
-        timer.join()
-        if said:
-            _clear_line()
-
-
-def _clear_line() -> None:
-    print(f"\r{'':<{LINE}}\r", end="", file=sys.stderr, flush=True)
+    with line_of_progress(early=CHANGES - MOMENT) as show:
+        timer = threading.Timer(MOMENT, show, [f"{printable(text)[: LINE - 2]} …"])
+        timer.daemon = True
+        timer.start()
+        try:
+            yield show
+        finally:
+            timer.cancel()
+            timer.join()
 
 
 def spread(command: Callable[..., None]) -> Callable[..., None]:

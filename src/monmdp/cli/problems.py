@@ -143,7 +143,8 @@ def solve(
     pairs = [problem.mdp.parse_pair(text, "--pair") for text in pair or []]
     if pairs and not what_if:
         raise MonMDPError("--pair goes with --what-if")
-    solution = planning.solve(problem, gamma, device=device)
+    with saying_what_takes_long("solving") as show:
+        solution = planning.solve(problem, gamma, device=device, tell=show)
     if as_json:
         result = solution.to_dict() | {"parameters": params}
         if what_if:

@@ -31,7 +31,7 @@ from monmdp.model.arrays import (
     first_true,
     frozen,
 )
-from monmdp.model.labels import NumberLabels, cells_of, checked_labels
+from monmdp.model.labels import cells_of, checked_labels
 from monmdp.model.merging import merged_blocks
 
 STEP = 500
@@ -95,7 +95,7 @@ class MDP(FrozenArrays):
     """the highest"""
     time_limit: int | None
     """steps after which episodes are truncated; None: never"""
-    state_labels: tuple[str, ...] | NumberLabels
+    state_labels: Sequence[str]
     action_labels: tuple[str, ...]
     picture: tuple[str, ...] | None
     """text map: one tile per state in reading order; '#' is a wall and no state"""

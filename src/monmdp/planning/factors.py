@@ -11,6 +11,7 @@ from monmdp.errors import MonMDPError
 from monmdp.model.arrays import BoolArray, FloatArray, IntArray
 from monmdp.model.monmdp import MonMDP
 from monmdp.planning import kernels
+from monmdp.planning.elimination import Elimination
 from monmdp.planning.kernels import Factors, Moves
 
 T = TypeVar("T")
@@ -48,14 +49,20 @@ class Prepared(NamedTuple):
     """What a search for the optimal policy starts from; the same for every discount."""
 
     model: Factors
-    """the model, its environment states renumbered by their distance from the rewards"""
+    """the model, its environment states renumbered by their distance from the best rewards"""
     likeliest: Factors
     """a simpler model: of every pair only its likeliest move, and its staying"""
     old_number: IntArray
     """[new number] environment state"""
-    second_order: IntArray
-    """another order to sweep in: by the distance from the pairs that the monitor treats apart (a
-    button), or simply backwards"""
+    elimination: Elimination
+    """of the model's environment states"""
+    second_order: IntArray | None
+    """another order to sweep in, where the monitor treats some pairs apart (a button): by the
+    distance from them"""
+    least_reward: float
+    """what the best action pays at least, in any state"""
+    span_of_rewards: float
+    """how much more than that an action pays at most"""
 
 
 def prepared(monmdp: MonMDP) -> Prepared:
@@ -70,18 +77,21 @@ def prepared(monmdp: MonMDP) -> Prepared:
 def _prepared(monmdp: MonMDP) -> Prepared:
     given, n_se = factors(monmdp), monmdp.mdp.n_states
     by_state = given.env_reward.reshape(n_se, -1)
-    old_number = _distance_order(given, np.any(by_state > np.median(by_state), axis=1))
+    old_number = _distance_order(given, np.any(by_state == by_state.max(), axis=1))
     m = _renumbered(given, old_number)
     successor, probability = np.empty_like(m.stay, dtype=np.int32), np.empty_like(m.stay)
     first, stay = np.empty_like(m.first), np.empty_like(m.stay)
     kernels._likeliest(moves(m), first, successor, probability, stay)
     likeliest = m._replace(first=first, successor=successor, probability=probability, stay=stay)
-    second_order = np.arange(n_se)[::-1].copy()
+    second_order = None
     if len(m.row_first) > 1:
         usual = np.bincount(m.pair_class).argmax()
         special = np.any((m.pair_class != usual).reshape(n_se, -1), axis=1)
         second_order = _distance_order(m, special)
-    return Prepared(m, likeliest, old_number, second_order)
+    least = by_state.max(axis=1).min() + m.monitor_reward.max(axis=1).min()
+    span = by_state.max() + m.monitor_reward.max() - least
+    rewards = float(least), float(span)
+    return Prepared(m, likeliest, old_number, Elimination(m), second_order, *rewards)
 
 
 def _distance_order(m: Factors, seed: BoolArray) -> IntArray:

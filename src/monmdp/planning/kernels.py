@@ -9,7 +9,7 @@ so one pass over the environment's outcomes serves all monitor states and action
 monitor actions with the same row differ only in rᵐ, and only the best of them is kept (`menu`).
 
 A sweep visits the environment states in a given order and replaces the values in place
-(Gauss-Seidel).
+(Gauss-Seidel). Elimination solves a policy's linear system without sweeps; `elimination` says how.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ Index = NDArray[np.int32]
 
 SMALL = 5000
 """entries; where an array is larger, a kernel is compiled at once"""
+FEW_ROWS = 4
+"""monitor rows for whose number kernels are compiled on purpose; most monitors have no more"""
 PATIENCE = 0.3
 """seconds that all kernels together may spend uncompiled before they are compiled after all"""
 
@@ -62,6 +64,15 @@ def _largest(args: tuple[Any, ...]) -> int:
     """Size of the largest array among the arguments."""
     sizes = (_largest(arg) if isinstance(arg, tuple) else np.size(arg) for arg in args)
     return max(sizes, default=0)
+
+
+def few_rows(n_u: int) -> tuple[int, ...]:
+    """Return a tuple with an entry for each monitor row, or none if they are many.
+
+    Kernels are compiled for each length of it: loops over so few rows run up to twice as fast when
+    their number is known.
+    """
+    return tuple(range(n_u)) if n_u <= FEW_ROWS else ()
 
 
 class Factors(NamedTuple):
@@ -122,34 +133,91 @@ class ChosenActions(NamedTuple):
     """[sᵉ, sᵐ] rᵉ + rᵐ of the choice"""
 
 
+class News(NamedTuple):
+    """What improving and evaluating a policy tell each other, so that neither does all anew."""
+
+    changed: NDArray[np.bool_]
+    """[sᵉ] whether a choice has changed since the values were last found"""
+    shift: FloatArray
+    """[sᵉ] by how much the values changed since the choices were last improved"""
+    margin: FloatArray
+    """[sᵉ] what the second-best choice still needs, at least, to become the best"""
+
+
+class Structure(NamedTuple):
+    """Which weights there are once environment states are eliminated, one after the other.
+
+    Eliminating a state makes all its neighbours that are still there neighbours of each other.
+    """
+
+    position: Index
+    """[sᵉ] when it is eliminated"""
+    state: Index
+    """[position] sᵉ"""
+    first: Index
+    """[position + 1] the edges of a position are first[position] : first[position + 1]"""
+    later: Index
+    """[edge] a neighbour that is eliminated later, by its position, in increasing order"""
+
+
+class Blocks(NamedTuple):
+    """The linear system y = constant + W y while it is solved; i, j are positions, i before j.
+
+    What belongs to i is all that its elimination reads.
+    """
+
+    constant: FloatArray
+    """[i, u]"""
+    own: FloatArray
+    """[i, u, u′] the weight of y[i, u′] in the equation of y[i, u]"""
+    ahead: FloatArray
+    """[edge i-j, u, u′] the weight of y[j, u′] in the equation of y[i, u]"""
+    behind: FloatArray
+    """[edge i-j, u, u′] the weight of y[i, u′] in the equation of y[j, u]"""
+
+
 @Kernel
-def _improve_sweep(m, gamma, order, in_place, repeat, V, Y, choice):
+def _improve_sweep(m, gamma, order, in_place, repeat, V, Y, choice, news, rows):
     """Choose the best action of every state; return the largest Bellman residual.
 
+    States with a margin that the shift of values cannot use up keep their choice, unseen.
+
     With `in_place` the new values replace V and Y on the way (Gauss-Seidel); with `repeat` besides,
-    the chosen actions are repeated for as long as they do not leave the environment state.
+    the chosen actions are repeated for as long as they do not leave the environment state. `rows`
+    is what `few_rows` says.
     """
-    n_sm, n_u = V.shape[1], m.row.shape[0]
+    n_sm, n_u = V.shape[1], len(rows) or m.row.shape[0]
     first, successor, probability, stay = m.first, m.successor, m.probability, m.stay
     pair_class, row_first, row_count, row = m.pair_class, m.row_first, m.row_count, m.row
     menu_first, menu_row, menu_reward = m.menu_first, m.menu_row, m.menu_reward
     env_reward, n_ae = m.env_reward, m.n_env_actions
     chosen_pair, chosen_row, chosen_reward = choice
     z, best = np.empty(n_u), np.empty(n_sm)
+    changed, shift, margin = news
+    second = np.empty(n_sm)
     best_pair, best_item = np.empty(n_sm, dtype=np.int64), np.empty(n_sm, dtype=np.int64)
     item_row = np.empty(n_sm, dtype=np.int64)
     stays, system = np.empty(n_sm), np.empty((n_u, n_u))
     residual = 0.0
     for i in range(len(order)):
         se = order[i]
+        if margin[se] > 0:
+            largest = shift[se]
+            for o in range(first[se * n_ae], first[(se + 1) * n_ae]):
+                largest = max(largest, shift[successor[o]])
+            margin[se] -= 2 * gamma * largest
+            if margin[se] > 0:
+                continue
         for sm in range(n_sm):
-            best[sm] = -np.inf
+            best[sm] = second[sm] = -np.inf
             best_pair[sm] = se * n_ae
             best_item[sm] = menu_first[pair_class[se * n_ae], sm]
         o = first[se * n_ae]
         for pair in range(se * n_ae, (se + 1) * n_ae):
             c, r = pair_class[pair], env_reward[pair]
-            u0, u1 = row_first[c], row_first[c] + row_count[c]
+            u0, u1 = 0, n_u
+            if len(rows) == 0:
+                u0, u1 = row_first[c], row_first[c] + row_count[c]
             for u in range(u0, u1):
                 z[u] = stay[pair] * Y[se, u]
             while o < first[pair + 1]:
@@ -162,13 +230,17 @@ def _improve_sweep(m, gamma, order, in_place, repeat, V, Y, choice):
                 while k < menu_first[c, sm + 1]:
                     q = r + menu_reward[k] + gamma * z[menu_row[k]]
                     better = q > best[sm]  # selects, not branches: nobody can predict them
+                    second[sm] = max(second[sm], best[sm] if better else q)
                     best[sm] = q if better else best[sm]
                     best_pair[sm] = pair if better else best_pair[sm]
                     best_item[sm] = k if better else best_item[sm]
                     k += 1
         any_stay = 0.0
+        margin[se] = np.inf
         for sm in range(n_sm):
             pair, u = best_pair[sm], menu_row[best_item[sm]]
+            changed[se] |= chosen_pair[se, sm] != pair or chosen_row[se, sm] != u
+            margin[se] = min(margin[se], best[sm] - second[sm])
             chosen_pair[se, sm] = pair
             chosen_row[se, sm] = u
             chosen_reward[se, sm] = env_reward[pair] + menu_reward[best_item[sm]]
@@ -445,3 +517,356 @@ def _breadth_first(first, predecessor, seed, order):
         if not seen[s]:
             order[tail] = s
             tail += 1
+
+
+@Kernel
+def _neighbours(first, successor, n_actions, begin, count, neighbour):
+    """Write for every state the states that it leads to or that lead to it, each once.
+
+    Those of s are neighbour[begin[s] : begin[s] + count[s]]. `neighbour` must hold two entries an
+    outcome, and what is not used stays free between the lists. Returns where the free space begins.
+    """
+    n = len(begin)
+    seen = np.full(n, -1, dtype=np.int64)
+    n_out, n_in = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
+    for s in range(n):
+        for o in range(first[s * n_actions], first[(s + 1) * n_actions]):
+            if seen[successor[o]] != s:
+                seen[successor[o]] = s
+                n_out[s] += 1
+                n_in[successor[o]] += 1
+    used = 0
+    for s in range(n):
+        begin[s] = used
+        count[s] = 0
+        used += n_out[s] + n_in[s]
+        seen[s] = -1
+    for s in range(n):
+        for o in range(first[s * n_actions], first[(s + 1) * n_actions]):
+            t = successor[o]
+            if seen[t] != s:
+                seen[t] = s
+                neighbour[begin[s] + count[s]] = t
+                count[s] += 1
+                neighbour[begin[t] + count[t]] = s
+                count[t] += 1
+    for s in range(n):
+        seen[s] = -1
+    for s in range(n):
+        kept = begin[s]
+        for k in range(begin[s], begin[s] + count[s]):
+            if seen[neighbour[k]] != s:
+                seen[neighbour[k]] = s
+                neighbour[kept] = neighbour[k]
+                kept += 1
+        count[s] = kept - begin[s]
+    return used
+
+
+@Kernel
+def _file_by_degree(count, head, after, before):
+    """File all states by their degree, in linked lists, the lowest number first."""
+    for s in range(len(count) - 1, -1, -1):
+        d = count[s]
+        before[s] = -1
+        after[s] = head[d]
+        if head[d] >= 0:
+            before[head[d]] = s
+        head[d] = s
+
+
+@Kernel
+def _eliminate_by_degree(begin, count, room, neighbour, head, after, before, seen, position, at):
+    """Eliminate states, those with the fewest neighbours first, while there is room and time.
+
+    `at` holds where it stands, and is brought up to date: the number of states eliminated, where
+    the free space of `neighbour` begins, the least degree, a stamp that was never used, and the
+    work done. Then come two limits: that of this call, and that of all work, which ends it when
+    what is left looks like more. The list of a state is left as it was when it was eliminated.
+    Returns whether there is hope.
+    """
+    done, used, least, stamp, work, enough, most = at
+    n = len(begin)
+    hope = True
+    while done < n and work < enough:
+        while head[least] < 0:
+            least += 1
+        v, d = head[least], least
+        # Degrees will hardly fall before the last d + 1 states, which take a third as much each.
+        hope = work + (n - done - 2 * d // 3) * (d + 1) * (d + 1) <= most
+        if not hope:
+            break
+        b = begin[v]
+        needed = 0
+        for i in range(b, b + d):
+            needed += 2 * (count[neighbour[i]] + d)
+        if used + needed > len(neighbour):
+            break
+        head[least] = after[v]
+        if after[v] >= 0:
+            before[after[v]] = -1
+        position[v] = done
+        done += 1
+        work += (d + 1) * (d + 1)
+        for i in range(b, b + d):
+            u = neighbour[i]
+            c, start = count[u], begin[u]
+            if before[u] >= 0:
+                after[before[u]] = after[u]
+            else:
+                head[c] = after[u]
+            if after[u] >= 0:
+                before[after[u]] = before[u]
+            # u loses v and gains those neighbours of v that it does not have
+            stamp += 1
+            seen[u] = stamp
+            kept = start
+            for k in range(start, start + c):
+                if neighbour[k] != v:
+                    neighbour[kept] = neighbour[k]
+                    seen[neighbour[k]] = stamp
+                    kept += 1
+            c = kept - start
+            gained = 0
+            for k in range(b, b + d):
+                if seen[neighbour[k]] != stamp:
+                    gained += 1
+            if c + gained > room[u]:
+                for k in range(c):
+                    neighbour[used + k] = neighbour[start + k]
+                start = used
+                begin[u] = used
+                room[u] = 2 * (c + gained)
+                used += room[u]
+            if gained > 0:
+                for k in range(b, b + d):
+                    if seen[neighbour[k]] != stamp:
+                        neighbour[start + c] = neighbour[k]
+                        c += 1
+            count[u] = c
+            before[u] = -1
+            after[u] = head[c]
+            if head[c] >= 0:
+                before[head[c]] = u
+            head[c] = u
+            least = min(least, c)
+    at[0], at[1], at[2], at[3], at[4] = done, used, least, stamp, work
+    return hope
+
+
+@Kernel
+def _children_first(first, later, order):
+    """Renumber positions so that what leads to one comes right before it: order[old] = new.
+
+    A position *leads to* the first of its later neighbours. The result of the elimination is the
+    same, but what is needed together lies together.
+    """
+    n = len(first) - 1
+    child, sibling = np.full(n + 1, -1, dtype=np.int64), np.full(n + 1, -1, dtype=np.int64)
+    for i in range(n - 1, -1, -1):
+        to = later[first[i]] if first[i + 1] > first[i] else n  # n is where all roads end
+        sibling[i] = child[to]
+        child[to] = i
+    stack = np.empty(n + 1, dtype=np.int64)
+    stack[0] = n
+    top, number = 1, 0
+    while top > 0:
+        i = stack[top - 1]
+        if child[i] >= 0:
+            stack[top] = child[i]
+            child[i] = sibling[child[i]]
+            top += 1
+        else:
+            if i < n:
+                order[i] = number
+            number += 1
+            top -= 1
+
+
+@Kernel
+def _mark_affected(moves, changed, structure, affected):
+    """Mark the positions whose elimination differs once the equations of `changed`[sᵉ] do.
+
+    They are these, those whose weights in these equations they keep, and what these lead to.
+    """
+    position, state, first, later = structure
+    n_ae = len(moves.stay) // len(state)
+    for i in range(len(state)):
+        affected[i] = False
+    for se in range(len(state)):
+        if changed[se]:
+            i = position[se]
+            affected[i] = True
+            for o in range(moves.first[se * n_ae], moves.first[(se + 1) * n_ae]):
+                j = position[moves.successor[o]]
+                if j < i:
+                    affected[j] = True
+    for i in range(len(state)):
+        if affected[i] and first[i] < first[i + 1]:
+            affected[later[first[i]]] = True
+
+
+@Kernel
+def _chosen_blocks(moves, row, gamma, choice, begin, end, structure, affected, blocks, rows):
+    """Write the equations of the chosen actions into the affected blocks of begin to end.
+
+    `rows` is what `few_rows` says.
+    """
+    first, successor, probability, stay = moves
+    pair_of, row_of, reward_of = choice
+    position, state, first_edge, later = structure
+    constant, own, ahead, behind = blocks
+    n_sm, n_u = pair_of.shape[1], len(rows) or row.shape[0]
+    share = np.empty(n_u)
+    for i in range(begin, end):
+        if not affected[i]:
+            continue
+        se = state[i]
+        for u in range(n_u):
+            constant[i, u] = 0.0
+            for t in range(n_u):
+                own[i, u, t] = 0.0
+        for edge in range(first_edge[i], first_edge[i + 1]):
+            for u in range(n_u):
+                for t in range(n_u):
+                    ahead[edge, u, t] = 0.0
+                    behind[edge, u, t] = 0.0
+        sm = 0
+        while sm < n_sm:
+            pair, target = pair_of[se, sm], row_of[se, sm]
+            for u in range(n_u):
+                share[u] = 0.0
+            while sm < n_sm and pair_of[se, sm] == pair and row_of[se, sm] == target:
+                for u in range(n_u):
+                    share[u] += row[u, sm]
+                    constant[i, u] += row[u, sm] * reward_of[se, sm]
+                sm += 1
+            for u in range(n_u):
+                own[i, u, target] += share[u] * gamma * stay[pair]
+            for o in range(first[pair], first[pair + 1]):
+                weight = gamma * probability[o]
+                j = position[successor[o]]
+                if not affected[j]:  # and so before i: the weight is there, and the same
+                    continue
+                one, other, weights = (i, j, ahead) if i < j else (j, i, behind)
+                edge = first_edge[one]
+                while later[edge] != other:
+                    edge += 1
+                for u in range(n_u):
+                    weights[edge, u, target] += share[u] * weight
+
+
+@Kernel
+def _system_blocks(system, structure, blocks):
+    """Write any linear system into blocks of 0."""
+    order, first, column, weight, given = system
+    position, _, first_edge, later = structure
+    constant, own, ahead, behind = blocks
+    n_u = constant.shape[1]
+    for r in range(len(order)):
+        i, u = position[order[r] // n_u], order[r] % n_u
+        constant[i, u] = given[r]
+        for k in range(first[r], first[r + 1]):
+            j, target = position[column[k] // n_u], column[k] % n_u
+            if i == j:
+                own[i, u, target] += weight[k]
+                continue
+            one, other, weights = (i, j, ahead) if i < j else (j, i, behind)
+            edge = first_edge[one]
+            while later[edge] != other:
+                edge += 1
+            weights[edge, u, target] += weight[k]
+
+
+@Kernel
+def _eliminate(begin, end, structure, affected, blocks, rows):
+    """Eliminate the affected of the positions begin to end, and write others into affected ones.
+
+    The equations then hold later unknowns only. `rows` is what `few_rows` says.
+
+    No pivots: weights stay positive, rows sum to at most one, and 1 - own[i, u, u] does not vanish.
+    """
+    first, later = structure.first, structure.later
+    constant, own, ahead, behind = blocks
+    n_u = len(rows) or constant.shape[1]
+    new = np.empty((n_u, n_u))
+    joined = np.empty((n_u, 2 * n_u))  # 1 - own, and beside it what becomes its inverse
+    for i in range(begin, end):
+        if affected[i]:
+            for u in range(n_u):
+                for t in range(n_u):
+                    joined[u, t] = -own[i, u, t]
+                    joined[u, n_u + t] = 0.0
+                joined[u, u] += 1.0
+                joined[u, n_u + u] = 1.0
+            for k in range(n_u):
+                scale = 1.0 / joined[k, k]
+                for t in range(2 * n_u):
+                    joined[k, t] *= scale
+                for u in range(n_u):
+                    factor = joined[u, k]
+                    if u != k and factor != 0.0:
+                        for t in range(2 * n_u):
+                            joined[u, t] -= factor * joined[k, t]
+            for u in range(n_u):
+                new[0, u] = 0.0
+                for k in range(n_u):
+                    new[0, u] += joined[u, n_u + k] * constant[i, k]
+            for u in range(n_u):
+                constant[i, u] = new[0, u]
+            for edge in range(first[i], first[i + 1]):
+                for u in range(n_u):
+                    for t in range(n_u):
+                        new[u, t] = 0.0
+                        for k in range(n_u):
+                            new[u, t] += joined[u, n_u + k] * ahead[edge, k, t]
+                for u in range(n_u):
+                    for t in range(n_u):
+                        ahead[edge, u, t] = new[u, t]
+        for e in range(first[i], first[i + 1]):
+            j = later[e]
+            if not affected[j]:
+                continue
+            for u in range(n_u):
+                for k in range(n_u):
+                    weight = behind[e, u, k]
+                    if weight == 0.0:  # as are most where the monitor hardly moves
+                        continue
+                    constant[j, u] += weight * constant[i, k]
+                    for t in range(n_u):
+                        own[j, u, t] += weight * ahead[e, k, t]
+            edge = first[j]
+            for f in range(e + 1, first[i + 1]):
+                while later[edge] != later[f]:
+                    edge += 1
+                for u in range(n_u):
+                    for k in range(n_u):
+                        to_first, to_second = behind[e, u, k], behind[f, u, k]
+                        if to_first != 0.0:
+                            for t in range(n_u):
+                                ahead[edge, u, t] += to_first * ahead[f, k, t]
+                        if to_second != 0.0:
+                            for t in range(n_u):
+                                behind[edge, u, t] += to_second * ahead[e, k, t]
+
+
+@Kernel
+def _substitute(begin, end, structure, blocks, Y, shift):
+    """Set Y[sᵉ, u] of the positions begin to end, the last one first; those behind are known.
+
+    Sets shift[sᵉ] to the largest change.
+    """
+    state, first, later = structure.state, structure.first, structure.later
+    constant, _, ahead, _ = blocks
+    n_u = Y.shape[1]
+    for i in range(end - 1, begin - 1, -1):
+        se = state[i]
+        shift[se] = 0.0
+        for u in range(n_u):
+            y = constant[i, u]
+            for edge in range(first[i], first[i + 1]):
+                s = state[later[edge]]
+                for t in range(n_u):
+                    y += ahead[edge, u, t] * Y[s, t]
+            shift[se] = max(shift[se], abs(y - Y[se, u]))
+            Y[se, u] = y

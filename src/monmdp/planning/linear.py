@@ -10,11 +10,13 @@ from numpy.typing import NDArray
 
 from monmdp.model.arrays import FloatArray, IntArray
 from monmdp.planning import kernels
+from monmdp.planning.elimination import Elimination, solution
+from monmdp.planning.progress import SILENT, Progress
 
 SLOW_SWEEPS = 40
 """with more sweeps than this to go, another method is tried"""
-LARGEST_FACTORISATION = 2e9
-"""operations; beyond, an LU factorisation may take too long and too much memory"""
+MOST_SWEEPS_WORTH = 1000
+"""an elimination that is more work than so many sweeps is never tried"""
 KRYLOV_STEPS = 100
 LARGE = 200_000
 """unknowns; a policy of this many states is better improved again than evaluated to the end"""
@@ -48,13 +50,18 @@ class LinearSystem(NamedTuple):
         return system
 
     def solve(
-        self, y: FloatArray, accuracy: float, most_sweeps: int | None = None
+        self,
+        y: FloatArray,
+        accuracy: float,
+        elimination: Elimination,
+        most_sweeps: int | None = None,
+        progress: Progress = SILENT,
     ) -> tuple[float, int]:
         """Improve `y` in place; return the last sweep's change and the number of sweeps.
 
         Gauss-Seidel sweeps until one changes nothing by more than `accuracy` (or than rounding
         does), or until there were `most_sweeps`. Where they converge slowly they get help once:
-        from a sparse LU factorisation if the system is narrow enough, else from a Krylov method.
+        from elimination if that is less work than the sweeps to go, else from a Krylov method.
         After a sweep with largest change δ the residual is at most γδ and the error at most
         γδ / (1 - γ).
         """
@@ -65,49 +72,36 @@ class LinearSystem(NamedTuple):
         helped = False
         while not changes or changes[-1] > accuracy:
             changes.append(float(kernels._linear_sweep(*self, y)))
+            progress(f"evaluating a policy: {len(changes)} sweeps, change {changes[-1]:.1e}")
             if len(changes) >= most_sweeps:
                 break
             if len(changes) % 5:
                 continue
             # Now and then: is rounding all that is left, or is it slow?
             accuracy = max(accuracy, 4 * np.finfo(float).eps * float(np.abs(y).max()))
-            if not helped and _sweeps_to_go(changes, accuracy) > slow:
-                y[:] = self._solve_at_once(y, accuracy)
+            to_go = _sweeps_to_go(changes, accuracy)
+            if not helped and to_go > slow:
+                structure = elimination.within(min(to_go, MOST_SWEEPS_WORTH))
+                if structure is not None:
+                    y[:] = solution(structure, self, elimination.n_u)
+                else:
+                    y[:] = self._krylov(y, accuracy, progress)
                 helped = True
         return changes[-1], len(changes)
 
-    def _solve_at_once(self, y: FloatArray, accuracy: float) -> FloatArray:
+    def _krylov(self, y: FloatArray, accuracy: float, progress: Progress) -> FloatArray:
         from scipy.sparse import csr_array, eye_array
-        from scipy.sparse.linalg import bicgstab, splu
+        from scipy.sparse.linalg import bicgstab
 
         n = len(self.constant)
         entries: Any = (self.weight, self.column, self.first)
         row_of = np.argsort(self.order)
-        W = csr_array(entries, shape=(n, n))[row_of]
-        constant = self.constant[row_of]
-        system = eye_array(n, format="csr") - W
-        if _factorisation_cost(W) <= LARGEST_FACTORISATION:
-            exact: FloatArray = splu(system.tocsc()).solve(constant)
-            return exact
-        close, _ = bicgstab(system, constant, x0=y, rtol=0.0, atol=accuracy, maxiter=KRYLOV_STEPS)
+        system = eye_array(n, format="csr") - csr_array(entries, shape=(n, n))[row_of]
+        close, _ = bicgstab(
+            system, self.constant[row_of], x0=y, rtol=0.0, atol=accuracy, maxiter=KRYLOV_STEPS,
+            callback=lambda _: progress("evaluating a policy with a Krylov method"),
+        )  # fmt: skip
         return close if np.isfinite(close).all() else y
-
-
-def _factorisation_cost(W: Any) -> float:
-    """Bound on the operations of an LU factorisation: Σ bandwidth², rows well ordered.
-
-    Mazes and chains are narrow; a graph whose states lead anywhere fills in completely.
-    """
-    from scipy.sparse.csgraph import reverse_cuthill_mckee
-
-    order = reverse_cuthill_mckee(W, symmetric_mode=False)
-    rank = np.empty(len(order), dtype=np.int64)
-    rank[order] = np.arange(len(order))
-    row = np.repeat(rank, np.diff(W.indptr))
-    column = rank[W.indices]
-    reach = np.zeros(len(order), dtype=np.int64)
-    np.maximum.at(reach, np.maximum(row, column), np.abs(row - column))
-    return float((reach.astype(np.float64) ** 2).sum())
 
 
 def _sweeps_to_go(changes: list[float], accuracy: float) -> float:

@@ -13,6 +13,7 @@ from monmdp.model.arrays import FloatArray, as_array, no_distribution
 from monmdp.model.mdp import whole_number
 from monmdp.model.monmdp import MonMDP
 from monmdp.planning import backup, kernels
+from monmdp.planning.elimination import Elimination
 from monmdp.planning.ending import for_ever
 from monmdp.planning.factors import checked_problem, factors
 from monmdp.planning.gpu.devices import CPU, usable
@@ -27,6 +28,7 @@ from monmdp.planning.policy_iteration import (
     checked_values,
     decay,
 )
+from monmdp.planning.progress import Progress, Tell
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +62,7 @@ def evaluate(
     tol: float = TOLERANCE,
     start_from: ArrayLike | None = None,
     device: str = CPU,
+    tell: Tell | None = None,
 ) -> Evaluation:
     """Evaluate a stationary policy exactly, with the true rewards of `monmdp`, hidden or not.
 
@@ -72,6 +75,7 @@ def evaluate(
         tol: allowed error without a horizon, or what floating point can resolve if that is more.
         start_from: [s] values near the answer, to save time.
         device: "cpu" or "gpu"; without a GPU, or without JAX, it is the CPU, with a warning.
+        tell: called a few times a second with a line that says how far it is.
 
     >>> import numpy as np
     >>> from monmdp import evaluate, make
@@ -84,55 +88,64 @@ def evaluate(
     20.01
     """
     gamma, tol = checked_gamma(gamma), checked_tolerance(tol)
+    progress = Progress(tell)
     pi = checked_policy(checked_problem(monmdp), policy)
     device = usable(device)
     if horizon is not None:
         steps = whole_number(horizon, "horizon", at_least=0)
         check_magnitude(monmdp, max(1 - gamma, 1 / max(steps, 1)))
         if device == CPU:
-            V = _after_steps(factors(monmdp), gamma, pi, steps)
+            V = _after_steps(factors(monmdp), gamma, pi, steps, progress)
         else:
             from monmdp.planning.gpu import search
 
-            V = search.after_steps(monmdp, device, gamma, pi, steps)
+            V = search.after_steps(monmdp, device, gamma, pi, steps, progress)
         return Evaluation(monmdp, gamma, V.reshape(-1), horizon, 0.0, True)
     rate = decay(monmdp, gamma, device)
     check_magnitude(monmdp, rate)
     given = None if start_from is None else checked_values(monmdp, start_from)
     problem, change = for_ever(monmdp, gamma), 0.5 * tol * rate
     if device == CPU:
-        V, residual = _for_ever(factors(problem), gamma, pi, change, given)
+        V, residual = _for_ever(factors(problem), gamma, pi, change, given, progress)
         largest = float(np.abs(V).max())
     else:
         from monmdp.planning.gpu import search
 
-        V, residual, largest = search.following(problem, device, gamma, pi, change, given)
+        V, residual, largest = search.following(problem, device, gamma, pi, change, given, progress)
     converged = residual <= allowed_residual(tol, rate, largest)
     return Evaluation(monmdp, gamma, V.reshape(-1), None, residual, converged)
 
 
 def _for_ever(
-    m: Factors, gamma: float, policy: FloatArray, change: float, start_from: FloatArray | None
+    m: Factors,
+    gamma: float,
+    policy: FloatArray,
+    change: float,
+    start_from: FloatArray | None,
+    progress: Progress,
 ) -> tuple[FloatArray, float]:
     """V [sᵉ, sᵐ] of the policy, from its linear system, and its residual."""
     Y = np.zeros((len(policy), len(m.row)))
     if start_from is not None:
         Y[:] = backup.project(m, start_from)
     system = _policy_system(m, gamma, policy, eliminate=True)
-    system.solve(Y.reshape(-1), change, most_sweeps=1_000_000)
+    system.solve(Y.reshape(-1), change, Elimination(m), most_sweeps=1_000_000, progress=progress)
     V = backup.policy_values(m, gamma, policy, Y)
     after = backup.policy_values(m, gamma, policy, backup.project(m, V))
     return V, float(np.abs(after - V).max())
 
 
-def _after_steps(m: Factors, gamma: float, policy: FloatArray, steps: int) -> FloatArray:
+def _after_steps(
+    m: Factors, gamma: float, policy: FloatArray, steps: int, progress: Progress
+) -> FloatArray:
     """[sᵉ, sᵐ] expected discounted return of that many steps, by backward induction."""
     Y = np.zeros((len(policy), len(m.row)))
     if steps == 0:
         return np.zeros(policy.shape[:2])
     system = _policy_system(m, gamma, policy, eliminate=False)
     y = Y.reshape(-1)
-    for _ in range(steps - 1):
+    for step in range(steps - 1):
+        progress(f"step {step:,} of {steps:,}")
         # Every row has entries: whatever the policy does, it may stay or move.
         y[:] = system.constant + np.add.reduceat(
             system.weight * y[system.column], system.first[:-1]

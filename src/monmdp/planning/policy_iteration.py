@@ -2,14 +2,21 @@
 
 1. A first policy comes from a simpler model in which every pair has only its likeliest move; a few
    Gauss-Seidel sweeps, ordered by the distance from where rewards (and buttons) are, solve it.
-2. Evaluate the policy: Gauss-Seidel sweeps over its sparse linear system, in the order of
-   decreasing value; where these converge slowly (γ close to one, episodes that never end), with
-   help from a sparse LU factorisation or BiCGSTAB.
-3. Improve it: a Gauss-Seidel Bellman sweep, in the order of decreasing value and back in turn.
+2. Evaluate the policy, and
+3. improve it, in turn, until the Bellman residual is small.
 
-Steps 2 and 3 alternate until the Bellman residual is small. Should they fail to settle, plain
-Gauss-Seidel value iteration, a contraction, takes over. The result carries its residual and the
-bound residual / (1 - γ) on the distance from the optimal values that follows from it.
+Where the states can be eliminated one by one without much ado (`elimination`: mazes, chains), the
+policy is evaluated exactly, only what a change of the policy affects is computed again, and a state
+is looked at again only when its neighbours' values have changed by enough to change its mind. A few
+rounds are enough.
+
+Elsewhere both are Gauss-Seidel sweeps in the order of decreasing value: over the policy's sparse
+linear system, as exactly as the residual deserves, with help from elimination or BiCGSTAB where
+they converge slowly; and over the Bellman equation, in that order and back in turn. Should they
+fail to settle, plain Gauss-Seidel value iteration, a contraction, takes over.
+
+The result carries its residual and the bound residual / (1 - γ) on the distance from the optimal
+values that follows from it.
 
 Without a discount, γ = 1, `ending` says when there is an answer. If every policy ends the episode,
 the same search finds it, and the most steps that an episode can last on average take the place of
@@ -22,6 +29,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property, partial
+from itertools import chain, pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -31,24 +39,34 @@ from monmdp.model.arrays import BoolArray, FloatArray, IntArray, frozen
 from monmdp.model.mdp import number
 from monmdp.model.monmdp import MonMDP
 from monmdp.planning import backup, kernels
+from monmdp.planning.elimination import ExactValues
 from monmdp.planning.ending import all_end, demand_end, for_ever, step_counter
 from monmdp.planning.factors import Prepared, _once, checked_problem, factors, moves, prepared
 from monmdp.planning.gpu.devices import CPU, usable
-from monmdp.planning.kernels import ChosenActions
+from monmdp.planning.kernels import ChosenActions, News
 from monmdp.planning.linear import LinearSystem
+from monmdp.planning.progress import SILENT, Progress, Tell
 
 TIE = 1e-9
 """actions whose values differ by no more are tied; the policy is uniform over them"""
 TOLERANCE = 1e-10
-FIRST_GUESS_SWEEPS = 3
 GUESS_CHANGE = 1e-3
 """how exactly the first guess is evaluated: changes below this share of the largest value"""
 INEXACT = 0.3
 """evaluation stops when its error bound is below this share of the residual"""
+MOST_EXPECTED_SWEEPS = 75
+"""of an evaluation, before the first of them is done"""
+AT_ONCE = 10**7
+"""pairs and monitor states of one call: compiled code cannot be interrupted"""
 MOST_STAGES = 10**8
 """values that backward induction may keep, those of every state and number of steps left"""
+LITTLE = 0.1
+"""given values whose residual is more than this share of the span of rewards are worth less than a
+guess"""
+SLOW_ROUND = 0.5
+"""a round that leaves more than this share of the residual gets help"""
 MOST_ROUNDS = 40
-"""rounds of policy iteration before value iteration takes over"""
+"""rounds of policy iteration, those after the best one if they are exact, before it is given up"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +80,8 @@ class Optimum:
     sweeps: int
     """passes over all states, evaluation passes included"""
     residual: float
-    """largest |TV - V| over the states, T the Bellman optimality operator"""
+    """no less than |TV - V| in any state, T the Bellman optimality operator, and no more than
+    rounding above the largest"""
     converged: bool
     """whether `error_bound` is within the tolerance"""
     stages: FloatArray | None = field(default=None, repr=False)
@@ -145,6 +164,7 @@ def optimal(
     start_from: ArrayLike | None = None,
     max_sweeps: int = 1_000_000,
     device: str = CPU,
+    tell: Tell | None = None,
 ) -> Optimum:
     """Solve a Mon-MDP as if every reward were known.
 
@@ -156,6 +176,7 @@ def optimal(
         start_from: [s] values to start from, for instance of a similar problem.
         max_sweeps: give up when a round ends after this many passes over the states.
         device: "cpu" or "gpu"; without a GPU, or without JAX, it is the CPU, with a warning.
+        tell: called a few times a second with a line that says how far it is.
 
     >>> from monmdp import make, planning
     >>> plan = planning.optimal(make("loop", "ask"))
@@ -169,19 +190,20 @@ def optimal(
     checked_problem(monmdp)
     device = usable(device)
     limit = monmdp.mdp.time_limit
+    progress = Progress(tell)
     if gamma == 1 and limit is not None and not all_end(monmdp):
-        return _within(monmdp, limit, device)
+        return _within(monmdp, limit, device, progress)
     rate = decay(monmdp, gamma, device)
     check_magnitude(monmdp, rate)
     given = None if start_from is None else checked_values(monmdp, start_from)
     problem = for_ever(monmdp, gamma)
     if device == CPU:
-        values, sweeps, residual = _searched(problem, gamma, rate, tol, given, max_sweeps)
+        values, sweeps, residual = _searched(problem, gamma, rate, tol, given, max_sweeps, progress)
         largest = float(np.abs(values).max())
     else:
         from monmdp.planning.gpu import search
 
-        found = search.best(problem, device, gamma, rate, tol, given, max_sweeps)
+        found = search.best(problem, device, gamma, rate, tol, given, max_sweeps, progress)
         values, sweeps, residual, largest = found
     return Optimum(
         monmdp=monmdp,
@@ -201,11 +223,13 @@ def _searched(
     tol: float,
     start_from: FloatArray | None,
     max_sweeps: int,
+    progress: Progress,
 ) -> tuple[FloatArray, int, float]:
     """Find the optimal values by policy iteration: V [sᵉ, sᵐ], passes, residual."""
     ready = prepared(monmdp)
     old_number = ready.old_number
-    search = _Search(ready, gamma, rate, monmdp.mdp.n_states, monmdp.monitor.n_states)
+    shape = (monmdp.mdp.n_states, monmdp.monitor.n_states)
+    search = _Search(ready, gamma, rate, shape, progress)
     if start_from is None:
         search.guess()
     else:
@@ -217,7 +241,7 @@ def _searched(
     return values, search.sweeps, residual
 
 
-def _within(monmdp: MonMDP, limit: int, device: str) -> Optimum:
+def _within(monmdp: MonMDP, limit: int, device: str, progress: Progress) -> Optimum:
     """Undiscounted optimal values of an episode that is cut, by backward induction."""
     if (limit + 1) * monmdp.n_states > MOST_STAGES:
         raise MonMDPError(
@@ -228,13 +252,14 @@ def _within(monmdp: MonMDP, limit: int, device: str) -> Optimum:
     stages = np.zeros((limit + 1, monmdp.mdp.n_states, monmdp.monitor.n_states))
     if device == CPU:
         m = factors(monmdp)
-        for now, left in zip(stages[1:], stages[:-1], strict=True):
+        for step, (left, now) in enumerate(pairwise(stages)):
+            progress(f"step {step:,} of {limit:,}")
             for states, q in backup.action_values(m, 1.0, backup.project(m, left)):
                 now[states] = q.max(axis=(2, 3))
     else:
         from monmdp.planning.gpu import search
 
-        search.backwards(monmdp, device, stages)
+        search.backwards(monmdp, device, stages, progress)
     flat = stages.reshape(limit + 1, -1)
     return Optimum(monmdp, 1.0, flat[-1], limit, 0.0, True, stages=flat, device=device)
 
@@ -261,13 +286,20 @@ def longest(monmdp: MonMDP, device: str = CPU) -> float:
     """
     counter = step_counter(demand_end(monmdp))
     if device == CPU:
-        search = _Search(prepared(counter), 1.0, 1.0, counter.mdp.n_states, 1)
+        search = _Search(prepared(counter), 1.0, 1.0, (counter.mdp.n_states, 1), SILENT)
         residual, most = search.run(1e-3, 1_000_000), float(search.V.max())
     else:
         from monmdp.planning.gpu.search import best
 
         _, _, residual, most = best(counter, device, 1.0, 1.0, 1e-3)
     return most / (1 - min(residual, 0.5))
+
+
+def expected_sweeps(gamma: float) -> float:
+    """Return how many sweeps an evaluation should take: each leaves at most γ of an error."""
+    if gamma in (0, 1):
+        return gamma * MOST_EXPECTED_SWEEPS
+    return min(MOST_EXPECTED_SWEEPS, float(np.log(1e-3) / np.log(gamma)))
 
 
 def checked_gamma(gamma: float) -> float:
@@ -301,8 +333,8 @@ def checked_values(monmdp: MonMDP, values: ArrayLike) -> FloatArray:
 
 def check_magnitude(monmdp: MonMDP, rate: float) -> None:
     """Refuse rewards whose sums, up to 1 / `rate` of them, floating point cannot hold."""
-    rewards = (monmdp.mdp.reward, monmdp.monitor.reward)
-    largest = max(float(max(-of.min(), of.max())) for of in rewards)
+    rewards = monmdp.mdp.reward, monmdp.monitor.reward
+    largest = float(max(max(of.max(), -of.min()) for of in rewards))
     if largest > 1e200 * rate:
         raise MonMDPError(f"rewards of {largest:g} are too large to be summed up")
 
@@ -318,31 +350,91 @@ def allowed_residual(tol: float, rate: float, largest: float) -> float:
 class _Search:
     """The planner's working memory and its three moves."""
 
-    def __init__(self, ready: Prepared, gamma: float, rate: float, n_se: int, n_sm: int) -> None:
-        m = ready.model
+    def __init__(
+        self,
+        ready: Prepared,
+        gamma: float,
+        rate: float,
+        shape: tuple[int, int],
+        progress: Progress,
+    ) -> None:
+        m, n_se = ready.model, shape[0]
+        self.progress = progress
         self.ready, self.m, self.gamma, self.rate = ready, m, gamma, rate
-        self.moves = moves(m)
-        # From below: in the worst state the best action pays this much, for ever.
-        least = (
-            m.env_reward.reshape(n_se, -1).max(axis=1).min() + m.monitor_reward.max(axis=1).min()
-        )
-        lowest = float(least) / rate
-        self.V = np.full((n_se, n_sm), lowest)
-        self.Y = np.full((n_se, len(m.row)), lowest)
-        shape = (n_se, n_sm)
+        self.moves, self.rows = moves(m), kernels.few_rows(len(m.row))
+        self.lowest = ready.least_reward / rate  # for ever: all values are higher
+        self.V = np.full(shape, self.lowest)
+        self.Y = np.full((n_se, len(m.row)), self.lowest)
         self.choice = ChosenActions(
             np.zeros(shape, dtype=np.int32), np.zeros(shape, dtype=np.int32), np.zeros(shape)
         )
+        self.news = News(np.ones(n_se, dtype=np.bool_), np.zeros(n_se), np.zeros(n_se))
+        self.all_states = np.arange(n_se)
         self.evaluation_order: IntArray = np.arange(self.Y.size)
+        self.elimination = ready.elimination
+        # Where no pair has two moves a policy's states form trees: one sweep solves them.
+        branching = len(m.successor) > ready.likeliest.first[-1]
+        sweeps = expected_sweeps(gamma) if branching else 0.0
+        structure = self.elimination.within(sweeps) if sweeps > 0 else None
+        self.exactly = (
+            None if structure is None else ExactValues(structure, self.moves, m.row, gamma)
+        )
         self.sweeps = 0
+        self.guessed = False
 
     def run(self, tol: float, max_sweeps: int) -> float:
         """Alternate improvement and evaluation until the residual is small; return it."""
+        if self.exactly is not None:
+            residual = self._exact_rounds(self.exactly, tol, max_sweeps)
+            if self.sweeps >= max_sweeps or residual <= self._allowed_residual(tol):
+                return residual
+        return self._rounds(tol, max_sweeps)
+
+    def _exact_rounds(self, exactly: ExactValues, tol: float, max_sweeps: int) -> float:
+        """Evaluate exactly in between; return the residual once it is small or settles no more."""
+        before, best = np.inf, np.inf
+        residual, since_best = np.inf, 0
+        while since_best < MOST_ROUNDS:
+            # Y is what V says up to rounding. This may hide as much in the value of a state that is
+            # passed over, and twice as much in the margin for which it is.
+            apart = float(np.abs(backup.project(self.m, self.V) - self.Y).max())
+            hidden = 3 * self.gamma * apart
+            residual = self._improve(self.all_states, in_place=False, everywhere=False) + hidden
+            target = self._allowed_residual(tol)
+            if residual <= target or self.sweeps >= max_sweeps or not self.news.changed.any():
+                return residual
+            slow = residual > SLOW_ROUND * before
+            if not self.guessed and (slow or residual > LITTLE * self.ready.span_of_rewards):
+                # The values that were given say little.
+                self.guess()
+                before = best = np.inf
+                continue
+            if slow:
+                # Each changes its mind because its neighbour did: carry the news through in one go,
+                # in whichever direction it travels.
+                there = np.argsort(-self.V.max(axis=1))
+                for order in (there, there[::-1].copy()):
+                    self._improve(order, in_place=True)
+                self.news.margin[:] = 0.0
+            before = residual
+            since_best = 0 if residual < best else since_best + 1
+            best = min(best, residual)
+            self._evaluate_exactly(exactly)
+        return residual
+
+    def _evaluate_exactly(self, exactly: ExactValues) -> None:
+        for done in exactly.find(self.choice, self.news, self.Y):
+            self.progress(f"{self.sweeps} sweeps, eliminating states: {done:.0%}")
+        self.sweeps += 1
+        kernels._chosen_values(self.moves, self.gamma, self.choice, self.Y, self.V)
+
+    def _rounds(self, tol: float, max_sweeps: int) -> float:
+        """Evaluate in sweeps in between, as exactly as the residual deserves; return it."""
         best, stagnant, rounds = np.inf, 0, 0
         exact = False
         there = back = np.empty(0, dtype=np.int64)
         while True:
-            target = allowed_residual(tol, self.rate, float(np.abs(self.V).max()))
+            target = self._allowed_residual(tol)
             if rounds % 4 == 0:
                 there = np.argsort(-self.V.max(axis=1))
                 back = there[::-1].copy()
@@ -369,23 +461,46 @@ class _Search:
                 exact = self._evaluate(change, sort=rounds % 4 == 0) <= 0.5 * target
             rounds += 1
 
-    def guess(self) -> None:
-        """Set values and choice from the model of likeliest moves."""
-        for sweep in range(FIRST_GUESS_SWEEPS):
-            order = self.ready.second_order if sweep % 2 else np.arange(len(self.V))
-            kernels._improve_sweep(
-                self.ready.likeliest, self.gamma, order, True, True, self.V, self.Y, self.choice
-            )
-        self.sweeps += FIRST_GUESS_SWEEPS
-        self._evaluate(GUESS_CHANGE * max(1.0, float(np.abs(self.V).max())), sort=True)
+    def _allowed_residual(self, tol: float) -> float:
+        return allowed_residual(tol, self.rate, float(np.abs(self.V).max()))
 
-    def _improve(self, order: IntArray, *, in_place: bool) -> float:
+    def guess(self) -> None:
+        """Set values and choice from the model of likeliest moves.
+
+        Values travel outwards from the rewards, to a button if there is one, and from there on.
+        """
+        self.guessed = True
+        self.V[:] = self.Y[:] = self.lowest
+        outwards, from_button = self.all_states, self.ready.second_order
+        orders = [outwards] if from_button is None else [outwards, from_button, outwards]
+        for part in chain.from_iterable(map(self._parts, orders)):
+            self.news.margin[:] = 0.0
+            args = self.V, self.Y, self.choice, self.news, self.rows
+            kernels._improve_sweep(self.ready.likeliest, self.gamma, part, True, True, *args)
+            self.progress("a first guess")
+        self.news.margin[:] = 0.0
+        self.sweeps += len(orders)
+        if self.exactly is not None:
+            self._evaluate_exactly(self.exactly)
+        else:
+            self._evaluate(GUESS_CHANGE * max(1.0, float(np.abs(self.V).max())), sort=True)
+
+    def _improve(self, order: IntArray, *, in_place: bool, everywhere: bool = True) -> float:
         self.sweeps += 1
-        return float(
-            kernels._improve_sweep(
-                self.m, self.gamma, order, in_place, False, self.V, self.Y, self.choice
-            )
-        )
+        if everywhere:
+            self.news.margin[:] = 0.0
+        residual = 0.0
+        for part in self._parts(order):
+            args = self.V, self.Y, self.choice, self.news, self.rows
+            more = kernels._improve_sweep(self.m, self.gamma, part, in_place, False, *args)
+            residual = max(residual, float(more))
+            self.progress(f"{self.sweeps} sweeps, residual {residual:.1e}")
+        return residual
+
+    def _parts(self, order: IntArray) -> list[IntArray]:
+        """Cut an order into parts: compiled code cannot be interrupted."""
+        at_once = max(1, AT_ONCE // (self.m.n_env_actions * self.V.shape[1]))
+        return [order[i : i + at_once] for i in range(0, len(order), at_once)]
 
     def _evaluate(self, accuracy: float, *, sort: bool) -> float:
         """Bring V and Y close to the values of the choice; return the last sweep's change.
@@ -400,7 +515,8 @@ class _Search:
         write = partial(
             kernels._chosen_system, self.moves, self.m.row, self.gamma, self.choice, order
         )
-        change, sweeps = LinearSystem.written_by(write, order).solve(y, accuracy)
+        system = LinearSystem.written_by(write, order)
+        change, sweeps = system.solve(y, accuracy, self.elimination, progress=self.progress)
         self.sweeps += sweeps
         kernels._chosen_values(self.moves, self.gamma, self.choice, self.Y, self.V)
         self.Y[:] = backup.project(self.m, self.V)

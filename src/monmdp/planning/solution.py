@@ -25,6 +25,7 @@ from monmdp.planning.observability import (
 )
 from monmdp.planning.policy_evaluation import evaluate
 from monmdp.planning.policy_iteration import TOLERANCE, Optimum, optimal
+from monmdp.planning.progress import Tell
 
 
 @dataclass(frozen=True)
@@ -138,19 +139,29 @@ class Solution:
 
 
 def minimax(
-    monmdp: MonMDP, gamma: float = 0.99, *, tol: float = TOLERANCE, device: str = CPU
+    monmdp: MonMDP,
+    gamma: float = 0.99,
+    *,
+    tol: float = TOLERANCE,
+    device: str = CPU,
+    tell: Tell | None = None,
 ) -> Optimum:
-    """Return the minimax-optimal plan: optimal in M_↓.
+    """Return the minimax-optimal plan: optimal in M_↓; the arguments are those of `optimal`.
 
     >>> from monmdp import make, planning
     >>> round(planning.minimax(make("bottleneck", "button")).value, 4)
     0.1943
     """
-    return optimal(worst_case(monmdp), gamma, tol=tol, device=usable(device))
+    return optimal(worst_case(monmdp), gamma, tol=tol, device=usable(device), tell=tell)
 
 
 def solve(
-    monmdp: MonMDP, gamma: float = 0.99, *, tol: float = TOLERANCE, device: str = CPU
+    monmdp: MonMDP,
+    gamma: float = 0.99,
+    *,
+    tol: float = TOLERANCE,
+    device: str = CPU,
+    tell: Tell | None = None,
 ) -> Solution:
     """Solve exactly: what can be seen, the minimax-optimal policy, what not seeing costs.
 
@@ -159,6 +170,7 @@ def solve(
         gamma: discount, in [0, 1], as `planning.optimal` takes it.
         tol: allowed error of the values, or what floating point can resolve if that is more.
         device: "cpu" or "gpu"; without a GPU, or without JAX, it is the CPU, with a warning.
+        tell: called a few times a second with a line that says how far it is.
 
     >>> import monmdp
     >>> solution = monmdp.solve(monmdp.make("bottleneck", "button", rho=0.05))
@@ -168,25 +180,28 @@ def solve(
     device = usable(device)
     seen = observability(monmdp)
     worst = worst_case(monmdp, seen)
-    plan = optimal(worst, gamma, tol=tol, device=device)
+    how: dict[str, Any] = {"device": device, "tell": tell}
+    plan = optimal(worst, gamma, tol=tol, **how)
     limit = monmdp.mdp.time_limit
     cut = plan.value
     if limit is not None and plan.stages is None:
-        cut = evaluate(worst, plan.policy, gamma, horizon=limit, device=device).value
+        cut = evaluate(worst, plan.policy, gamma, horizon=limit, **how).value
     best, price = plan.value, 0.0
     if not seen.solvable:
-        best = optimal(monmdp, gamma, tol=tol, start_from=plan.values, device=device).value
+        best = optimal(monmdp, gamma, tol=tol, start_from=plan.values, **how).value
         # A price within the solver's error of nothing is nothing.
-        price = best - _true_value(monmdp, plan, tol)
+        price = best - _true_value(monmdp, plan, tol, tell)
         if abs(price) <= 2 * (tol + plan.error_bound):
             price = 0.0
     return Solution(monmdp, plan.gamma, seen, plan, cut, best, price)
 
 
-def _true_value(monmdp: MonMDP, plan: Optimum, tol: float = TOLERANCE) -> float:
+def _true_value(
+    monmdp: MonMDP, plan: Optimum, tol: float = TOLERANCE, tell: Tell | None = None
+) -> float:
     """Value of a plan's policy with the rewards of `monmdp`, from the start distribution."""
     if plan.stages is None:
-        near: dict[str, Any] = {"start_from": plan.values, "device": plan.device}
+        near: dict[str, Any] = {"start_from": plan.values, "device": plan.device, "tell": tell}
         return evaluate(monmdp, plan.policy, plan.gamma, tol=tol, **near).value
     m = factors(monmdp)
     n_se, n_sm, n_ae, n_am = monmdp.shape

@@ -15,6 +15,7 @@ from monmdp.planning.factors import factors
 from monmdp.planning.gpu import sweeps
 from monmdp.planning.gpu.devices import demand_device_room, jax_device
 from monmdp.planning.gpu.tables import Near, tables
+from monmdp.planning.progress import SILENT, Progress
 
 A_WHILE = 0.25
 """seconds that the device may work before it is asked again: Ctrl-C waits as long"""
@@ -114,6 +115,7 @@ def best(
     tol: float,
     start_from: FloatArray | None = None,
     max_sweeps: int = 1_000_000,
+    progress: Progress = SILENT,
 ) -> tuple[FloatArray, int, float, float]:
     """Find the optimal values: V [sᵉ, sᵐ], passes, residual, largest |V|."""
     search = Search(monmdp, device)
@@ -122,18 +124,19 @@ def best(
         W = search.constant(tables(monmdp).least_reward / rate)
     else:
         W = search.passed_on(start_from)
-    for _ in search.run(W, gamma, tol * rate, max_sweeps):
-        pass
+    for change in search.run(W, gamma, tol * rate, max_sweeps):
+        progress(f"{search.sweeps} sweeps, residual {change:.1e}")
     V, residual, largest = search.values(gamma)
     return V, search.sweeps + 1, residual, largest
 
 
-def backwards(monmdp: MonMDP, device: str, stages: FloatArray) -> None:
+def backwards(monmdp: MonMDP, device: str, stages: FloatArray, progress: Progress) -> None:
     """Fill stages[k, sᵉ, sᵐ], the undiscounted optimal values with k ≥ 1 steps left."""
     search = Search(monmdp, device)
     W = search.constant(0.0)
     with jax.enable_x64(True):
-        for stage in stages[1:]:
+        for step, stage in enumerate(stages[1:]):
+            progress(f"step {step:,} of {len(stages) - 1:,}")
             V = sweeps.one_step(search.model, search.rows, 1.0, W)
             W = sweeps.passed_on(search.model, V)
             stage[:] = np.asarray(V)
@@ -146,23 +149,30 @@ def following(
     policy: FloatArray,
     aim: float,
     start_from: FloatArray | None,
+    progress: Progress,
 ) -> tuple[FloatArray, float, float]:
     """Evaluate policy[sᵉ, sᵐ, aᵉ, aᵐ]: V [sᵉ, sᵐ], residual, largest |V|."""
     search = Search(monmdp, device, policy)
     W = search.constant(0.0) if start_from is None else search.passed_on(start_from)
-    for _ in search.run(W, gamma, aim, 1_000_000):
-        pass
+    for change in search.run(W, gamma, aim, 1_000_000):
+        progress(f"evaluating a policy: {search.sweeps} sweeps, change {change:.1e}")
     return search.values(gamma)
 
 
 def after_steps(
-    monmdp: MonMDP, device: str, gamma: float, policy: FloatArray, steps: int
+    monmdp: MonMDP,
+    device: str,
+    gamma: float,
+    policy: FloatArray,
+    steps: int,
+    progress: Progress,
 ) -> FloatArray:
     """[sᵉ, sᵐ] expected discounted return of that many steps of policy[sᵉ, sᵐ, aᵉ, aᵐ]."""
     search = Search(monmdp, device, policy)
     W = search.constant(0.0)
     with jax.enable_x64(True):
         for done in range(0, steps - 1, sweeps.SWEEPS):
+            progress(f"step {done:,} of {steps:,}")
             n = min(sweeps.SWEEPS, steps - 1 - done)
             W = sweeps.swept(search.model, search.rows, gamma, W, n).block_until_ready()
         V = sweeps.one_step(search.model, search.rows, gamma, W)
