@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import os
 import sys
 from pathlib import Path
@@ -15,6 +16,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from monmdp import Monitor, MonMDP, cli, join, monitors, worlds
+from monmdp.experiment import provenance
 
 settings.register_profile(
     "default", deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow]
@@ -63,6 +65,15 @@ def _no_stray_files(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "120")
     os.environ.pop("MPLBACKEND", None)
+
+
+@pytest.fixture(autouse=True)
+def _code_as_it_is(request, monkeypatch):
+    """A hash of the code that is computed while a test replaces parts of it must not stay."""
+    yield
+    if "monkeypatch" in inspect.signature(request.function).parameters:
+        monkeypatch.undo()
+        provenance._hash_of.cache_clear()
 
 
 @pytest.fixture

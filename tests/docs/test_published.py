@@ -12,7 +12,6 @@ import pytest
 
 from conftest import ROOT
 from monmdp import agents, report
-from monmdp.experiment import provenance
 from monmdp.experiment.provenance import kernel_hash
 from monmdp.report.page import SCRIPTS, STYLES
 from monmdp.results import check_claims, evidence
@@ -26,12 +25,6 @@ SUMMARIES = (*PRESETS, "findings")
 @pytest.fixture(scope="module")
 def known():
     return {name: evidence.load(PLACE / f"{name}.parquet") for name in SUMMARIES}
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _code_as_it_is():
-    """Other tests replace parts of the code while a hash is computed, which then stays."""
-    provenance._hash_of.cache_clear()
 
 
 def benchmark(name):
