@@ -41,7 +41,7 @@ from monmdp.agents.factored_mbie_eb.state import (
     MET,
     NET,
     PHASE,
-    POSSIBLE,
+    LIKELY,
     SORTED_AT,
     USED,
     WAITING,
@@ -195,7 +195,7 @@ def count_step(agent: Any, step: Any) -> bool:
                 visits += env.visits[j]
                 of_seen += env.visits[j] * paid_at(agent.places, env, j)
         pairs["reward"][se, ae] = of_seen / visits
-    if news and clock[PHASE] >= POSSIBLE:
+    if news and clock[PHASE] > LIKELY:
         clock[WHOLE] = 1  # there may be something likely again
     grown = n_env[se, ae] > pairs["n_drawn"][se, ae] * (1.0 + 1.0 / CALM)
     if (news or grown) and not pairs["waits"][se, ae]:

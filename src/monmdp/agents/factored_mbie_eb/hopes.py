@@ -26,7 +26,9 @@ from monmdp.agents.factored_mbie_eb.state import (
     AIM_COST,
     AIMED_AT,
     AIMS,
+    LIKELY,
     MET,
+    POSSIBLE,
     STARTS,
     TURN,
     WAITING,
@@ -39,12 +41,12 @@ from monmdp.compiling import compilable
 
 
 @compilable
-def hope(agent: Any, likely: bool, unknown: float, everything: bool) -> None:
+def hope(agent: Any, phase: int, unknown: float, everything: bool) -> None:
     """Find what the likely plan, or the possible one, pays for the pairs that wait, or for all."""
     p, env, pairs, outcomes, lists = (
         agent.parameters, agent.env, agent.pairs, agent.outcomes, agent.lists
     )  # fmt: skip
-    n_ae = pairs.shape[1]
+    n_ae, likely = pairs.shape[1], phase < POSSIBLE
     n_items = lists.length[MET] * n_ae if everything else lists.length[WAITING]
     for i in range(n_items):
         x = lists.met[i // n_ae] * n_ae + i % n_ae if everything else lists.waiting[i]
@@ -63,7 +65,7 @@ def hope(agent: Any, likely: bool, unknown: float, everything: bool) -> None:
                 ended = env.ended[j] / env.visits[j]
                 onward = p.typical if likely else unknown
                 of_outcome = ended * p.r_max + (1.0 - ended) * onward
-                if likely:
+                if phase == LIKELY:
                     # One over the odds that it can be seen: so many more tries it would take.
                     odds = math.exp(min(outcomes["in_vain"][j], MOST))
                     of_outcome -= p.unseen_cost * (1.0 + odds)

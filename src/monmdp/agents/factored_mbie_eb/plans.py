@@ -87,11 +87,11 @@ def plan(agent: Any) -> None:
     steps, one = clock[T] - clock[WHOLE_AT], clock[USED] + lists.length[MET] * cells.shape[1]
     budget, earned = p.effort * max(clock[SINCE], 1), p.effort * steps >= clock[WHOLE_COST]
     clock[SINCE], clock[DUE] = 0, 0
-    unknown = p.r_max if clock[PHASE] == LIKELY else best_return(p.r_max, p.gamma)
+    unknown = p.r_max if clock[PHASE] < POSSIBLE else best_return(p.r_max, p.gamma)
     whole = p.planner == 1 or ((clock[WHOLE] or steps * CALM >= clock[T]) and earned)
     if not whole:
         believe(agent, False)
-        hope(agent, clock[PHASE] == LIKELY, unknown, False)
+        hope(agent, clock[PHASE], unknown, False)
         _look_at_what_waits(agent)
         _repair(agent, FEAR, agent.low, 0.0, budget, one, v_low, cells["q_low"])
         _repair(agent, HOPE, agent.hope, unknown, budget, one, v_hope, cells["q_hope"])
@@ -109,7 +109,7 @@ def plan(agent: Any) -> None:
             if phase == POSSIBLE:
                 unknown = best_return(p.r_max, p.gamma)
             clock[PHASE] = phase
-            hope(agent, phase == LIKELY, unknown, True)
+            hope(agent, phase, unknown, True)
             took += _start(agent, HOPE, agent.hope, unknown, budget, v_hope, cells["q_hope"])
             if take_aim(agent):
                 break
@@ -134,9 +134,11 @@ def plan(agent: Any) -> None:
             again = clock[FIRST] and p.effort * (clock[T] - clock[NET_AT]) >= p.sweeps * one
         if again:
             agent.restart[mode - SEE] = 0.0
-            _start(agent, mode, agenda, 0.0, p.sweeps * one, v, q)
+            took = _start(agent, mode, agenda, 0.0, p.sweeps * one, v, q)
             if clock[NET]:
                 clock[NET_AT] = clock[T]
+            else:
+                clock[WHOLE_COST] += took
         else:
             _repair(agent, mode, agenda, 0.0, budget, one, v, q)
         rounds = 0
@@ -283,7 +285,7 @@ def settle(
     for kind in range(1, len(members)):
         if members[kind] > 0:
             n_kinds = kind + 1
-    hopes, observing, likely = mode == HOPE, mode >= SEE, agent.clock[PHASE] == LIKELY
+    hopes, observing, likely = mode == HOPE, mode >= SEE, agent.clock[PHASE] < POSSIBLE
     worst = worst_return(p.r_min, p.gamma) - 1.0
     ahead, best, of_mon, worth = scratch.ahead, scratch.best, scratch.of_mon, scratch.worth
     for sm in range(n_sm):

@@ -9,7 +9,7 @@ import numpy as np
 from monmdp.compiling import compilable
 from monmdp.model.arrays import FloatArray, IntArray
 
-LIKELY, POSSIBLE, OPTIMIZE = 1, 2, 3
+LIKELY, NEARER, POSSIBLE, OPTIMIZE = 1, 2, 3, 4
 """phases: what is looked for, and when looking is over"""
 (
     K, T, FIRST, NET, PHASE, DUE, SINCE, QUIET, IDLE, LOOKED, DONE, OBSERVED, CERTIFIED,
