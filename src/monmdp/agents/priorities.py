@@ -38,16 +38,26 @@ class Agenda(NamedTuple):
     """[1] no bucket above holds anything"""
 
 
-def new_agenda(n_states: int) -> Agenda:
-    """Return an agenda on which nothing waits."""
+def new_agenda(*shape: int) -> Agenda:
+    """Return an agenda of so many states on which nothing waits, or several: [agenda, state]."""
+    *several, _ = shape
     return Agenda(
-        bucket=np.full(n_states, NONE, dtype=np.int32),
-        before=np.full(n_states, NONE, dtype=np.int32),
-        after=np.full(n_states, NONE, dtype=np.int32),
-        first=np.full(BUCKETS, NONE, dtype=np.int32),
-        last=np.full(BUCKETS, NONE, dtype=np.int32),
-        top=np.full(1, NONE, dtype=np.int64),
+        bucket=np.full(shape, NONE, dtype=np.int32),
+        before=np.full(shape, NONE, dtype=np.int32),
+        after=np.full(shape, NONE, dtype=np.int32),
+        first=np.full((*several, BUCKETS), NONE, dtype=np.int32),
+        last=np.full((*several, BUCKETS), NONE, dtype=np.int32),
+        top=np.full((*several, 1), NONE, dtype=np.int64),
     )
+
+
+@compilable
+def one_of(agendas: Any, i: int) -> Agenda:
+    """Return one of several agendas."""
+    return Agenda(
+        agendas.bucket[i], agendas.before[i], agendas.after[i],
+        agendas.first[i], agendas.last[i], agendas.top[i],
+    )  # fmt: skip
 
 
 @compilable

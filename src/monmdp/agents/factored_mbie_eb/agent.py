@@ -34,21 +34,23 @@ from monmdp.agents.factored_mbie_eb.kinds import Moves, no_moves
 from monmdp.agents.factored_mbie_eb.plans import (
     FINE,
     PATIENT,
-    TEST,
     begin_again,
     look_at_all,
+    once,
     plan,
     settle,
 )
 from monmdp.agents.factored_mbie_eb.state import (
     BIN,
     BINS,
-    CELL,
     CERTIFIED,
+    CHECK,
     CLOCK,
     DONE,
     DUE,
+    FEAR,
     FIRST,
+    HOPE,
     IDLE,
     LOOKED,
     MONITOR_PAIR,
@@ -59,10 +61,13 @@ from monmdp.agents.factored_mbie_eb.state import (
     PAIR,
     PHASE,
     PLACE,
+    PLANS,
     QUIET,
+    SEE,
     SINCE,
     STARTS,
     STATE,
+    TEST,
     WHOLE,
     K,
     Lists,
@@ -165,8 +170,16 @@ class FactoredMBIEEB(AgentConfig):
         parameters: Any
         clock: IntArray
         """see K, T, … in beliefs"""
-        cells: Table
-        """[s, a] of CELL"""
+        n: IntArray
+        """[s, a] n(x,y), visits of the cell"""
+        chance: FloatArray
+        """[s, a] how likely a reward is shown, if that was given"""
+        v: FloatArray
+        """[plan, s]"""
+        q: FloatArray
+        """[plan, s, a]"""
+        waiting: Agenda
+        """[plan, sᵉ] what is to be looked at in a plan"""
         pairs: Table
         """[sᵉ, aᵉ] of PAIR"""
         monitor: Table
@@ -176,19 +189,9 @@ class FactoredMBIEEB(AgentConfig):
         places: Table
         """[sᵉ] of PLACE"""
         lists: Lists
-        low: Agenda
-        """[sᵉ] what waits to be looked at in the low plan"""
-        hope: Agenda
-        """in the hopeful plan"""
-        obs: Agenda
-        """in the plan that observes"""
-        net: Agenda
-        """in the net's"""
-        test: Agenda
-        """in the plan to be tested"""
         scratch: Scratch
         restart: FloatArray
-        """[2] what the next episode is worth to the plan that observes, and to the net's"""
+        """[plan] what the next episode is worth to one that observes"""
         pooled: FloatArray
         """[2] squared deviations of all rewards, and how many there are"""
         env: Successors
@@ -238,19 +241,18 @@ class FactoredMBIEEB(AgentConfig):
         state = self.State(
             parameters=parameters._replace(typical=min(max(self.typical, r_min), r_max)),
             clock=np.zeros(CLOCK, dtype=np.int64),
-            cells=np.zeros(joint, dtype=CELL),
+            n=np.zeros(joint, dtype=np.int64),
+            chance=np.zeros(joint),
+            v=np.zeros((PLANS, joint[0])),
+            q=np.zeros((PLANS, *joint)),
+            waiting=new_agenda(PLANS, n_se),
             pairs=np.zeros((n_se, n_ae), dtype=PAIR),
             monitor=np.zeros((n_sm, n_am), dtype=MONITOR_PAIR),
             states=np.zeros(joint[0], dtype=STATE),
             places=np.zeros(n_se, dtype=PLACE),
             lists=no_lists(n_se, n_sm, n_x),
-            low=new_agenda(n_se),
-            hope=new_agenda(n_se),
-            obs=new_agenda(n_se),
-            net=new_agenda(n_se),
-            test=new_agenda(n_se),
             scratch=no_scratch(n_se, n_sm, n_am),
-            restart=np.zeros(2),
+            restart=np.zeros(PLANS),
             pooled=np.zeros(2),
             env=no_successors(of_env),
             arrivals=no_arrivals(n_se, int(np.sum(of_env))),
@@ -262,8 +264,8 @@ class FactoredMBIEEB(AgentConfig):
         state.clock[DUE] = state.clock[WHOLE] = 1  # there is no plan yet
         state.pairs["reward"] = r_min
         state.pairs["hope"] = 0.5
-        state.states["v_low"] = state.cells["q_low"] = worst_return(r_min, self.gamma)
-        state.cells["q_hope"] = best_return(r_max, self.gamma)
+        state.v[FEAR] = state.q[FEAR] = state.q[TEST] = worst_return(r_min, self.gamma)
+        state.q[HOPE] = best_return(r_max, self.gamma)
         if not self.kinds:
             state.moves.kind[:], state.moves.members[:] = np.arange(n_x), 1
         if self.knows_monitor and model is not None:
@@ -282,7 +284,7 @@ class FactoredMBIEEB(AgentConfig):
         moves.kind[:] = model.pair_class
         state.monitor["n"] = 1
         state.monitor["total"] = model.monitor.reward
-        state.cells["chance"] = model.observability()
+        state.chance[:] = model.observability()
         return state._replace(moves=moves)
 
     def with_room(self, state: Any, step: Step) -> Any:
@@ -309,7 +311,8 @@ class FactoredMBIEEB(AgentConfig):
     def snapshot(self, state: Any, shape: Shape) -> dict[str, Any]:
         """Return copies of counts and action values, the test policy, and the episodes."""
         kept = super().snapshot(state, shape)
-        kept |= {name: state.cells[name].copy() for name in ("n", "q_low", "q_hope", "q_obs")}
+        of = {"q_low": TEST, "q_hope": HOPE, "q_obs": SEE}
+        kept |= {"n": state.n.copy()} | {name: state.q[plan].copy() for name, plan in of.items()}
         kept |= {name: state.pairs[name].copy() for name in ("n_seen", "hope")}
         clock, observing = state.clock, is_observing(state.clock, self.stop)
         return kept | {
@@ -356,12 +359,12 @@ class FactoredMBIEEB(AgentConfig):
             plan(agent)
         clock[FIRST] = 0
         if clock[NET] and rng.random() < p.stray:
-            return int(rng.random() * agent.cells.shape[1])
+            return int(rng.random() * agent.n.shape[1])
         if clock[NET]:
-            return greedy_action(agent.cells["q_net"], s, rng.random())
+            return greedy_action(agent.q[CHECK], s, rng.random())
         if is_observing(clock, p.stop):
-            return greedy_action(agent.cells["q_obs"], s, rng.random())
-        return greedy_action(agent.cells["q_hope"], s, rng.random())
+            return greedy_action(agent.q[SEE], s, rng.random())
+        return greedy_action(agent.q[HOPE], s, rng.random())
 
     def update(agent: Any, step: Step) -> None:
         """Count the step, and note whether it is news."""
@@ -370,7 +373,7 @@ class FactoredMBIEEB(AgentConfig):
         se, ae = step.s // n_sm, step.a // n_am
         sm, am = step.s % n_sm, step.a % n_am
         if pairs["unresolved"][se, ae]:
-            known = agent.cells["chance"][step.s, step.a] > 0.0
+            known = agent.chance[step.s, step.a] > 0.0
             if known if agent.parameters.knows_monitor else agent.monitor["weight"][sm, am] > 0.0:
                 clock[LOOKED] = 1
         news = count_step(agent, step)
@@ -379,25 +382,23 @@ class FactoredMBIEEB(AgentConfig):
         clock[QUIET] += 1
         if news:
             clock[DUE], clock[LOOKED], clock[IDLE], clock[QUIET] = 1, 1, 0, 0
-        if news or (clock[NET] and agent.cells["n"][step.s, step.a] == 1):
+        if news or (clock[NET] and agent.n[step.s, step.a] == 1):
             # Until the next plan there is nothing more to be had of this pair.
             for m in range(n_sm):
                 for b in range(n_am):
-                    agent.cells["q_obs"][se * n_sm + m, ae * n_am + b] = -1.0
-                    agent.cells["q_net"][se * n_sm + m, ae * n_am + b] = -1.0
+                    agent.q[SEE, se * n_sm + m, ae * n_am + b] = -1.0
+                    agent.q[CHECK, se * n_sm + m, ae * n_am + b] = -1.0
 
     def test_policy(agent: Any, policy: FloatArray) -> None:
         """Greedy on the low plan, with what was learnt in the running episode."""
         if not agent.parameters.pessimistic_test:
-            greedy_policy(agent.cells["q_hope"], policy)
+            greedy_policy(agent.q[HOPE], policy)
             return
         # On a copy: a test makes no difference to training nor to other tests.
-        states, cells = agent.states, agent.cells
-        most = PATIENT * agent.parameters.sweeps * cells.size
-        begin_again(agent, TEST, states["v_test"])
-        look_at_all(agent, agent.test)
-        settle(agent, TEST, agent.test, 0.0, most, FINE, states["v_test"], cells["q_low"])
-        greedy_policy(agent.cells["q_low"], policy)
+        begin_again(agent, TEST)
+        look_at_all(agent, TEST)
+        settle(agent, TEST, 0.0, PATIENT * agent.parameters.sweeps * once(agent), FINE)
+        greedy_policy(agent.q[TEST], policy)
 
 
 @compilable

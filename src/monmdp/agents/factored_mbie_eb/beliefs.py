@@ -37,12 +37,15 @@ from monmdp.agents.factored_mbie_eb.state import (
     BINS,
     DONE,
     ENDS,
+    FEAR,
     FIRST,
+    LIKELY,
     MET,
     NET,
     PHASE,
-    LIKELY,
+    PLANS,
     SORTED_AT,
+    TEST,
     USED,
     WAITING,
     WHOLE,
@@ -51,7 +54,7 @@ from monmdp.agents.factored_mbie_eb.state import (
     append,
 )
 from monmdp.agents.learnt_model import count_successor, find_slot
-from monmdp.agents.priorities import note_arrival, put
+from monmdp.agents.priorities import note_arrival, one_of, put
 from monmdp.compiling import compilable
 
 CALM = 10
@@ -98,10 +101,15 @@ def meet(agent: Any, se: int) -> None:
     if not agent.places["met"][se]:
         agent.places["met"][se] = True
         append(agent.lists, MET, agent.lists.met, se)
-        put(agent.low, se, FIRST_OF_ALL, 1.0)
-        put(agent.hope, se, FIRST_OF_ALL, 1.0)
-        put(agent.obs, se, FIRST_OF_ALL, 1.0)
-        put(agent.net, se, FIRST_OF_ALL, 1.0)
+        look_at(agent, se)
+
+
+@compilable
+def look_at(agent: Any, se: int) -> None:
+    """Let a state be looked at in all plans but the tested one, which always looks at all."""
+    for mode in range(PLANS):
+        if mode != TEST:
+            put(one_of(agent.waiting, mode), se, FIRST_OF_ALL, 1.0)
 
 
 @compilable
@@ -129,7 +137,7 @@ def count_step(agent: Any, step: Any) -> bool:
     """
     p, env, pairs, clock = agent.parameters, agent.env, agent.pairs, agent.clock
     s, a, next_s, shown, reward = step.s, step.a, step.next_s, step.shown, step.reward
-    n, n_env, n_mon = agent.cells["n"], pairs["n"], agent.monitor["n"]
+    n, n_env, n_mon = agent.n, pairs["n"], agent.monitor["n"]
     (n_sm, n_am), n_ae = n_mon.shape, n_env.shape[1]
     se, sm, ae, am = s // n_sm, s % n_sm, a // n_am, a % n_am
     x, y, next_se = se * n_ae + ae, sm * n_am + am, next_s // n_sm
@@ -210,7 +218,7 @@ def believe(agent: Any, everything: bool) -> int:
     p, env, pairs, lists = agent.parameters, agent.env, agent.pairs, agent.lists
     outcomes, places, monitor = agent.outcomes, agent.places, agent.monitor
     sights, own, in_vain = outcomes["sights"], outcomes["own"], outcomes["in_vain"]
-    n_cell, v = agent.cells["n"], agent.states["v_low"]
+    n_cell, v = agent.n, agent.v[FEAR]
     n_ae, (n_sm, n_am) = pairs.shape[1], monitor.shape
     _find_chances(agent)
     _find_novelty(agent)
@@ -236,7 +244,7 @@ def believe(agent: Any, everything: bool) -> int:
                     for am in range(n_am):
                         s, a = se * n_sm + sm, ae * n_am + am
                         if p.knows_monitor:
-                            chance = min(agent.cells["chance"][s, a], MOST_CHANCE)
+                            chance = min(agent.chance[s, a], MOST_CHANCE)
                             tries -= n_cell[s, a] * math.log(1.0 - chance)
                         else:
                             tries += n_cell[s, a] * monitor["weight"][sm, am]
@@ -256,7 +264,7 @@ def believe(agent: Any, everything: bool) -> int:
                 for sm in range(n_sm):
                     for am in range(n_am):
                         s, a = se * n_sm + sm, ae * n_am + am
-                        can_show |= agent.cells["chance"][s, a] > 0.0
+                        can_show |= agent.chance[s, a] > 0.0
             unresolved, hope = False, 0.0
             for j in range(begin, end):
                 outcomes["given_up"][j] = False

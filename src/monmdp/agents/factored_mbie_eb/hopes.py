@@ -26,9 +26,11 @@ from monmdp.agents.factored_mbie_eb.state import (
     AIM_COST,
     AIMED_AT,
     AIMS,
+    HOPE,
     LIKELY,
     MET,
     POSSIBLE,
+    SEE,
     STARTS,
     TURN,
     WAITING,
@@ -36,7 +38,7 @@ from monmdp.agents.factored_mbie_eb.state import (
     append,
 )
 from monmdp.agents.greedy import TIE
-from monmdp.agents.priorities import put
+from monmdp.agents.priorities import one_of, put
 from monmdp.compiling import compilable
 
 
@@ -77,13 +79,13 @@ def hope(agent: Any, phase: int, unknown: float, everything: bool) -> None:
 def take_aim(agent: Any) -> bool:
     """Mark what is not known on the way of the hopeful policy; return whether there is any."""
     env, moves, pairs, lists, clock = agent.env, agent.moves, agent.pairs, agent.lists, agent.clock
-    q, n, reached = agent.cells["q_hope"], agent.cells["n"], agent.states["reached"]
+    q, n, reached = agent.q[HOPE], agent.n, agent.states["reached"]
     n_env, aim, aim_mon = pairs["n"], pairs["aim"], agent.monitor["aim"]
     n_ae, (n_sm, n_am) = aim.shape[1], aim_mon.shape
     for i in range(lists.length[AIMS]):
         x = lists.aims[i]
         aim[x // n_ae, x % n_ae] = False
-        put(agent.obs, x // n_ae, FIRST_OF_ALL, 1.0)
+        put(one_of(agent.waiting, SEE), x // n_ae, FIRST_OF_ALL, 1.0)
     lists.length[AIMS] = 0
     for y in range(aim_mon.size):
         aim_mon[y // n_am, y % n_am] = False
@@ -110,7 +112,7 @@ def take_aim(agent: Any) -> bool:
             if not aim[se, ae]:
                 aim[se, ae] = True
                 append(lists, AIMS, lists.aims, x)
-                put(agent.obs, se, FIRST_OF_ALL, 1.0)
+                put(one_of(agent.waiting, SEE), se, FIRST_OF_ALL, 1.0)
             aim_mon[sm, am] |= untried
         if untried:
             continue

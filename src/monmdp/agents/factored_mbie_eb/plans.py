@@ -28,6 +28,7 @@ from monmdp.agents.factored_mbie_eb.beliefs import (
     MOST_CHANCE,
     believe,
     best_return,
+    look_at,
     worst_return,
 )
 from monmdp.agents.factored_mbie_eb.hopes import hope, take_aim
@@ -35,9 +36,12 @@ from monmdp.agents.factored_mbie_eb.state import (
     AIM_COST,
     AIMED_AT,
     CERTIFIED,
+    CHECK,
     DUE,
     ENDS,
+    FEAR,
     FIRST,
+    HOPE,
     LIKELY,
     MET,
     NET,
@@ -45,9 +49,11 @@ from monmdp.agents.factored_mbie_eb.state import (
     OPTIMIZE,
     PHASE,
     POSSIBLE,
+    SEE,
     SINCE,
     STALE,
     STARTS,
+    TEST,
     USED,
     WAITING,
     WHOLE,
@@ -57,9 +63,8 @@ from monmdp.agents.factored_mbie_eb.state import (
     is_observing,
 )
 from monmdp.agents.learnt_model import LOW
-from monmdp.agents.priorities import put, take
+from monmdp.agents.priorities import one_of, put, take
 from monmdp.compiling import compilable
-from monmdp.model.arrays import FloatArray
 
 ROUGH, FINE = 1e-4, 1e-9
 """change of a value, as a share of the largest, that is not passed on: to explore, and to be tested
@@ -73,18 +78,13 @@ AGAIN = 3
 """how often a plan that observes is looked at again because the next episode is worth more by it"""
 PATIENT = 8
 """a plan that is tested or certified may take this many times `sweeps` sweeps"""
-FEAR, TEST, HOPE, SEE, CHECK = 0, 1, 2, 3, 4
-"""what a plan is paid for: the worst there can be, to learn and to be tested; what it hopes for;
-what it sees; what it tries seldom"""
 
 
 @compilable
 def plan(agent: Any) -> None:
     """Decide what to look for, if anything, and plan it."""
     p, clock, lists = agent.parameters, agent.clock, agent.lists
-    cells, states = agent.cells, agent.states
-    v_low, v_hope = states["v_low"], states["v_hope"]
-    steps, one = clock[T] - clock[WHOLE_AT], clock[USED] + lists.length[MET] * cells.shape[1]
+    steps, one = clock[T] - clock[WHOLE_AT], once(agent)
     budget, earned = p.effort * max(clock[SINCE], 1), p.effort * steps >= clock[WHOLE_COST]
     clock[SINCE], clock[DUE] = 0, 0
     unknown = p.r_max if clock[PHASE] < POSSIBLE else best_return(p.r_max, p.gamma)
@@ -93,8 +93,8 @@ def plan(agent: Any) -> None:
         believe(agent, False)
         hope(agent, clock[PHASE], unknown, False)
         _look_at_what_waits(agent)
-        _repair(agent, FEAR, agent.low, 0.0, budget, one, v_low, cells["q_low"])
-        _repair(agent, HOPE, agent.hope, unknown, budget, one, v_hope, cells["q_hope"])
+        _repair(agent, FEAR, 0.0, budget, one)
+        _repair(agent, HOPE, unknown, budget, one)
         if p.effort * (clock[T] - clock[AIMED_AT]) >= clock[AIM_COST]:
             found = take_aim(agent)
             clock[WHOLE] |= found == (clock[PHASE] == OPTIMIZE)
@@ -102,15 +102,15 @@ def plan(agent: Any) -> None:
     if whole:
         took = believe(agent, True)
         budget = p.sweeps * one
-        look_at_all(agent, agent.low)
-        took += settle(agent, FEAR, agent.low, 0.0, budget, ROUGH, v_low, cells["q_low"])
+        look_at_all(agent, FEAR)
+        took += settle(agent, FEAR, 0.0, budget, ROUGH)
         phase, unknown = LIKELY if p.likely_first else POSSIBLE, p.r_max
         while phase < OPTIMIZE:
             if phase == POSSIBLE:
                 unknown = best_return(p.r_max, p.gamma)
             clock[PHASE] = phase
             hope(agent, phase, unknown, True)
-            took += _start(agent, HOPE, agent.hope, unknown, budget, v_hope, cells["q_hope"])
+            took += _start(agent, HOPE, unknown, budget)
             if take_aim(agent):
                 break
             phase += 1
@@ -118,32 +118,29 @@ def plan(agent: Any) -> None:
         clock[WHOLE], clock[WHOLE_AT], clock[WHOLE_COST] = 0, clock[T], took
     if clock[PHASE] == OPTIMIZE and clock[CERTIFIED] == 0 and _gap(agent) <= p.epsilon:
         most = PATIENT * p.sweeps * one
-        look_at_all(agent, agent.low)
-        look_at_all(agent, agent.hope)
-        settle(agent, FEAR, agent.low, 0.0, most, FINE, v_low, cells["q_low"])
-        settle(agent, HOPE, agent.hope, unknown, most, FINE, v_hope, cells["q_hope"])
+        look_at_all(agent, FEAR)
+        look_at_all(agent, HOPE)
+        settle(agent, FEAR, 0.0, most, FINE)
+        settle(agent, HOPE, unknown, most, FINE)
         if _gap(agent) <= p.epsilon:
             clock[CERTIFIED] = clock[T]
     if is_observing(clock, p.stop):
         mode = CHECK if clock[NET] else SEE
-        agenda = agent.net if clock[NET] else agent.obs
-        v = states["v_net"] if clock[NET] else states["v_obs"]
-        q = cells["q_net"] if clock[NET] else cells["q_obs"]
         again = whole or clock[STALE]
         if clock[NET]:
             again = clock[FIRST] and p.effort * (clock[T] - clock[NET_AT]) >= p.sweeps * one
         if again:
-            agent.restart[mode - SEE] = 0.0
-            took = _start(agent, mode, agenda, 0.0, p.sweeps * one, v, q)
+            agent.restart[mode] = 0.0
+            took = _start(agent, mode, 0.0, p.sweeps * one)
             if clock[NET]:
                 clock[NET_AT] = clock[T]
             else:
                 clock[WHOLE_COST] += took
         else:
-            _repair(agent, mode, agenda, 0.0, budget, one, v, q)
+            _repair(agent, mode, 0.0, budget, one)
         rounds = 0
-        while _moves_restart(agent, mode - SEE, agenda, v) and rounds < (AGAIN if again else 1):
-            _repair(agent, mode, agenda, 0.0, budget, one, v, q)
+        while _moves_restart(agent, mode) and rounds < (AGAIN if again else 1):
+            _repair(agent, mode, 0.0, budget, one)
             rounds += 1
     clock[STALE] = not is_observing(clock, p.stop)
     for i in range(lists.length[WAITING]):
@@ -153,56 +150,39 @@ def plan(agent: Any) -> None:
 
 
 @compilable
-def _start(
-    agent: Any,
-    mode: int,
-    agenda: Any,
-    unknown: float,
-    effort: int,
-    v: FloatArray,
-    q: FloatArray,
-) -> int:
+def _start(agent: Any, mode: int, unknown: float, effort: int) -> int:
     """Plan from scratch; return what that took."""
     # From below: starting from above, a hope that failed would fade by γ a sweep only.
-    begin_again(agent, mode, v)
-    look_at_all(agent, agenda)
-    return settle(agent, mode, agenda, unknown, effort, ROUGH, v, q)
+    begin_again(agent, mode)
+    look_at_all(agent, mode)
+    return settle(agent, mode, unknown, effort, ROUGH)
 
 
 @compilable
-def _repair(
-    agent: Any,
-    mode: int,
-    agenda: Any,
-    unknown: float,
-    effort: int,
-    one: int,
-    v: FloatArray,
-    q: FloatArray,
-) -> None:
+def _repair(agent: Any, mode: int, unknown: float, effort: int, one: int) -> None:
     """Plan where something has changed, or from scratch if that seems to take less."""
-    settle(agent, mode, agenda, unknown, min(effort, CHEAP * one), ROUGH, v, q)
-    if mode == HOPE and agenda.top[0] >= 0 and effort > CHEAP * one:
-        _start(agent, mode, agenda, unknown, effort, v, q)
+    settle(agent, mode, unknown, min(effort, CHEAP * one), ROUGH)
+    if mode == HOPE and agent.waiting.top[mode, 0] >= 0 and effort > CHEAP * one:
+        _start(agent, mode, unknown, effort)
 
 
 @compilable
-def _moves_restart(agent: Any, which: int, agenda: Any, v: FloatArray) -> bool:
+def _moves_restart(agent: Any, mode: int) -> bool:
     """Find what the next episode is worth to one that observes; return whether that is news.
 
     If so, let all states be looked at in which an episode may end.
     """
-    lists, restart, n_starts = agent.lists, 0.0, 0
+    lists, v, restart, n_starts = agent.lists, agent.v[mode], 0.0, 0
     for i in range(lists.length[STARTS]):
         starts = agent.states["starts"][lists.starts[i]]
         restart += starts * v[lists.starts[i]]
         n_starts += starts
     restart /= max(n_starts, 1)
-    if abs(restart - agent.restart[which]) <= restart / CALM:
+    if abs(restart - agent.restart[mode]) <= restart / CALM:
         return False
-    agent.restart[which] = restart
+    agent.restart[mode] = restart
     for i in range(lists.length[ENDS]):
-        put(agenda, lists.ends[i], FIRST_OF_ALL, 1.0)
+        put(one_of(agent.waiting, mode), lists.ends[i], FIRST_OF_ALL, 1.0)
     return lists.length[ENDS] > 0
 
 
@@ -212,23 +192,28 @@ def _look_at_what_waits(agent: Any) -> None:
     n_ae = agent.pairs.shape[1]
     for i in range(agent.lists.length[WAITING]):
         se = agent.lists.waiting[i] // n_ae
-        put(agent.low, se, FIRST_OF_ALL, 1.0)
-        put(agent.hope, se, FIRST_OF_ALL, 1.0)
-        put(agent.obs, se, FIRST_OF_ALL, 1.0)
-        put(agent.net, se, FIRST_OF_ALL, 1.0)
+        look_at(agent, se)
 
 
 @compilable
-def look_at_all(agent: Any, agenda: Any) -> None:
+def look_at_all(agent: Any, mode: int) -> None:
     """Let all states that were met be looked at, those met last first."""
+    agenda = one_of(agent.waiting, mode)
     for i in range(agent.lists.length[MET] - 1, -1, -1):
         put(agenda, agent.lists.met[i], FIRST_OF_ALL, 1.0)
 
 
 @compilable
-def begin_again(agent: Any, mode: int, v: FloatArray) -> None:
+def once(agent: Any) -> int:
+    """Return what it takes to look at all states once: outcomes from both ends, and cells."""
+    per_state = agent.monitor.shape[0] * agent.n.shape[1]
+    return int(2 * agent.clock[USED] + agent.lists.length[MET] * per_state)
+
+
+@compilable
+def begin_again(agent: Any, mode: int) -> None:
     """Let v be the least there can be in all states that were met: the low plan's, or nothing."""
-    n_sm, v_low = agent.monitor.shape[0], agent.states["v_low"]
+    n_sm, v, v_low = agent.monitor.shape[0], agent.v[mode], agent.v[FEAR]
     for i in range(agent.lists.length[MET]):
         for s in range(agent.lists.met[i] * n_sm, (agent.lists.met[i] + 1) * n_sm):
             v[s] = 0.0 if mode >= SEE else v_low[s]
@@ -244,24 +229,15 @@ def _gap(agent: Any) -> float:
     gap, value, n = 0.0, 0.0, 0
     for i in range(agent.lists.length[STARTS]):
         s = agent.lists.starts[i]
-        starts, low = agent.states["starts"][s], agent.states["v_low"][s]
-        gap += starts * (agent.states["v_hope"][s] - low)
+        starts, low = agent.states["starts"][s], agent.v[FEAR, s]
+        gap += starts * (agent.v[HOPE, s] - low)
         value += starts * low
         n += starts
     return 2.0 * gap / max(n, abs(value))
 
 
 @compilable
-def settle(
-    agent: Any,
-    mode: int,
-    agenda: Any,
-    unknown: float,
-    effort: int,
-    tolerance: float,
-    v: FloatArray,
-    q: FloatArray,
-) -> int:
+def settle(agent: Any, mode: int, unknown: float, effort: int, tolerance: float) -> int:
     """Improve v[s] and q[s, a] in the states that wait and in all that depends on them.
 
     It ends when none waits, or when the effort is spent: one for each outcome, each cell and each
@@ -269,12 +245,13 @@ def settle(
     Returns what was spent.
     """
     p, env, arrivals, scratch = agent.parameters, agent.env, agent.arrivals, agent.scratch
+    v, q, agenda = agent.v[mode], agent.q[mode], one_of(agent.waiting, mode)
     first, used, successor = env.first, env.used, env.state
     go_on, land, hoped = env.go_on, env.land, agent.outcomes["hoped"]
     newest, following, pair_of = arrivals.newest, arrivals.next, arrivals.pair
     share, total, kinds = agent.moves.share, agent.moves.total, agent.moves.kind
     members, plausible, unsure = agent.moves.members, agent.moves.plausible, agent.unsure
-    n, given_chance = agent.cells["n"], agent.cells["chance"]
+    n, given_chance = agent.n, agent.chance
     pairs, n_env, omegas = agent.pairs, agent.pairs["n"], agent.pairs["omega"]
     of_env = pairs["hoped"] if mode == HOPE else pairs["reward"]
     unresolved, aim = pairs["unresolved"], pairs["aim"]
@@ -291,7 +268,7 @@ def settle(
     for sm in range(n_sm):
         for am in range(n_am):
             of_mon[sm, am] = agent.monitor["total"][sm, am] / max(n_mon[sm, am], 1)
-    restart = agent.restart[mode - SEE] if observing else 0.0
+    restart = agent.restart[mode] if observing else 0.0
     sooner = max(1.0 - p.haste * (1.0 - p.gamma), 0.0) / p.gamma
     spent = 0
     while spent < effort:

@@ -24,19 +24,14 @@ step at which aims were last looked for, and what that took; whether the plan to
 observe was left alone; the step at which all pairs were last sorted; how often aims were looked
 for; outcomes met; the step of the last plan of the net's from scratch"""
 CLOCK = NET_AT + 1
+FEAR, TEST, HOPE, SEE, CHECK = range(5)
+"""plans, by what they are paid for: the worst there can be, to learn and to be tested; what is
+hoped for, by the likely or the possible plan, whichever came last; what is seen; what was tried
+seldom"""
+PLANS = CHECK + 1
 BINS = 24
 """ω is learnt for pairs tried 1, 2-3, 4-7, … times before; the last bin has no end"""
 
-CELL = np.dtype(
-    [
-        ("n", np.int64),  # n(x,y), visits
-        ("chance", np.float64),  # how likely a reward is shown, if that was given
-        ("q_low", np.float64),
-        ("q_hope", np.float64),  # of the likely or the possible plan, whichever came last
-        ("q_obs", np.float64),  # of the plan to observe
-        ("q_net", np.float64),  # of the net's
-    ],
-)
 PAIR = np.dtype(
     [
         ("n", np.int64),  # n(x), visits
@@ -84,11 +79,6 @@ OUTCOME = np.dtype(
 STATE = np.dtype(
     [
         ("starts", np.int64),  # episodes that began here
-        ("v_low", np.float64),
-        ("v_hope", np.float64),
-        ("v_obs", np.float64),
-        ("v_net", np.float64),
-        ("v_test", np.float64),
         ("reached", np.int64),  # when aims were last looked for here
     ]
 )
