@@ -152,7 +152,7 @@ class FactoredMBIEEB(AgentConfig):
     """a plan from scratch looks at no more states than this many sweeps do"""
     planner: Literal["incremental", "sweeps"] = "incremental"
     """repair plans where something has changed, or make every plan from scratch"""
-    effort: int = 1000
+    effort: int = 800
     """outcomes and cells that plans may look at, on average over all steps; what a plan from
     scratch takes must have been earned before"""
     net: float = 20.0
