@@ -9,6 +9,7 @@ Sweeps are measured up to 10⁴ only: their cost grows with the world.
     python benchmarks/scaling.py --most 100000      # no larger than that
     python benchmarks/scaling.py --only monitored   # agents whose name contains this
     python benchmarks/scaling.py --json FILE        # the numbers as JSON
+    python benchmarks/scaling.py --learn 5000000    # how well a maze of 10⁵ is learnt in so many
 
 Ends with status 1 if a target is missed.
 """
@@ -21,10 +22,12 @@ import json
 import multiprocessing
 import resource
 import sys
+import time
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from monmdp import agents, solve, train
 from monmdp.experiment import training
 from planning import problem
 from planning_cost import configured, seconds
@@ -63,6 +66,28 @@ def measure(agent: str, size: int, steps: int) -> dict[str, Any]:
     }
 
 
+def learn(agent: str, size: int, steps: int, gamma: float = 0.999, limit: int = 5_000) -> bool:
+    """Print how good the test policy of an agent is in a large maze, as a share of the best."""
+    maze = problem("maze", "button", size)
+    maze = maze.with_mdp(dataclasses.replace(maze.mdp, time_limit=limit))
+    best = solve(maze, gamma).value
+    config = agents.config(configured(agent, maze), gamma=gamma)
+    train(maze, config, 1)  # compiles
+    begin, every = time.process_time(), max(1, steps // 10)
+    run = train(maze, config, steps, every=every, evaluation="exact")
+    minutes = (time.process_time() - begin) / 60
+    print(
+        f"\n{agent} in a maze of {maze.n_states:,} joint states, γ = {gamma:g}, at most {limit:,}"
+    )
+    print(f"steps an episode: {minutes:.1f} CPU minutes, tests among them; v = {best:.4f}\n")
+    print("| steps | value of the test policy, over v |")
+    print("|---|---|")
+    shares = run.curve["episode_return"] / best
+    for i, share in enumerate(shares, start=1):
+        print(f"| {i * every:,} | {share:.4f} |")
+    return bool(shares[-1] >= 0.99 and minutes <= 10)
+
+
 def in_own_process(agent: str, size: int, steps: int) -> dict[str, Any]:
     """`measure` in a process of its own, so that its peak of memory is its own."""
     spawn = multiprocessing.get_context("spawn")
@@ -99,7 +124,11 @@ def main() -> None:
     parser.add_argument("--most", type=int, default=SIZES[-1], help="joint states")
     parser.add_argument("--only", default="", help="agents whose name contains this text")
     parser.add_argument("--json", type=Path, help="write what was measured there, too")
+    parser.add_argument("--learn", type=int, help="steps in a maze of 10⁵ joint states")
     args = parser.parse_args()
+    if args.learn:
+        agent = next(iter(AGENTS)) + (f" {args.only}" if args.only else "")
+        sys.exit(0 if learn(agent, min(100_000, args.most), args.learn) else 1)
     rows = []
     print("| agent | joint states | µs a step | peak memory, GB |")
     print("|---|---|---|---|")
