@@ -24,7 +24,7 @@ from jax import Array, lax
 
 from monmdp.planning.gpu.tables import Far, Menus, Near, Rows, Tables
 
-SWEEPS = 64
+SWEEPS = 128
 """of a round; the device is asked for the largest change as often"""
 MEMORY = 4
 """rounds that a leap is made of"""
