@@ -136,10 +136,19 @@ def note_arrival(arrivals: Any, slot: int, pair: int, state: int) -> None:
     arrivals.newest[state] = slot
 
 
-def arrivals_of(slots: Successors, n_states: int) -> Arrivals:
-    """Return the chains of all slots in use; for slots that were moved."""
-    arrivals = no_arrivals(n_states, len(slots.state))
-    for pair in np.flatnonzero(slots.used):
-        for slot in range(slots.first[pair], slots.first[pair] + slots.used[pair]):
-            note_arrival(arrivals, slot, int(pair), int(slots.state[slot]))
-    return arrivals
+def with_slots_moved(arrivals: Arrivals, slots: Successors, was: int, now: int, n: int) -> Arrivals:
+    """Return the chains after n slots were moved; each link keeps its place in its chain."""
+    room = len(slots.state) - len(arrivals.next)
+    newest, pair = arrivals.newest, np.append(arrivals.pair, np.zeros(room, dtype=np.int64))
+    following = np.append(arrivals.next, np.full(room, NONE, dtype=np.int64))
+    for old, new in zip(range(was, was + n), range(now, now + n), strict=True):
+        state = slots.state[new]
+        if newest[state] == old:
+            newest[state] = new
+        else:
+            at = newest[state]
+            while following[at] != old:
+                at = following[at]
+            following[at] = new
+        following[new], pair[new], following[old] = following[old], pair[old], NONE
+    return Arrivals(newest, following, pair)

@@ -85,7 +85,13 @@ from monmdp.agents.learnt_model import (
     no_successors,
     with_room,
 )
-from monmdp.agents.priorities import Agenda, Arrivals, arrivals_of, new_agenda, no_arrivals
+from monmdp.agents.priorities import (
+    Agenda,
+    Arrivals,
+    new_agenda,
+    no_arrivals,
+    with_slots_moved,
+)
 from monmdp.compiling import compilable
 from monmdp.errors import MonMDPError
 from monmdp.model import MonMDP
@@ -169,7 +175,7 @@ class FactoredMBIEEB(AgentConfig):
 
         parameters: Any
         clock: IntArray
-        """see K, T, … in beliefs"""
+        """see K, T, … in state"""
         n: IntArray
         """[s, a] n(x,y), visits of the cell"""
         chance: FloatArray
@@ -215,8 +221,7 @@ class FactoredMBIEEB(AgentConfig):
     def check(self) -> None:
         """Refuse what is out of range."""
         at_least_zero(
-            self, "evidence", "unseen_cost", "give_up", "revive", "caution", "haste", "net",
-            "epsilon",
+            self, "evidence", "unseen_cost", "give_up", "revive", "caution", "net", "epsilon",
         )  # fmt: skip
         probability(self.rho_cap, "rho_cap")
         probability(self.stray, "stray")
@@ -224,7 +229,7 @@ class FactoredMBIEEB(AgentConfig):
             raise MonMDPError("rho_cap must be below 1")
         if self.gamma == 0:
             raise MonMDPError("gamma must be above 0: what is seen is worth a way to it")
-        for name in ("precision", "stalled"):
+        for name in ("precision", "stalled", "haste"):
             if getattr(self, name) <= 0:
                 raise MonMDPError(f"{name} must be positive, got {getattr(self, name):g}")
         whole_number(self.kinds, "kinds", at_least=0)
@@ -294,14 +299,12 @@ class FactoredMBIEEB(AgentConfig):
         was, used = int(state.env.first[pair]), int(state.env.used[pair])
         env = with_room(state.env, pair, step.next_s // n_sm)
         now, room = int(env.first[pair]), len(env.state) - len(state.outcomes)
-        outcomes, arrivals = (
-            np.append(state.outcomes, np.zeros(room, dtype=OUTCOME)),
-            state.arrivals,
-        )
+        outcomes = np.append(state.outcomes, np.zeros(room, dtype=OUTCOME))
+        arrivals = state.arrivals
         if now != was:  # the slots have moved, and what was seen there moves with them
             outcomes[now : now + used] = outcomes[was : was + used]
             outcomes[was : was + used] = 0
-            arrivals = arrivals_of(env, len(state.places))
+            arrivals = with_slots_moved(arrivals, env, was, now, used)
         return state._replace(env=env, outcomes=outcomes, arrivals=arrivals)
 
     def certified(self, state: Any) -> int | None:
