@@ -400,6 +400,8 @@ def _variant(of: dict) -> Cell:
 
 
 def _value(of: Any) -> str:
+    if isinstance(of, str):
+        return of
     return str(of).lower() if isinstance(of, bool) else f"{of:g}"
 
 

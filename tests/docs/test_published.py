@@ -171,7 +171,7 @@ def steps_of(table, agent):
     ("name", "group", "least", "most"),
     [
         ("B1", "Bottleneck", 7, 1),
-        ("B2", "48 benchmarks", 6, 1),
+        ("B2", "48 benchmarks", 6, 1.2),  # River Swim; not beyond chance, says the claim
         ("B3", "Adversarial monitors", 1.5, 1.1),
     ],
 )
