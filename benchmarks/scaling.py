@@ -124,10 +124,11 @@ def main() -> None:
     parser.add_argument("--most", type=int, default=SIZES[-1], help="joint states")
     parser.add_argument("--only", default="", help="agents whose name contains this text")
     parser.add_argument("--json", type=Path, help="write what was measured there, too")
+    parser.add_argument("--set", nargs="*", default=[], help="key=value: settings for --learn")
     parser.add_argument("--learn", type=int, help="steps in a maze of 10⁵ joint states")
     args = parser.parse_args()
     if args.learn:
-        agent = next(iter(AGENTS)) + (f" {args.only}" if args.only else "")
+        agent = " ".join([next(iter(AGENTS)), *args.set])
         sys.exit(0 if learn(agent, min(100_000, args.most), args.learn) else 1)
     rows = []
     print("| agent | joint states | µs a step | peak memory, GB |")

@@ -5,15 +5,15 @@ the first three:
 
     low        R̄ᵉ(x): r_min where nothing was seen. The test policy
     likely     what was not seen is r_max where it ended the episode, else what is typical, less a
-               price; u(x) is added
+               price, which the phase NEARER does not take off; u(x) is added
     possible   what was not seen is V_max, the best return there can be, even if its reward is the
                only thing not known; u(x) is added
-    observe    1/(1 - γ) for a cell never tried; the chance to see what is aimed at and unresolved
+    observe    1 for a cell never tried; the chance to see what is aimed at and unresolved
     net        1/(1 + visits of the cell)
 
-*Aimed at* is what is not known on the way of the best likely policy; if all of that is known, on
-the way of the best possible policy; if all of that is known, too, there is nothing left to look
-for.
+*Aimed at* is what is not known on the way of the best likely policy; if all of that is known, of
+the best one at no price; then of the best possible one; if all of that is known, too, there is
+nothing left to look for.
 """
 
 from __future__ import annotations
