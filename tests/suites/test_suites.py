@@ -650,12 +650,13 @@ def test_tuning_and_reporting_share_no_seed(bundled):
 
     assert all(seed % 2 == 1 for seed in seeds_of("beyond-grid"))
     assert all(seed % 2 == 0 for seed in seeds_of("beyond") | seeds_of("beyond-ablations"))
-    assert seeds_of("beyond") == set(range(200, 260, 2))
-    assert seeds_of("beyond-ablations") == {200, 202, 204, 206}
+    reported = sorted(seeds_of("beyond"))
+    assert reported == list(range(reported[0], reported[0] + 60, 2))
+    assert sorted(seeds_of("beyond-ablations")) == reported[:4]
     quick = expand(bundled_suite("beyond").adapted(quick=True))
-    assert {seed for _, seed in quick.runs()} == {200, 202, 204, 206, 208}
+    assert sorted({seed for _, seed in quick.runs()}) == reported[:5]
     three = expand(bundled_suite("beyond").adapted(seeds=3))
-    assert {seed for _, seed in three.runs()} == {200, 202, 204}
+    assert sorted({seed for _, seed in three.runs()}) == reported[:3]
 
 
 @pytest.mark.slow
@@ -696,7 +697,10 @@ def test_random_and_slippery_worlds(bundled):
     panels = [panel for setting, panel in all_panels if setting.block == group]
     names = [panel.row for panel in panels if panel.column == "ask"]
     lakes = ["frozen-lake 4x4", "frozen-lake 8x8"]
-    even, odd = ([f"random-mdp {i}" for i in range(first, 40, 2)] for first in (20, 21))
+    drawn = [dict(panel.problem) for panel in panels if panel.world == "random-mdp"]
+    first = min(of["world.seed"] for of in drawn)
+    assert {of["world.seed"] for of in drawn} == set(range(first, first + 20))
+    even, odd = ([f"random-mdp {i}" for i in range(first + k, first + 20, 2)] for k in (0, 1))
     assert names == [*lakes, "cliff-walking slippery", "taxi rainy", *even]
     half = [panel.row for panel in panels if panel.column == "full-random rho=0.5"]
     assert half == [*lakes, *odd]
@@ -704,8 +708,6 @@ def test_random_and_slippery_worlds(bundled):
         third = [] if panel.row == "taxi rainy" else ["r-max"]
         found = [curve.agent for curve in panel.curves]
         assert found == ["factored-mbie-eb", "monitored-mbie-eb", *third]
-    drawn = [dict(panel.problem) for panel in panels if panel.world == "random-mdp"]
-    assert {of["world.seed"] for of in drawn} == set(range(20, 40))
     assert len({(of["world.states"], of["world.actions"]) for of in drawn}) == 20
     assert {of["world.branching"] for of in drawn} == {1, 2, 3}
 
