@@ -21,16 +21,16 @@ from collections import Counter, defaultdict
 from functools import wraps
 from typing import NamedTuple
 
-from oracles import monitored_mbie_eb
-from oracles.monitored_mbie_eb import FIRST, LEAST, TIE
+from oracles.monitored_mbie_eb import FIRST, TIE, Agenda
 
 RULED_OUT = -1e300
-ROUGH, FINE = 1e-4, 1e-9
+ROUGH, FINE = 1e-2, 1e-9
 PATIENT = 8
 GROWN = 1.1
 LIKELY, NEARER, POSSIBLE, OPTIMIZE = 1, 2, 3, 4
 SMALL = 1e-9  # evidence that is so close is the same but for rounding
-FEAR, TEST, HOPE, SEE, CHECK = PLANS = ("fear", "test", "hope", "see", "check")
+FEAR, TEST, HOPE, SURE, SEE, CHECK = PLANS = ("fear", "test", "hope", "sure", "see", "check")
+LOW, HOPEFUL, OBSERVING = (FEAR, TEST), (HOPE, SURE), (SEE, CHECK)
 
 
 class Word(NamedTuple):
@@ -38,18 +38,6 @@ class Word(NamedTuple):
 
     kind: dict  # x -> kind
     plausible: dict  # x -> kind -> whether it is plausible
-
-
-class Agenda(monitored_mbie_eb.Agenda):
-    """States that wait, as in the other oracle, and with a fault that the agent has.
-
-    It never lets a state wait for a change so large that it overflows over LEAST: a state which is
-    ruled out, or no longer is, does not tell those that lead to it. The tests say so.
-    """
-
-    def put(self, state, priority):
-        if not math.isinf(priority / LEAST):
-            super().put(state, priority)
 
 
 def remembered(method):
@@ -106,7 +94,7 @@ class FactoredOracle:
         self.monitor_rewards = defaultdict(list)  # y -> rᵐ
         self.n_shown = Counter()  # y -> rewards shown
         self.again = defaultdict(list)  # y -> shown?, on visits of outcomes seen before
-        self.retries = defaultdict(list)  # bin -> place never met?, of each try but a pair's first
+        self.retries = defaultdict(list)  # bin -> what was new, of each try but a pair's first
         self.met = []  # sᵉ in the order in which they were met
         self.ends = []  # sᵉ in which an episode ended, likewise
         self.starts = Counter()  # s -> episodes that began there, likewise
@@ -145,15 +133,16 @@ class FactoredOracle:
         self.given_up = set()  # (x, s′ᵉ)
         self.hope = dict.fromkeys(self.xs, 0.5)
         self.error = dict.fromkeys(self.xs, 0.0)  # times √ln(k+2)
-        self.omega = dict.fromkeys(self.xs, 0.0)
+        self.omega = dict.fromkeys(self.xs, 0.0)  # ω(x): to come to a place never met
+        self.omega_fresh = dict.fromkeys(self.xs, 0.0)  # to have an outcome that x never had
         self.unresolved = set()  # x
         self.unsure = {(x, sm): 0.0 for x in self.xs for sm in range(self.n_sm)}  # u
         self.hoped = dict.fromkeys(self.xs, 0.0)  # what the hopeful plan pays, without the monitor
         self.hoped_for = set()  # (x, s′ᵉ) of which it hopes for all that follows
 
     def start_planning(self):
-        first = {FEAR: self.v_min, TEST: self.v_min, HOPE: self.v_max, SEE: 0.0, CHECK: 0.0}
-        self.q = {plan: dict.fromkeys(self.cells, first[plan]) for plan in PLANS}
+        first = {FEAR: self.v_min, TEST: self.v_min, HOPE: self.v_max}
+        self.q = {plan: dict.fromkeys(self.cells, first.get(plan, 0.0)) for plan in PLANS}
         self.v = {plan: dict.fromkeys(self.states, 0.0) for plan in PLANS}
         self.v[FEAR] = dict.fromkeys(self.states, self.v_min)
         self.agenda = {plan: Agenda() for plan in PLANS}  # of sᵉ
@@ -200,9 +189,9 @@ class FactoredOracle:
             self.look_at(se)
 
     def look_at(self, se):
-        """Let all plans look at a state; the one that is tested always looks at all."""
+        """Let plans look at a state; those that are tested or certify always look at all."""
         for plan in PLANS:
-            if plan != TEST:
+            if plan not in (TEST, SURE):
                 self.agenda[plan].put(se, FIRST)
 
     # ---- kinds ------------------------------------------------------------------------------
@@ -436,13 +425,14 @@ class FactoredOracle:
         variance = sum(share * (worth - mean) ** 2 for share, worth in each)
         return error + self.p.caution * self.z() * math.sqrt(variance / n)
 
-    def find_omega(self, x):
-        """ω: how likely the next try of x leads to a place never met."""
+    def find_omega(self, x, what):
+        """How likely the next try of x comes upon something new: a place, or an outcome of x."""
         if not self.p.novelty:
             return 0.0
         omega = 1.0
         for b in range(self.bin_of(x) + 1):
-            omega = (sum(self.retries[b]) + omega / 2) / (len(self.retries[b]) + 1)
+            n_new = sum(what in new for new in self.retries[b])
+            omega = (n_new + omega / 2) / (len(self.retries[b]) + 1)
         return omega * 2 ** self.bin_of(x) / self.n_x(x)
 
     # ---- sights -----------------------------------------------------------------------------
@@ -521,7 +511,8 @@ class FactoredOracle:
         self.unresolved.discard(x)
         if open_questions or self.error[x] > self.p.precision * (self.r_max - self.r_min):
             self.unresolved.add(x)
-        self.omega[x] = self.find_omega(x)
+        self.omega[x] = self.find_omega(x, "place")
+        self.omega_fresh[x] = self.find_omega(x, "outcome")
         for sm in range(self.n_sm):
             self.unsure[x, sm] = self.find_unsure(x, sm)
         self.drawn_at[x] = self.n_x(x)
@@ -558,15 +549,17 @@ class FactoredOracle:
         """What a plan is paid in a cell, and whether it takes it for untried: nothing follows."""
         x, y = c
         untried = self.is_untried(c)
-        if plan in (FEAR, TEST):
+        if plan in LOW:
             return (self.v_min - 1 if untried else self.reward[x] + self.of_monitor(y)), untried
-        if plan == HOPE:
+        if plan in HOPEFUL:
             if not untried:
                 return self.hoped[x] + self.of_monitor(y) + self.unsure[x, y[0]], False
             unlikely = self.phase < POSSIBLE and self.n_x(x) > 0 and self.n_y(y) == 0
             return (RULED_OUT if unlikely else self.unknown()), True
         if plan == CHECK:
-            return 1 / (1 + self.n_c(c)), untried
+            if untried:  # as much as if there were one at every step, so that it is gone for
+                return 1 / (1 - self.p.gamma), True
+            return 1 / (1 + self.n_c(c)), False
         if untried and self.p.aim and self.n_x(x) > 0 and self.n_y(y) == 0 and y not in self.aim_y:
             untried = False  # it is thought to leave the monitor as it is
         if untried:
@@ -578,14 +571,14 @@ class FactoredOracle:
     def backups(self, plan, x):
         """For each cell of a pair: its value, and the same if steps back to the state go on."""
         v, omega = self.v[plan], 0.0
-        if plan == HOPE and self.phase >= POSSIBLE:
-            omega = self.omega[x]
+        if plan in HOPEFUL and self.phase >= POSSIBLE:
+            omega = (self.omega if plan == HOPE else self.omega_fresh)[x]
         added = omega * self.p.gamma * max(self.unknown(), 0.0)
         ended, back, ahead = 0.0, 0.0, [0.0] * self.n_sm
         for se2 in self.outcomes[x]:
             w = self.goes_on(x, se2)
             ended += (self.lands(x, se2) - w) * self.restart[plan]
-            if plan == HOPE and (x, se2) in self.hoped_for:
+            if plan in HOPEFUL and (x, se2) in self.hoped_for:
                 continue  # all that follows is in what it pays
             if se2 == x[0]:
                 back += w
@@ -602,7 +595,7 @@ class FactoredOracle:
                 hurry = max(1 - self.p.haste * (1 - self.p.gamma), 0.0) / self.p.gamma
                 keep = (1 - paid) * hurry
             kinds = self.plausible(x, y)
-            for kind in kinds[:1] if plan in (SEE, CHECK) else kinds:
+            for kind in kinds[:1] if plan in OBSERVING else kinds:
                 step, future = self.monitor_step(x, y, kind), ended
                 for sm2 in range(self.n_sm):
                     future += step[sm2] * ahead[sm2]
@@ -611,8 +604,8 @@ class FactoredOracle:
                 solved = (value - again * v[x[0], y[0]]) / (1 - again)
                 if (
                     kind == kinds[0]
-                    or (plan == HOPE and solved > found[y][1])
-                    or (plan != HOPE and solved <= found[y][1])
+                    or (plan in HOPEFUL and solved > found[y][1])
+                    or (plan in LOW and solved <= found[y][1])
                 ):
                     found[y] = value, solved
         return found
@@ -662,12 +655,16 @@ class FactoredOracle:
         """Start from below: nothing, or what the low plan promises."""
         for se in self.met:
             for sm in range(self.n_sm):
-                self.v[plan][se, sm] = 0.0 if plan in (SEE, CHECK) else self.v[FEAR][se, sm]
+                self.v[plan][se, sm] = 0.0 if plan in OBSERVING else self.v[FEAR][se, sm]
+
+    def rough(self):
+        """What plans to explore do not pass on: ROUGH if it is lost at each of 1/(1 - γ) steps."""
+        return ROUGH * (1 - self.p.gamma)
 
     def from_scratch(self, plan, effort):
         self.begin_again(plan)
         self.look_at_all(plan)
-        return self.settle(plan, effort, ROUGH)[0]
+        return self.settle(plan, effort, self.rough())[0]
 
     def repair(self, plan, effort):
         """Two sweeps' worth at most; the hopeful plan is made from scratch if that is not enough.
@@ -675,7 +672,7 @@ class FactoredOracle:
         It is not if the effort ran out, even if nothing waits by then: that is not looked at.
         """
         few = 2 * self.once()
-        _, is_over = self.settle(plan, min(effort, few), ROUGH)
+        _, is_over = self.settle(plan, min(effort, few), self.rough())
         if plan == HOPE and not is_over and effort > few:
             self.from_scratch(plan, effort)
 
@@ -702,18 +699,19 @@ class FactoredOracle:
         if whole:
             effort = sweeps
             self.plan_whole(sweeps)
-        if self.phase == OPTIMIZE and self.certified is None:
-            self.certify(PATIENT * sweeps)
+            if self.phase == OPTIMIZE and self.certified is None:
+                self.certify(PATIENT * sweeps)
         if self.observes():
             self.plan_to_observe(whole, effort, sweeps)
-        self.stale = not self.observes()
+        # In a net episode there are new aims, and the plan to see knows nothing of them.
+        self.stale = not self.observes() or (whole and self.of_net)
         self.waiting = []
 
     def plan_whole(self, sweeps):
         """Draw all conclusions again, and look for the first phase with something to look for."""
         took = self.believe(everything=True)
         self.look_at_all(FEAR)
-        took += self.settle(FEAR, sweeps, ROUGH)[0]
+        took += self.settle(FEAR, sweeps, self.rough())[0]
         for phase in (LIKELY, NEARER, POSSIBLE) if self.p.likely_first else (POSSIBLE,):
             self.phase = phase
             self.find_hopes(self.pairs_met())
@@ -725,19 +723,23 @@ class FactoredOracle:
         self.whole, self.whole_at, self.whole_cost = False, self.t, took
 
     def certify(self, effort):
-        """If the policy seems to be good enough, look closer."""
-        if self.gap() <= self.p.epsilon:
-            for plan in (FEAR, HOPE):
-                self.look_at_all(plan)
-            for plan in (FEAR, HOPE):
-                self.settle(plan, effort, FINE)
-            if self.gap() <= self.p.epsilon:
-                self.certified = self.t
+        """If the policy seems to be good enough, look closer, with plans made for that alone.
 
-    def gap(self):
-        low = sum(n * self.v[FEAR][s] for s, n in self.starts.items())
-        apart = sum(n * (self.v[HOPE][s] - self.v[FEAR][s]) for s, n in self.starts.items())
-        return 2 * apart / max(self.starts.total(), abs(low))
+        What they take has to be earned again before the next plan from scratch.
+        """
+        if self.gap(FEAR, HOPE) > self.p.epsilon:
+            return
+        for plan in (TEST, SURE):
+            self.begin_again(plan)
+            self.look_at_all(plan)
+            self.whole_cost += self.settle(plan, effort, FINE)[0]
+        if self.gap(TEST, SURE) <= self.p.epsilon:
+            self.certified = self.t
+
+    def gap(self, low, high):
+        """Twice how far two plans are apart where episodes begin, in units of max(1, |v|)."""
+        v = {plan: sum(n * self.v[plan][s] for s, n in self.starts.items()) for plan in (low, high)}
+        return 2 * (v[high] - v[low]) / max(self.starts.total(), abs(v[low]))
 
     def plan_to_observe(self, whole, effort, sweeps):
         """Plan to see, or, in a net episode, to check what was tried seldom."""
@@ -834,6 +836,7 @@ class FactoredOracle:
         return self.observes()
 
     def observes(self):
+        """Whether it looks for something."""
         return self.of_net or self.phase < OPTIMIZE or not self.p.stop
 
     def act(self, se, sm, draw, word=None):
@@ -867,7 +870,9 @@ class FactoredOracle:
         c = x, y = (se, ae), (sm, am)
         if x in self.unresolved and self.weight(c) > 0:
             self.looked = True
-        is_new, is_new_place = next_se not in self.outcomes[x], next_se not in self.met
+        is_new, new = next_se not in self.outcomes[x], set()
+        if is_new:
+            new = {"outcome"} if next_se in self.met else {"outcome", "place"}
         news = is_new or (self.n_y(y) == 0 and not self.given)
         news = news or (reward is not None and not self.rewards[x, next_se])
         if is_new:
@@ -876,7 +881,7 @@ class FactoredOracle:
         if terminated and se not in self.ends:
             self.ends.append(se)
         if self.n_x(x) > 0:
-            self.retries[self.bin_of(x)].append(is_new_place)
+            self.retries[self.bin_of(x)].append(new)
         elif self.p.kinds > 0 and not self.given:
             sizes = [len(members) for members in self.members]
             self.kind[x] = sizes.index(max(sizes))

@@ -363,7 +363,7 @@ LINKS = 16
 
 
 class Agenda:
-    """States that wait: bucket b holds priorities from 2ᵇ·LEAST up to twice that."""
+    """States that wait: bucket b holds priorities whose exponent is that of LEAST and b more."""
 
     def __init__(self):
         self.buckets = defaultdict(deque)
@@ -372,7 +372,7 @@ class Agenda:
     def put(self, state, priority):
         if priority <= LEAST:
             return
-        bucket = min(math.floor(math.log2(priority / LEAST)), 63)
+        bucket = min(math.frexp(priority)[1] - math.frexp(LEAST)[1], 63)
         if state in self.bucket_of:
             if self.bucket_of[state] >= bucket:
                 return

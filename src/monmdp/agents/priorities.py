@@ -64,11 +64,12 @@ def one_of(agendas: Any, i: int) -> Agenda:
 def put(agenda: Any, state: int, priority: float, least: float) -> None:
     """Let a state wait with this priority, unless it waits with a higher one.
 
-    Priorities of at most `least` do not count; one of 2ᵇ·least up to twice that is in bucket b.
+    Priorities of at most `least` do not count; those of bucket b are about 2ᵇ times that.
     """
     if priority <= least:
         return
-    bucket = min(math.frexp(priority / least)[1] - 1, BUCKETS - 1)
+    # The exponents apart: the quotient itself could overflow.
+    bucket = min(math.frexp(priority)[1] - math.frexp(least)[1], BUCKETS - 1)
     if agenda.bucket[state] >= bucket:
         return
     if agenda.bucket[state] != NONE:

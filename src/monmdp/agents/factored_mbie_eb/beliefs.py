@@ -3,8 +3,9 @@
     r̄ᵉ(x, s′ᵉ)   mean of the rewards shown for an outcome; R̄ᵉ(x) weighs the outcomes seen by P̄ᵉ
     u(x, sᵐ)     caution·√ln(k+2) standard errors of what x is worth in episode k: of the rewards
                  given the outcomes, and of which outcome comes
-    ω(x)         the probability that the next try of x has an outcome never met, from how often
-                 that happened to pairs tried as often (Good and Turing)
+    ω(x)         the probability that the next try of x leads to a place never met, from how often
+                 that happened to pairs tried as often (Good and Turing); ω′(x) the same for an
+                 outcome that x never had
     ρ̂(y)         the probability that y shows a reward; ρ̲(y) the same for outcomes that can be shown
     e(x, s′ᵉ)    how often an outcome was tried in vain, effectively: visits of x weighed by
                  -ln(1 - ρ̲(y)). If nothing was ever shown at the place s′ᵉ, all tries there count
@@ -45,6 +46,7 @@ from monmdp.agents.factored_mbie_eb.state import (
     PHASE,
     PLANS,
     SORTED_AT,
+    SURE,
     TEST,
     USED,
     WAITING,
@@ -106,9 +108,9 @@ def meet(agent: Any, se: int) -> None:
 
 @compilable
 def look_at(agent: Any, se: int) -> None:
-    """Let a state be looked at in all plans but the tested one, which always looks at all."""
+    """Let a state be looked at in all plans but two, which always look at all."""
     for mode in range(PLANS):
-        if mode != TEST:
+        if mode not in (TEST, SURE):
             put(one_of(agent.waiting, mode), se, FIRST_OF_ALL, 1.0)
 
 
@@ -156,6 +158,7 @@ def count_step(agent: Any, step: Any) -> bool:
         b = bin_of(n_env[se, ae])
         agent.bins["tries"][b] += 1
         agent.bins["novel"][b] += is_new_place
+        agent.bins["fresh"][b] += is_new
     elif p.kinds > 0 and not p.knows_monitor:
         join(agent.moves, x)
     n[s, a] += 1
@@ -291,6 +294,7 @@ def believe(agent: Any, everything: bool) -> int:
             if p.novelty:
                 b = bin_of(n)
                 pairs["omega"][se, ae] = agent.bins["omega"][b] * 2.0**b / n
+                pairs["omega_fresh"][se, ae] = agent.bins["omega_fresh"][b] * 2.0**b / n
             for sm in range(n_sm):
                 agent.unsure[x, sm] = p.caution * error
                 if end > begin + 1 or env.may_end[x]:
@@ -346,10 +350,11 @@ def _find_kinds(agent: Any, everything: bool) -> None:
 @compilable
 def _find_novelty(agent: Any) -> None:
     """Find ω of each bin; one that is empty is thought to have half of the one before."""
-    last = 1.0
+    bins, place, outcome = agent.bins, 1.0, 1.0
     for b in range(BINS):
-        last = (agent.bins["novel"][b] + 0.5 * last) / (agent.bins["tries"][b] + 1.0)
-        agent.bins["omega"][b] = last
+        place = (bins["novel"][b] + 0.5 * place) / (bins["tries"][b] + 1.0)
+        outcome = (bins["fresh"][b] + 0.5 * outcome) / (bins["tries"][b] + 1.0)
+        bins["omega"][b], bins["omega_fresh"][b] = place, outcome
 
 
 @compilable

@@ -1,15 +1,16 @@
 """Hopes and aims: what the hopeful plan is paid, and what is worth looking at.
 
-Five plans share one model and differ in the rewards of its cells (x,y), of which R̄ᵐ(y) is a part of
-the first three:
+Six plans share one model and differ in the rewards of its cells (x,y), of which R̄ᵐ(y) is a part of
+the first four:
 
     low        R̄ᵉ(x): r_min where nothing was seen. The test policy
     likely     what was not seen is r_max where it ended the episode, else what is typical, less a
                price, which the phase NEARER does not take off; u(x) is added
     possible   what was not seen is V_max, the best return there can be, even if its reward is the
                only thing not known; u(x) is added
+    sure       the same; what a pair may lead to besides what it has led to is V_max, too
     observe    1 for a cell never tried; the chance to see what is aimed at and unresolved
-    net        1/(1 + visits of the cell)
+    net        1/(1 + visits of the cell); 1/(1 - γ) for one never tried
 
 *Aimed at* is what is not known on the way of the best likely policy; if all of that is known, of
 the best one at no price; then of the best possible one; if all of that is known, too, there is

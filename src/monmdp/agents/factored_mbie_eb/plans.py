@@ -5,9 +5,9 @@ one sum over the outcomes of a pair serves all monitor states and actions. A ste
 its own state is solved for, not iterated. Where a pair may be of several kinds, a hopeful plan
 takes the best of them, the low plan the worst.
 
-In a hopeful plan, what is `unknown` follows with probability ω(x), and nothing else follows an
-outcome that is hoped for. An episode that ended has no future, except in a plan that observes: then
-the next one begins.
+In a hopeful plan, what is `unknown` follows with probability ω(x), or ω′(x) if the plan is to be
+sure, and nothing else follows an outcome that is hoped for. An episode that ended has no future,
+except in a plan that observes: then the next one begins.
 
 `settle` solves these equations: it backs up the states that wait on an agenda, those first that may
 change most, and lets all wait that lead to a state whose value has changed. A plan *from scratch*
@@ -53,6 +53,7 @@ from monmdp.agents.factored_mbie_eb.state import (
     SINCE,
     STALE,
     STARTS,
+    SURE,
     TEST,
     USED,
     WAITING,
@@ -66,9 +67,9 @@ from monmdp.agents.learnt_model import LOW
 from monmdp.agents.priorities import one_of, put, take
 from monmdp.compiling import compilable
 
-ROUGH, FINE = 1e-4, 1e-9
-"""change of a value, as a share of the largest, that is not passed on: to explore, and to be tested
-or certified"""
+ROUGH, FINE = 1e-2, 1e-9
+"""change of a value, as a share of it, that is not passed on: to explore, over the horizon of
+1/(1 - γ) steps, and to be tested or certified"""
 LEAST = 1e-12
 """the least change that is passed on"""
 CHEAP = 2
@@ -103,7 +104,7 @@ def plan(agent: Any) -> None:
         took = believe(agent, True)
         budget = p.sweeps * one
         look_at_all(agent, FEAR)
-        took += settle(agent, FEAR, 0.0, budget, ROUGH)
+        took += settle(agent, FEAR, 0.0, budget, rough(agent))
         phase, unknown = LIKELY if p.likely_first else POSSIBLE, p.r_max
         while phase < OPTIMIZE:
             if phase == POSSIBLE:
@@ -116,13 +117,13 @@ def plan(agent: Any) -> None:
             phase += 1
         clock[PHASE] = phase
         clock[WHOLE], clock[WHOLE_AT], clock[WHOLE_COST] = 0, clock[T], took
-    if clock[PHASE] == OPTIMIZE and clock[CERTIFIED] == 0 and _gap(agent) <= p.epsilon:
-        most = PATIENT * p.sweeps * one
-        look_at_all(agent, FEAR)
-        look_at_all(agent, HOPE)
-        settle(agent, FEAR, 0.0, most, FINE)
-        settle(agent, HOPE, unknown, most, FINE)
-        if _gap(agent) <= p.epsilon:
+    done = whole and clock[PHASE] == OPTIMIZE
+    if done and clock[CERTIFIED] == 0 and _gap(agent, FEAR, HOPE) <= p.epsilon:
+        for mode in (TEST, SURE):
+            begin_again(agent, mode)
+            look_at_all(agent, mode)
+            clock[WHOLE_COST] += settle(agent, mode, unknown, PATIENT * p.sweeps * one, FINE)
+        if _gap(agent, TEST, SURE) <= p.epsilon:
             clock[CERTIFIED] = clock[T]
     if is_observing(clock, p.stop):
         mode = CHECK if clock[NET] else SEE
@@ -142,11 +143,17 @@ def plan(agent: Any) -> None:
         while _moves_restart(agent, mode) and rounds < (AGAIN if again else 1):
             _repair(agent, mode, 0.0, budget, one)
             rounds += 1
-    clock[STALE] = not is_observing(clock, p.stop)
+    clock[STALE] = not is_observing(clock, p.stop) or (whole and clock[NET])
     for i in range(lists.length[WAITING]):
         x = lists.waiting[i]
         agent.pairs["waits"][x // agent.pairs.shape[1], x % agent.pairs.shape[1]] = False
     lists.length[WAITING] = 0
+
+
+@compilable
+def rough(agent: Any) -> float:
+    """Return the change that plans to explore do not pass on: so many of them add up to ROUGH."""
+    return ROUGH * (1.0 - agent.parameters.gamma)
 
 
 @compilable
@@ -155,13 +162,13 @@ def _start(agent: Any, mode: int, unknown: float, effort: int) -> int:
     # From below: starting from above, a hope that failed would fade by γ a sweep only.
     begin_again(agent, mode)
     look_at_all(agent, mode)
-    return settle(agent, mode, unknown, effort, ROUGH)
+    return settle(agent, mode, unknown, effort, rough(agent))
 
 
 @compilable
 def _repair(agent: Any, mode: int, unknown: float, effort: int, one: int) -> None:
     """Plan where something has changed, or from scratch if that seems to take less."""
-    settle(agent, mode, unknown, min(effort, CHEAP * one), ROUGH)
+    settle(agent, mode, unknown, min(effort, CHEAP * one), rough(agent))
     if mode == HOPE and agent.waiting.top[mode, 0] >= 0 and effort > CHEAP * one:
         _start(agent, mode, unknown, effort)
 
@@ -220,7 +227,7 @@ def begin_again(agent: Any, mode: int) -> None:
 
 
 @compilable
-def _gap(agent: Any) -> float:
+def _gap(agent: Any, low: int, high: int) -> float:
     """Return by how much the policy may fall short, in units of max(1, |v|).
 
     From the hopeful to the low value of where episodes begin, and as far again: u(x) is how far the
@@ -229,9 +236,9 @@ def _gap(agent: Any) -> float:
     gap, value, n = 0.0, 0.0, 0
     for i in range(agent.lists.length[STARTS]):
         s = agent.lists.starts[i]
-        starts, low = agent.states["starts"][s], agent.v[FEAR, s]
-        gap += starts * (agent.v[HOPE, s] - low)
-        value += starts * low
+        starts, known = agent.states["starts"][s], agent.v[low, s]
+        gap += starts * (agent.v[high, s] - known)
+        value += starts * known
         n += starts
     return 2.0 * gap / max(n, abs(value))
 
@@ -253,7 +260,9 @@ def settle(agent: Any, mode: int, unknown: float, effort: int, tolerance: float)
     members, plausible, unsure = agent.moves.members, agent.moves.plausible, agent.unsure
     n, given_chance = agent.n, agent.chance
     pairs, n_env, omegas = agent.pairs, agent.pairs["n"], agent.pairs["omega"]
-    of_env = pairs["hoped"] if mode == HOPE else pairs["reward"]
+    if mode == SURE:
+        omegas = pairs["omega_fresh"]
+    of_env = pairs["hoped"] if mode in (HOPE, SURE) else pairs["reward"]
     unresolved, aim = pairs["unresolved"], pairs["aim"]
     n_mon, chance, weight = agent.monitor["n"], agent.monitor["chance"], agent.monitor["weight"]
     aim_mon = agent.monitor["aim"]
@@ -262,7 +271,8 @@ def settle(agent: Any, mode: int, unknown: float, effort: int, tolerance: float)
     for kind in range(1, len(members)):
         if members[kind] > 0:
             n_kinds = kind + 1
-    hopes, observing, likely = mode == HOPE, mode >= SEE, agent.clock[PHASE] < POSSIBLE
+    hopes, observing = mode in (HOPE, SURE), mode >= SEE
+    likely = agent.clock[PHASE] < POSSIBLE
     worst = worst_return(p.r_min, p.gamma) - 1.0
     ahead, best, of_mon, worth = scratch.ahead, scratch.best, scratch.of_mon, scratch.worth
     for sm in range(n_sm):
@@ -309,7 +319,7 @@ def settle(agent: Any, mode: int, unknown: float, effort: int, tolerance: float)
                         value = 0.0
                         if mode <= TEST:
                             value = worst if untried else of_env[se, ae] + of_mon[sm, am]
-                        elif mode == HOPE:
+                        elif hopes:
                             value = of_env[se, ae] + of_mon[sm, am] + unsure[x, sm]
                             if untried:
                                 # A monitor pair never tried anywhere is unlikely to pay.
@@ -317,6 +327,8 @@ def settle(agent: Any, mode: int, unknown: float, effort: int, tolerance: float)
                                 value = LOW if ruled_out and likely else unknown
                         elif mode == CHECK:
                             value = 1.0 / (1.0 + n[s, a])
+                            if untried:
+                                value /= 1.0 - p.gamma
                         else:
                             # If y was never tried at all, it is thought to leave the monitor as it
                             # is, unless that is what is to be found out.

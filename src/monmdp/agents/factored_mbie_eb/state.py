@@ -24,10 +24,11 @@ step at which aims were last looked for, and what that took; whether the plan to
 observe was left alone; the step at which all pairs were last sorted; how often aims were looked
 for; outcomes met; the step of the last plan of the net's from scratch"""
 CLOCK = NET_AT + 1
-FEAR, TEST, HOPE, SEE, CHECK = range(5)
+FEAR, TEST, HOPE, SURE, SEE, CHECK = range(6)
 """plans, by what they are paid for: the worst there can be, to learn and to be tested; what is
 hoped for, by the likely or the possible plan, whichever came last; what is seen; what was tried
-seldom"""
+seldom. The fourth hopes like the third and reckons with outcomes never met: certificates compare it
+with the second"""
 PLANS = CHECK + 1
 BINS = 24
 """ω is learnt for pairs tried 1, 2-3, 4-7, … times before; the last bin has no end"""
@@ -43,6 +44,7 @@ PAIR = np.dtype(
         ("repeats", np.int64),  # sights of outcomes that had been seen before
         ("error", np.float64),  # √ln(k+2) standard errors of R̄ᵉ(x)
         ("omega", np.float64),  # ω(x)
+        ("omega_fresh", np.float64),  # the same for outcomes never met, of the pair
         ("hope", np.float64),  # how likely what was not seen of it can be seen
         ("hoped", np.float64),  # its reward in the hopeful plan, without the monitor's part
         ("unresolved", np.bool_),  # whether it is not known well and not given up
@@ -95,9 +97,15 @@ PLACE = np.dtype(
     ],
     align=True,
 )
-BIN = np.dtype([("tries", np.int64), ("novel", np.int64), ("omega", np.float64)])
-"""tries of pairs tried so often before, those among them that had an outcome never met, and ω of
-pairs tried that often"""
+BIN = np.dtype(
+    [
+        ("tries", np.int64),  # of pairs tried so often before
+        ("novel", np.int64),  # those among them that led to a place never met
+        ("fresh", np.int64),  # and those that had an outcome never met
+        ("omega", np.float64),  # how likely the first is for pairs tried that often
+        ("omega_fresh", np.float64),  # and the second
+    ]
+)
 
 
 class Lists(NamedTuple):
