@@ -196,9 +196,7 @@ def solve(
     return Solution(monmdp, plan.gamma, seen, plan, cut, best, price)
 
 
-def _cut(
-    worst: MonMDP, plan: Optimum, limit: int, tol: float, tell: Tell | None
-) -> float:
+def _cut(worst: MonMDP, plan: Optimum, limit: int, tol: float, tell: Tell | None) -> float:
     """Value of a plan's policy from the start distribution in episodes that end at the limit."""
     if plan.device == CPU:
         return from_start(worst, plan.policy, plan.gamma, limit, tol, Progress(tell))
