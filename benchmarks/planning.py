@@ -32,7 +32,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
-from quantecon.markov import DiscreteDP
 
 import monmdp
 from monmdp import MDP, MonMDP, worlds
@@ -94,8 +93,12 @@ def problem(family: str, monitor: str, n_joint: int) -> MonMDP:
     return monmdp.make(world(family, n_joint // n_monitor), monitor)
 
 
-def quantecon(m: MonMDP) -> DiscreteDP:
+def quantecon(m: MonMDP) -> Any:
     """The same problem for QuantEcon: sparse pairs, and one absorbing state for the end."""
+    try:  # only here: other benchmarks build their problems with this module
+        from quantecon.markov import DiscreteDP
+    except ImportError:
+        sys.exit("the package is missing: pip install quantecon")
     P, R = m.transition_matrix(continuing=True), m.mean_reward().reshape(-1)
     n = m.n_states
     ends = 1 - np.asarray(P.sum(axis=1)).reshape(-1)

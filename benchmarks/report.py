@@ -7,6 +7,7 @@ Wanted for the whole paper: under 60 s on two cores, under 2 GB of memory, under
 
 from __future__ import annotations
 
+import argparse
 import resource
 import sys
 import tempfile
@@ -16,10 +17,12 @@ from pathlib import Path
 
 def main() -> None:
     """Measure one report, imports included."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", type=Path, nargs="?", default=Path("results"))
+    folder = parser.parse_args().folder
     begin = time.perf_counter()
     from monmdp.report import write_page
 
-    folder = Path(sys.argv[1] if len(sys.argv) > 1 else "results")
     with tempfile.TemporaryDirectory() as place:
         path = Path(place) / "report.html"
         made = write_page([folder], path)

@@ -5,11 +5,11 @@ Random mazes under `button` (`planning.problem`) of 10³ to 10⁶ joint states, 
 (`planning_cost.seconds`), and the peak of memory, problem and all, each in a process of its own.
 Sweeps are measured up to 10⁴ only: their cost grows with the world.
 
-    python benchmarks/scaling.py                    # about ten minutes
+    python benchmarks/scaling.py                    # about fifteen minutes, most of them for sweeps
     python benchmarks/scaling.py --most 100000      # no larger than that
     python benchmarks/scaling.py --only monitored   # agents whose name contains this
     python benchmarks/scaling.py --json FILE        # the numbers as JSON
-    python benchmarks/scaling.py --learn 5000000    # how well a maze of 10⁵ is learnt in so many
+    python benchmarks/scaling.py --learn 5000000    # steps; how well a maze of 10⁵ is learnt
 
 Ends with status 1 if a target is missed.
 """
@@ -119,7 +119,8 @@ def targets(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    plain = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=plain)
     parser.add_argument("--steps", type=int, default=100_000)
     parser.add_argument("--most", type=int, default=SIZES[-1], help="joint states")
     parser.add_argument("--only", default="", help="agents whose name contains this text")
@@ -130,20 +131,25 @@ def main() -> None:
     if args.learn:
         agent = " ".join([next(iter(AGENTS)), *args.set])
         sys.exit(0 if learn(agent, min(100_000, args.most), args.learn) else 1)
+    chosen = [
+        (agent, size)
+        for agent, sizes in AGENTS.items()
+        for size in sizes
+        if args.only in agent and size <= args.most
+    ]
+    if not chosen:
+        parser.error(f"nothing is chosen: agents {', '.join(AGENTS)}; sizes from {SIZES[0]:,} on")
     rows = []
     print("| agent | joint states | µs a step | peak memory, GB |")
     print("|---|---|---|---|")
-    for agent, sizes in AGENTS.items():
-        for size in sizes:
-            if args.only not in agent or size > args.most:
-                continue
-            rows.append(in_own_process(agent, size, args.steps))
-            row = rows[-1]
-            print(
-                f"| {agent} | {row['states']:,} | {row['microseconds']:.2f} "
-                f"| {row['peak_memory_gb']:.2f} |",
-                flush=True,
-            )
+    for agent, size in chosen:
+        row = in_own_process(agent, size, args.steps)
+        rows.append(row)
+        print(
+            f"| {agent} | {row['states']:,} | {row['microseconds']:.2f} "
+            f"| {row['peak_memory_gb']:.2f} |",
+            flush=True,
+        )
     wanted = targets(rows)
     print()
     for of in wanted:

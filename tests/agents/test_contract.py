@@ -250,6 +250,30 @@ def test_what_does_not_compile_is_found_by_the_check():
         testing.check_agent(Broken(), monmdp.make("loop", "ask"))
 
 
+@pytest.mark.slow
+def test_why_it_does_not_compile_is_said_in_a_line():
+    class Misspelt(MonitoredMBIEEB):
+        def bonus(agent, g, n):
+            return g / n * agent.parameters.betta
+
+    class Divides(MonitoredMBIEEB):
+        def bonus(agent, g, n):
+            return g / "n"
+
+    class Makes(MonitoredMBIEEB):
+        def bonus(agent, g, n):
+            return np.array([g / n, 0.0]).max()
+
+    here = r"\(File .*test_contract.py\", line \d+\)$"
+    for agent, message in (
+        (Misspelt(), f"Unknown attribute 'betta' of type Parameters {here}"),
+        (Divides(), rf"found for signature: truediv\(float64, .*\) {here}"),
+        (Makes(planner="incremental"), f"it makes an array, but .* {here}"),
+    ):
+        with pytest.raises(MonMDPError, match=message):
+            monmdp.train(monmdp.make("loop", "ask"), agent, 10)
+
+
 def test_methods_of_the_configuration_and_helpers_are_nobodys_business():
     class Fine(MonitoredMBIEEB):
         def check(self):

@@ -30,7 +30,7 @@ from monmdp import (
 )
 from monmdp.planning.gpu import devices, search, sweeps, tables
 from monmdp.planning.gpu.devices import CPU, JAX_CPU
-from monmdp.planning.gpu.tables import Far, Near
+from monmdp.planning.gpu.tables import Far, Near, bytes_needed
 
 GAMMAS = (0.0, 0.9, 0.99, 0.999)
 
@@ -261,6 +261,8 @@ def test_a_misspelt_device():
     for call in (solve, planning.optimal, planning.minimax):
         with pytest.raises(MonMDPError, match=r"unknown device 'gpux'; did you mean 'gpu'\?"):
             call(problem, device="gpux")
+    with pytest.raises(MonMDPError, match=r"unknown device 'cuda'; did you mean 'gpu'\?"):
+        solve(problem, device="cuda")
     with pytest.raises(MonMDPError, match="unknown device 'tensor'; known: cpu, gpu, jax-cpu"):
         evaluate(problem, planning.optimal(problem).policy, device="tensor")
 
@@ -296,7 +298,7 @@ def test_the_estimate_holds_what_the_compiler_says(world, monitor):
     of = lowered.compile().memory_analysis()
     taken = of.argument_size_in_bytes + of.temp_size_in_bytes
     taken += of.output_size_in_bytes - of.alias_size_in_bytes
-    assert taken <= search.bytes_needed(problem) <= 2 * taken
+    assert taken <= bytes_needed(problem) <= 2 * taken
 
 
 def test_no_card():

@@ -25,7 +25,9 @@ from conftest import (
 from monmdp import MDP, Monitor, MonMDPError, join, make, planning, worlds
 from monmdp.model.dynamics import reset, step
 from monmdp.planning import elimination, kernels
+from monmdp.planning.policy_evaluation import from_start
 from monmdp.planning.policy_iteration import optimal
+from monmdp.planning.progress import SILENT
 
 SPEC = {
     "empty": 0.9044, "hazard": 0.9135, "bottleneck": 0.9044, "loop": 0.9606, "one-way": 0.7636,
@@ -359,6 +361,48 @@ def test_a_large_maze_is_planned_without_joint_arrays():
                     q += mdp.probability[o] * (mdp.reward[o] + 0.99 * after)
                 best = max(best, q)
         assert V[se, sm] == pytest.approx(best, abs=1e-9)
+
+
+def test_rounding_does_not_keep_the_planner_busy():
+    # A corridor with a button at one end and the goal at the other: with γ = 0.999 no policy's
+    # values are exact enough for the residual that is asked for.
+    text = f"button: 0,0 STAY\n---\n@{'.' * 60_000}$"
+    corridor = make(worlds.grid_world(text, name="corridor", slip=0.1), "button")
+    plan = optimal(corridor, 0.999)
+    assert plan.converged
+    assert plan.sweeps < 150
+    values = planning.evaluate(corridor, plan.policy, 0.999).values
+    assert np.abs(values - plan.values).max() < 1e-5
+
+
+@given(seeds, st.sampled_from([0.0, 0.9, 1.0]), st.integers(0, 40))
+@settings(max_examples=30, deadline=None)
+def test_following_a_policy_from_the_start_is_backward_induction(seed, gamma, steps):
+    problem = random_monmdp(seed)
+    rng = np.random.default_rng(seed)
+    policy = rng.dirichlet(np.full(problem.n_actions, 0.3), problem.n_states)
+    forwards = from_start(problem, policy, gamma, steps, 1e-10, SILENT)
+    backwards = planning.evaluate(problem, policy, gamma, horizon=steps).value
+    assert forwards == pytest.approx(backwards, abs=1e-9)
+
+
+def test_what_is_unlikely_is_lost_within_the_tolerance(monkeypatch):
+    world = worlds.grid_world("@" + "." * 300 + "$", name="corridor", slip=0.3)
+    problem = make(world, "ask")
+    plan, touched = optimal(problem, 0.999), {}
+    follow = kernels._follow
+
+    def followed(*args):
+        total, n_here = follow(*args)
+        touched[tol] = max(touched.get(tol, 0), n_here)
+        return total, n_here
+
+    monkeypatch.setattr(kernels, "_follow", followed)
+    exact = planning.evaluate(problem, plan.policy, 0.999, horizon=200).value
+    for tol in (1e-14, 1e-2):
+        found = from_start(problem, plan.policy, 0.999, 200, tol, SILENT)
+        assert abs(found - exact) <= tol
+    assert touched[1e-2] < touched[1e-14]
 
 
 def test_values_that_floating_point_cannot_hold_are_refused():

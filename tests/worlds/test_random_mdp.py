@@ -86,6 +86,19 @@ def test_what_is_drawn_has_the_distributions_that_are_said():
     assert (mdp.mean_reward > 1 / 8).mean() == pytest.approx(1 / 2, abs=0.05)
 
 
+def test_successors_of_many_states():
+    """They are chosen one by one, all different, and none more often than others."""
+    mdp = random_mdp(states=3_000, actions=10, branching=3, noise=0)
+    successors = mdp.successor.reshape(-1, 3)
+    assert (np.diff(successors, axis=1) > 0).all()  # sorted within a pair: all are different
+    counts = np.bincount(mdp.successor, minlength=3_000)
+    assert abs(counts - 30).max() < 6 * np.sqrt(30)
+    # The least, the middle and the largest of three lie at a quarter, a half and three quarters.
+    assert successors.mean(axis=0) == pytest.approx([750, 1500, 2250], rel=0.02)
+    large = random_mdp(states=20_000)
+    assert (large.n_states, len(large.successor)) == (20_000, 20_000 * 3 * 3 * 2)
+
+
 def test_the_same_seed_is_the_same_world():
     same = random_mdp(seed=3), random_mdp(seed=3)
     for name in ("first", "successor", "probability", "reward", "goal"):

@@ -441,6 +441,49 @@ def _policy_system(m, gamma, policy, eliminate, fill, out_first, column, weight,
 
 
 @Kernel
+def _follow(m, gamma, policy, steps, to_lose, mass, next_mass, here, next_here, n_here):
+    """Follow policy[sᵉ, sᵐ, aᵉ, aᵐ] for some steps; return what they pay, and where it is then.
+
+    mass[s] is the discounted chance to be in s now, and here[:n_here] are the states where it is
+    positive. The least chances, up to `to_lose` of them together, are lost at every step. After an
+    odd number of steps mass and here are in the second arrays.
+    """
+    n_sm, n_ae, n_am = policy.shape[1:]
+    total = 0.0
+    for _ in range(steps):
+        n_next, least = 0, to_lose / max(n_here, 1)
+        for k in range(n_here):
+            s = here[k]
+            now, se, sm = mass[s], s // n_sm, s % n_sm
+            mass[s] = 0.0
+            if now <= least:
+                continue
+            for ae in range(n_ae):
+                pair = se * n_ae + ae
+                for am in range(n_am):
+                    p = now * policy[se, sm, ae, am]
+                    if p == 0:
+                        continue
+                    total += p * (m.env_reward[pair] + m.monitor_reward[sm, am])
+                    u = m.row_of[m.pair_class[pair], sm, am]
+                    for o in range(m.first[pair] - 1, m.first[pair + 1]):
+                        moves = o >= m.first[pair]
+                        to, chance = se, m.stay[pair]
+                        if moves:
+                            to, chance = m.successor[o], m.probability[o]
+                        for next_sm in range(n_sm):
+                            arrives = gamma * p * chance * m.row[u, next_sm]
+                            if arrives > 0:
+                                next_s = to * n_sm + next_sm
+                                if next_mass[next_s] == 0:
+                                    next_here[n_next] = next_s
+                                    n_next += 1
+                                next_mass[next_s] += arrives
+        mass, next_mass, here, next_here, n_here = next_mass, mass, next_here, here, n_next
+    return total, n_here
+
+
+@Kernel
 def _reach(moves, pair_class, row, row_of, reached, stack, top):
     """Mark every joint state that some actions lead to from the `top` ones on the stack.
 

@@ -66,7 +66,11 @@ guess"""
 SLOW_ROUND = 0.5
 """a round that leaves more than this share of the residual gets help"""
 MOST_ROUNDS = 40
-"""rounds of policy iteration, those after the best one if they are exact, before it is given up"""
+"""rounds of policy iteration, if they are exact those that leave too much, before it is given up"""
+FEW_ROUNDS = 3
+"""the same if what is left may be rounding"""
+POLISHING = 100
+"""sweeps that take rounding away, at most"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -388,13 +392,15 @@ class _Search:
             residual = self._exact_rounds(self.exactly, tol, max_sweeps)
             if self.sweeps >= max_sweeps or residual <= self._allowed_residual(tol):
                 return residual
+            if residual <= self._rounding():
+                return self._polish(tol, max_sweeps)
         return self._rounds(tol, max_sweeps)
 
     def _exact_rounds(self, exactly: ExactValues, tol: float, max_sweeps: int) -> float:
         """Evaluate exactly in between; return the residual once it is small or settles no more."""
         before, best = np.inf, np.inf
-        residual, since_best = np.inf, 0
-        while since_best < MOST_ROUNDS:
+        residual, in_vain = np.inf, 0
+        while in_vain < (FEW_ROUNDS if residual <= self._rounding() else MOST_ROUNDS):
             # Y is what V says up to rounding. This may hide as much in the value of a state that is
             # passed over, and twice as much in the margin for which it is.
             apart = float(np.abs(backup.project(self.m, self.V) - self.Y).max())
@@ -417,8 +423,9 @@ class _Search:
                     self._improve(order, in_place=True)
                 self.news.margin[:] = 0.0
             before = residual
-            since_best = 0 if residual < best else since_best + 1
-            best = min(best, residual)
+            in_vain += 1
+            if residual < SLOW_ROUND * best:
+                best, in_vain = residual, 0
             self._evaluate_exactly(exactly)
         return residual
 
@@ -427,6 +434,15 @@ class _Search:
             self.progress(f"{self.sweeps} sweeps, eliminating states: {done:.0%}")
         self.sweeps += 1
         kernels._chosen_values(self.moves, self.gamma, self.choice, self.Y, self.V)
+
+    def _polish(self, tol: float, max_sweeps: int) -> float:
+        """Sweep there and back, so that neighbours agree; return the residual."""
+        there = np.argsort(-self.V.max(axis=1))
+        for order in POLISHING // 2 * (there, there[::-1].copy()):
+            residual = self._improve(order, in_place=True)
+            if residual <= self._allowed_residual(tol) or self.sweeps >= max_sweeps:
+                break
+        return self._improve(there, in_place=False)
 
     def _rounds(self, tol: float, max_sweeps: int) -> float:
         """Evaluate in sweeps in between, as exactly as the residual deserves; return it."""
@@ -450,7 +466,10 @@ class _Search:
                 # A few states still change their mind, each because its neighbour did: carry the
                 # news through in one go, in whichever direction it travels.
                 for order in (there, back):
-                    self._improve(order, in_place=True)
+                    last = self._improve(order, in_place=True)
+                # They may end closer than evaluations get, which round more.
+                if last <= target and (last := self._improve(there, in_place=False)) <= target:
+                    return last
             stagnant = 0 if residual < 0.9 * best else stagnant + 1
             best = min(best, residual)
             if self.sweeps >= max_sweeps or (stagnant >= 5 and residual <= 10 * target):
@@ -463,6 +482,10 @@ class _Search:
 
     def _allowed_residual(self, tol: float) -> float:
         return allowed_residual(tol, self.rate, float(np.abs(self.V).max()))
+
+    def _rounding(self) -> float:
+        """Error of a policy's values after they were found exactly."""
+        return 4 * float(np.finfo(float).eps * np.abs(self.V).max()) / self.rate
 
     def guess(self) -> None:
         """Set values and choice from the model of likeliest moves.

@@ -23,9 +23,9 @@ from monmdp.planning.observability import (
     observability,
     worst_case,
 )
-from monmdp.planning.policy_evaluation import evaluate
+from monmdp.planning.policy_evaluation import evaluate, from_start
 from monmdp.planning.policy_iteration import TOLERANCE, Optimum, optimal
-from monmdp.planning.progress import Tell
+from monmdp.planning.progress import Progress, Tell
 
 
 @dataclass(frozen=True)
@@ -185,7 +185,7 @@ def solve(
     limit = monmdp.mdp.time_limit
     cut = plan.value
     if limit is not None and plan.stages is None:
-        cut = evaluate(worst, plan.policy, gamma, horizon=limit, **how).value
+        cut = _cut(worst, plan, limit, tol, tell)
     best, price = plan.value, 0.0
     if not seen.solvable:
         best = optimal(monmdp, gamma, tol=tol, start_from=plan.values, **how).value
@@ -194,6 +194,14 @@ def solve(
         if abs(price) <= 2 * (tol + plan.error_bound):
             price = 0.0
     return Solution(monmdp, plan.gamma, seen, plan, cut, best, price)
+
+
+def _cut(worst: MonMDP, plan: Optimum, limit: int, tol: float, tell: Tell | None) -> float:
+    """Value of a plan's policy from the start distribution in episodes that end at the limit."""
+    if plan.device == CPU:
+        return from_start(worst, plan.policy, plan.gamma, limit, tol, Progress(tell))
+    how: dict[str, Any] = {"device": plan.device, "tell": tell}
+    return evaluate(worst, plan.policy, plan.gamma, horizon=limit, **how).value
 
 
 def _true_value(

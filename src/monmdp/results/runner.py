@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import sys
 import threading
 import time
@@ -369,11 +370,25 @@ def _for_people(raised: BaseException, agent: str) -> Exception:
         return MonMDPError(f"{agent} raised {type(raised).__name__}: {raised} {where}")
     if not type(raised).__module__.startswith("numba."):
         return raised
-    told = [line.strip() for line in str(raised).splitlines()]
-    reasons = [line for line in told if "Error: " in line and "Failed in" not in line]
-    short = MonMDPError(f"{agent}: it does not compile: {(reasons or told)[-1]}")
+    short = MonMDPError(f"{agent}: it does not compile: {_innermost_reason(str(raised))}")
     short.__cause__ = raised
     return short
+
+
+def _innermost_reason(told: str) -> str:
+    """What a compiler's hundred lines come down to, and where, if they say it."""
+    lines = [line.strip() for line in told.splitlines()]
+    failures = [i for i, line in enumerate(lines) if "Failed in nopython mode" in line]
+    below = [line for line in lines[failures[-1] + 1 if failures else 0 :] if line]
+    errors = [line for line in below if "Error: " in line]
+    reason = (errors or below or [told])[0]
+    where = next((line.rstrip(":") for line in below if line.startswith('File "')), "")
+    if reason.endswith("signature:"):
+        reason += next((f" {line[4:]}" for line in below if line.startswith(">>> ")), "")
+    if reason.startswith("Only accept returning of array"):
+        reason = "it makes an array, but an agent must work with numbers and the arrays it has"
+    reason = re.sub(r"\b(State|Incremental|Parameters)\(.*", r"\1", reason)  # and all its types
+    return f"{reason} ({where})" if where else reason
 
 
 _warm: set[str] = set()

@@ -12,10 +12,13 @@ from __future__ import annotations
 import numpy as np
 
 from monmdp.memory import demand_room
+from monmdp.model.arrays import IntArray
 from monmdp.model.mdp import MDP, number, whole_number
 
 KEY = 16
 """bytes that it takes to choose among the states, for each state and pair"""
+MANY = 2_000
+"""states among which successors are chosen one by one"""
 OUTCOME = 200
 """bytes that building an outcome takes"""
 
@@ -36,13 +39,13 @@ def random_mdp(
     eta = number(noise, "noise", "[0, 1]")
     pairs = n * m
     demand_room(
-        pairs * (KEY * n + 2 * OUTCOME * k),
+        pairs * (KEY * (n if _by_sorting(n, k) else k) + 2 * OUTCOME * k),
         f"states = {n:,} with actions = {m:,} and branching = {k:,}",
     )
     sizes = [whole_number(seed, "seed", at_least=0), n, m, k]
     rng = np.random.default_rng(np.random.SeedSequence(sizes))
     # Uniform numbers and plain arithmetic only: NumPy's other distributions may change some day.
-    successor = rng.random((pairs, n)).argsort(axis=1, kind="stable")[:, :k]
+    successor = _choose(rng, pairs, n, k)
     cuts = np.sort(rng.random((pairs, k - 1)), axis=1)  # the lengths between them are Dirichlet's
     chance = np.diff(cuts, axis=1, prepend=0.0, append=1.0)
     u = rng.random(pairs)
@@ -69,3 +72,22 @@ def random_mdp(
         button=(0, 0),
         goal=goal.reshape(n, m),
     )
+
+
+def _by_sorting(n: int, k: int) -> bool:
+    """Return whether k of n states are chosen by sorting all of them."""
+    return n <= MANY or k * k > n
+
+
+def _choose(rng: np.random.Generator, pairs: int, n: int, k: int) -> IntArray:
+    """Choose k different ones of n states for every pair."""
+    if _by_sorting(n, k):
+        return rng.random((pairs, n)).argsort(axis=1, kind="stable")[:, :k]
+    chosen = np.empty((pairs, k), dtype=np.int64)
+    for j in range(k):
+        # The r-th of those that are left: it comes after all chosen ones up to it.
+        r = (rng.random(pairs) * (n - j)).astype(np.int64)
+        for before in np.sort(chosen[:, :j], axis=1).T:
+            r += r >= before
+        chosen[:, j] = r
+    return chosen

@@ -18,7 +18,8 @@ INSTALL = "pip install 'jax[cuda13]' (or 'jax[cuda12]', by the card's driver)"
 def checked_device(device: str) -> str:
     """Return the name of a device, or say which was meant."""
     if device not in DEVICES:
-        raise MonMDPError(f"unknown device {device!r}{nearest(str(device), DEVICES)}")
+        meant = GPU if str(device).lower() in ("cuda", "nvidia") else str(device)
+        raise MonMDPError(f"unknown device {device!r}{nearest(meant, DEVICES)}")
     return device
 
 
@@ -29,7 +30,8 @@ def lacking(device: str) -> str | None:
     try:
         jax = importlib.import_module("jax")
     except ImportError:
-        return f"device {device!r} needs the package jax: {INSTALL}; the CPU is used instead"
+        install = INSTALL if device == GPU else "pip install jax"
+        return f"device {device!r} needs the package jax: {install}; the CPU is used instead"
     try:
         jax.devices(_platform(device))
     except RuntimeError:

@@ -14,7 +14,7 @@ from monmdp.model.monmdp import MonMDP
 from monmdp.planning.factors import factors
 from monmdp.planning.gpu import sweeps
 from monmdp.planning.gpu.devices import demand_device_room, jax_device
-from monmdp.planning.gpu.tables import Near, tables
+from monmdp.planning.gpu.tables import Near, bytes_needed, tables
 from monmdp.planning.progress import SILENT, Progress
 
 A_WHILE = 0.25
@@ -88,23 +88,6 @@ class Search:
         with jax.enable_x64(True):
             V, residual, largest = sweeps.finished(self.model, self.rows, gamma, self.W)
             return np.asarray(V), float(residual), float(largest)
-
-
-def bytes_needed(monmdp: MonMDP, *, evaluates: bool = False) -> int:
-    """Return the bytes that a search takes on a device: tables, values and scratch."""
-    model, (n_se, n_sm, n_ae, n_am) = tables(monmdp), monmdp.shape
-    k, n_u = len(model.menus.basis), len(factors(monmdp).row)
-    numbers = n_se * k * (2 * sweeps.MEMORY + 8) + 3 * n_se * n_sm
-    if evaluates:
-        numbers += n_se * n_sm * n_ae * (n_u + n_am) + 2 * n_se * n_ae * (k + n_u)
-    if isinstance(model.world, Near):
-        # A compiler may write out, for all states, whatever it does not merge into one pass.
-        places = len(model.world.neighbour) + 1
-        numbers += 2 * n_se * (n_ae * (places + 2) + k * places)
-    else:
-        n_groups = model.menus.row.shape[1]
-        numbers += n_se * n_ae * (k + n_u + 4 * n_groups) + k * len(model.world.pair)
-    return model.n_bytes + 8 * numbers
 
 
 def best(

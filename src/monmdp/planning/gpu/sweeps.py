@@ -22,12 +22,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
-from monmdp.planning.gpu.tables import Far, Menus, Near, Rows, Tables
+from monmdp.planning.gpu.tables import MEMORY, Far, Menus, Near, Rows, Tables
 
 SWEEPS = 128
 """of a round; the device is asked for the largest change as often"""
-MEMORY = 4
-"""rounds that a leap is made of"""
 ROUNDING = 8 * 2.0**-52
 """share of the largest value below which changes are rounding"""
 

@@ -40,6 +40,9 @@ Rows = tuple[tuple[tuple[int, ...], ...], ...]
 Numbers = Any
 """an array: NumPy's on the host, JAX's on a device"""
 
+MEMORY = 4
+"""rounds that a leap is made of"""
+
 
 class Near(NamedTuple):
     """An environment whose states lead to few others."""
@@ -238,3 +241,20 @@ def _menu(m: Factors, sm: int) -> tuple[list[list[int]], FloatArray]:
     items = [slice(*m.menu_first[c, sm : sm + 2]) for c in range(len(m.row_first))]
     rows = [m.menu_row[of].tolist() for of in items]
     return rows, np.concatenate([m.menu_reward[of] for of in items])
+
+
+def bytes_needed(monmdp: MonMDP, *, evaluates: bool = False) -> int:
+    """Return the bytes that a search takes on a device: tables, values and scratch."""
+    model, (n_se, n_sm, n_ae, n_am) = tables(monmdp), monmdp.shape
+    k, n_u = len(model.menus.basis), len(factors(monmdp).row)
+    numbers = n_se * k * (2 * MEMORY + 8) + 3 * n_se * n_sm
+    if evaluates:
+        numbers += n_se * n_sm * n_ae * (n_u + n_am) + 2 * n_se * n_ae * (k + n_u)
+    if isinstance(model.world, Near):
+        # A compiler may write out, for all states, whatever it does not merge into one pass.
+        places = len(model.world.neighbour) + 1
+        numbers += 2 * n_se * (n_ae * (places + 2) + k * places)
+    else:
+        n_groups = model.menus.row.shape[1]
+        numbers += n_se * n_ae * (k + n_u + 4 * n_groups) + k * len(model.world.pair)
+    return model.n_bytes + 8 * numbers
