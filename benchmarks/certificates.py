@@ -10,8 +10,8 @@ return, in M_↓ and in units of max(1, |v|), at the first checkpoint from the c
 on. Certificates that come after the last checkpoint are *untested*. The file also has sums by
 world.
 
-Runs that do not say whether they are certified, because the code that made them did not ask, are
-left out and counted; so are those that cannot be read and those whose problem is not there. A run
+Runs that other code of the agent has made are left out and counted; so are those that do not say
+whether they are certified, those that cannot be read and those whose problem is not there. A run
 with a shorter budget is the beginning of one with a longer: of these only the longest counts.
 """
 
@@ -30,6 +30,7 @@ from typing import Any
 import numpy as np
 
 from monmdp import MonMDPError, agents, planning
+from monmdp.experiment.provenance import kernel_hash
 from monmdp.results.evidence import OPTIMAL
 from monmdp.results.store import read_footer, read_problem, read_run, run_files
 from monmdp.stats import geometric_mean, median_time, steps_to
@@ -49,6 +50,7 @@ COLUMNS = (
 )
 COUNTED = ("runs", "certified", "wrong", "untested")
 OTHER, SILENT, LOST = "other settings of the agent", "do not say", "not readable, or no problem"
+STALE = "made by other code"
 SHORTER = "the beginnings of longer ones"
 """why runs are left out"""
 
@@ -103,7 +105,7 @@ def summed(settings: list[dict[str, Any]]) -> dict[str, Any]:
 
 def sorted_out(folder: Path, only: str) -> tuple[list[list[Path]], Counter[str]]:
     """The files of the runs that count, by configuration; and how many do not, and why."""
-    usual = agents.KINDS[AGENT]().hyper_parameters()
+    usual, kernel = agents.KINDS[AGENT]().hyper_parameters(), kernel_hash(agents.KINDS[AGENT]())
     longest: dict[tuple[Any, ...], tuple[int, Path]] = {}
     left_out: Counter[str] = Counter()
     for path in run_files(folder):
@@ -117,6 +119,8 @@ def sorted_out(folder: Path, only: str) -> tuple[list[list[Path]], Counter[str]]
             continue
         if settings["parameters"] | {"gamma": usual["gamma"]} != usual:
             left_out[OTHER] += 1
+        elif footer["provenance"]["kernel"] != kernel:
+            left_out[STALE] += 1
         elif "certified" not in footer:
             left_out[SILENT] += 1
         else:

@@ -24,7 +24,7 @@ from conftest import (
 )
 from monmdp import MDP, Monitor, MonMDPError, join, make, planning, worlds
 from monmdp.model.dynamics import reset, step
-from monmdp.planning import elimination, kernels
+from monmdp.planning import elimination, kernels, solution
 from monmdp.planning.policy_evaluation import from_start
 from monmdp.planning.policy_iteration import optimal
 from monmdp.planning.progress import SILENT
@@ -384,6 +384,15 @@ def test_following_a_policy_from_the_start_is_backward_induction(seed, gamma, st
     forwards = from_start(problem, policy, gamma, steps, 1e-10, SILENT)
     backwards = planning.evaluate(problem, policy, gamma, horizon=steps).value
     assert forwards == pytest.approx(backwards, abs=1e-9)
+
+
+def test_where_many_steps_are_left_solve_follows_the_policy(monkeypatch):
+    problem = make("two-room-3x5", "button")
+    backwards = planning.solve(problem)
+    monkeypatch.setattr(solution, "MANY", 0)
+    forwards = planning.solve(problem)
+    assert forwards.episode_return == pytest.approx(backwards.episode_return, abs=1e-9)
+    assert forwards.episode_return != backwards.episode_return  # other bits: it went another way
 
 
 def test_what_is_unlikely_is_lost_within_the_tolerance(monkeypatch):

@@ -27,6 +27,9 @@ from monmdp.planning.policy_evaluation import evaluate, from_start
 from monmdp.planning.policy_iteration import TOLERANCE, Optimum, optimal
 from monmdp.planning.progress import Progress, Tell
 
+MANY = 10**8
+"""states times steps whose values are not all found to know that of the start"""
+
 
 @dataclass(frozen=True)
 class WhatIf:
@@ -198,7 +201,7 @@ def solve(
 
 def _cut(worst: MonMDP, plan: Optimum, limit: int, tol: float, tell: Tell | None) -> float:
     """Value of a plan's policy from the start distribution in episodes that end at the limit."""
-    if plan.device == CPU:
+    if plan.device == CPU and worst.n_states * limit > MANY:
         return from_start(worst, plan.policy, plan.gamma, limit, tol, Progress(tell))
     how: dict[str, Any] = {"device": plan.device, "tell": tell}
     return evaluate(worst, plan.policy, plan.gamma, horizon=limit, **how).value
