@@ -9,7 +9,7 @@ Sweeps are measured up to 10⁴ only: their cost grows with the world.
     python benchmarks/scaling.py --most 100000      # no larger than that
     python benchmarks/scaling.py --only monitored   # agents whose name contains this
     python benchmarks/scaling.py --json FILE        # the numbers as JSON
-    python benchmarks/scaling.py --learn 5000000    # steps; how well a maze of 10⁵ is learnt
+    python benchmarks/scaling.py --learn 5000000    # steps; say how well a maze is learnt
 
 Ends with status 1 if a target is missed.
 """

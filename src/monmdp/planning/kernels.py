@@ -441,45 +441,66 @@ def _policy_system(m, gamma, policy, eliminate, fill, out_first, column, weight,
 
 
 @Kernel
-def _follow(m, gamma, policy, steps, to_lose, mass, next_mass, here, next_here, n_here):
-    """Follow policy[sᵉ, sᵐ, aᵉ, aᵐ] for some steps; return what they pay, and where it is then.
+def _follow(
+    m, gamma, policy, begin, start, steps, to_lose, come, next_come, here, next_here, n_here
+):
+    """Follow policy[sᵉ, sᵐ, aᵉ, aᵐ] for some steps; return what they pay, and how many sᵉ it is in.
 
-    mass[s] is the discounted chance to be in s now, and here[:n_here] are the states where it is
-    positive. The least chances, up to `to_lose` of them together, are lost at every step. After an
-    odd number of steps mass and here are in the second arrays.
+    come[sᵉ, u] is the discounted chance to be in sᵉ now, having come by the monitor row u, and
+    here[:n_here] are the sᵉ where one is positive. If it is to `begin`, start[sᵉ, sᵐ] says where
+    it is. States with the smallest chances, up to `to_lose` together, are dropped at every step.
+    After an odd number of steps come and here are in the second arrays.
     """
     n_sm, n_ae, n_am = policy.shape[1:]
+    n_u = m.row.shape[0]
+    now, onward = np.empty(n_sm), np.empty(n_u)
     total = 0.0
-    for _ in range(steps):
-        n_next, least = 0, to_lose / max(n_here, 1)
+    for step in range(steps):
+        n_next, least, paid = 0, to_lose / max(n_here, 1), 0.0
         for k in range(n_here):
-            s = here[k]
-            now, se, sm = mass[s], s // n_sm, s % n_sm
-            mass[s] = 0.0
-            if now <= least:
+            se = here[k]
+            of_state, of_pay = 0.0, 0.0
+            for sm in range(n_sm):
+                now[sm] = start[se, sm] if begin and step == 0 else 0.0
+            for u in range(n_u):
+                if come[se, u] > 0:
+                    for sm in range(n_sm):
+                        now[sm] += come[se, u] * m.row[u, sm]
+                    come[se, u] = 0.0
+            for sm in range(n_sm):
+                of_state += now[sm]
+            if of_state <= least:
                 continue
             for ae in range(n_ae):
-                pair = se * n_ae + ae
-                for am in range(n_am):
-                    p = now * policy[se, sm, ae, am]
-                    if p == 0:
-                        continue
-                    total += p * (m.env_reward[pair] + m.monitor_reward[sm, am])
-                    u = m.row_of[m.pair_class[pair], sm, am]
-                    for o in range(m.first[pair] - 1, m.first[pair + 1]):
-                        moves = o >= m.first[pair]
-                        to, chance = se, m.stay[pair]
-                        if moves:
-                            to, chance = m.successor[o], m.probability[o]
-                        for next_sm in range(n_sm):
-                            arrives = gamma * p * chance * m.row[u, next_sm]
-                            if arrives > 0:
-                                next_s = to * n_sm + next_sm
-                                if next_mass[next_s] == 0:
-                                    next_here[n_next] = next_s
-                                    n_next += 1
-                                next_mass[next_s] += arrives
-        mass, next_mass, here, next_here, n_here = next_mass, mass, next_here, here, n_next
+                pair, moves = se * n_ae + ae, False
+                for u in range(n_u):
+                    onward[u] = 0.0
+                for sm in range(n_sm):
+                    for am in range(n_am):
+                        p = now[sm] * policy[se, sm, ae, am]
+                        if p > 0:
+                            of_pay += p * (m.env_reward[pair] + m.monitor_reward[sm, am])
+                            onward[m.row_of[m.pair_class[pair], sm, am]] += gamma * p
+                            moves = True
+                if not moves:
+                    continue
+                for o in range(m.first[pair] - 1, m.first[pair + 1]):
+                    to, chance = se, m.stay[pair]
+                    if o >= m.first[pair]:
+                        to, chance = m.successor[o], m.probability[o]
+                    known = chance == 0
+                    for u in range(n_u):
+                        known |= next_come[to, u] > 0
+                    arrives = 0.0
+                    for u in range(n_u):
+                        next_come[to, u] += chance * onward[u]
+                        arrives += next_come[to, u]
+                    if not known and arrives > 0:
+                        next_here[n_next] = to
+                        n_next += 1
+            paid += of_pay
+        total += paid
+        come, next_come, here, next_here, n_here = next_come, come, next_here, here, n_next
     return total, n_here
 
 

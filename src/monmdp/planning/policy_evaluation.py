@@ -20,6 +20,7 @@ from monmdp.planning.gpu.devices import CPU, usable
 from monmdp.planning.kernels import Factors
 from monmdp.planning.linear import LinearSystem
 from monmdp.planning.policy_iteration import (
+    AT_ONCE,
     TOLERANCE,
     allowed_residual,
     check_magnitude,
@@ -31,7 +32,7 @@ from monmdp.planning.policy_iteration import (
 from monmdp.planning.progress import Progress, Tell
 
 STEPS_AT_ONCE = 16
-"""steps of one call, an even number: compiled code cannot be interrupted"""
+"""steps of one call at most: compiled code cannot be interrupted, and many states may be reached"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,23 +126,28 @@ def from_start(
     """Return the expected discounted return of so many steps of policy[s, a] from the start.
 
     Unlike backward induction, this takes time only for the states in which the policy is likely to
-    be, but for those that make no difference of `tol` all together.
+    be: those that together change the result by less than `tol` are left out.
     """
     m, pi = factors(monmdp), checked_policy(monmdp, policy)
+    n_se, n_sm, n_ae, n_am = monmdp.shape
     largest = float(np.abs(m.env_reward).max() + np.abs(m.monitor_reward).max())
     longest = min(steps, 1 / (1 - gamma)) if gamma < 1 else steps
     to_lose = tol / max(largest * longest * steps, 1.0)
-    mass, spare = monmdp.start.copy(), np.zeros(monmdp.n_states)
-    here, spare_here = np.zeros(monmdp.n_states, np.int64), np.zeros(monmdp.n_states, np.int64)
-    begin = np.flatnonzero(mass)
-    here[: len(begin)], n_here, total = begin, len(begin), 0.0
-    for done in range(0, steps, STEPS_AT_ONCE):
+    start = np.ascontiguousarray(monmdp.start.reshape(n_se, n_sm))
+    come, next_come = np.zeros((n_se, len(m.row))), np.zeros((n_se, len(m.row)))
+    here, next_here = np.zeros(n_se, dtype=np.int64), np.zeros(n_se, dtype=np.int64)
+    begin = np.flatnonzero(start.any(axis=1))
+    here[: len(begin)], n_here, total, done = begin, len(begin), 0.0, 0
+    of_state = n_ae * (n_sm * n_am + len(m.row) * (1 + len(m.successor) // max(n_se * n_ae, 1)))
+    while done < steps and n_here > 0:
         progress(f"step {done:,} of {steps:,}")
-        now = min(STEPS_AT_ONCE, steps - done)
-        args = mass, spare, here, spare_here, n_here
-        more, n_here = kernels._follow(m, gamma, pi, now, to_lose, *args)
-        total += more
-    return float(total)
+        now = min(max(1, AT_ONCE // (n_here * of_state)), STEPS_AT_ONCE, steps - done)
+        arrays = come, next_come, here, next_here, n_here
+        more, n_here = kernels._follow(m, gamma, pi, done == 0, start, now, to_lose, *arrays)
+        if now % 2:
+            come, next_come, here, next_here = next_come, come, next_here, here
+        total, done = total + float(more), done + now
+    return total
 
 
 def _for_ever(

@@ -66,9 +66,10 @@ guess"""
 SLOW_ROUND = 0.5
 """a round that leaves more than this share of the residual gets help"""
 MOST_ROUNDS = 40
-"""rounds of policy iteration, if they are exact those that leave too much, before it is given up"""
+"""rounds of policy iteration before it is given up; of exact rounds, those that do not halve the
+best residual"""
 FEW_ROUNDS = 3
-"""the same if what is left may be rounding"""
+"""exact rounds that do not halve the best residual before it is taken for rounding, if it may be"""
 POLISHING = 100
 """sweeps that take rounding away, at most"""
 
@@ -393,7 +394,9 @@ class _Search:
             if self.sweeps >= max_sweeps or residual <= self._allowed_residual(tol):
                 return residual
             if residual <= self._rounding():
-                return self._polish(tol, max_sweeps)
+                residual = self._polish(tol, max_sweeps)
+                if self.sweeps >= max_sweeps or residual <= self._allowed_residual(tol):
+                    return residual
         return self._rounds(tol, max_sweeps)
 
     def _exact_rounds(self, exactly: ExactValues, tol: float, max_sweeps: int) -> float:

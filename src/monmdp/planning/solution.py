@@ -28,7 +28,8 @@ from monmdp.planning.policy_iteration import TOLERANCE, Optimum, optimal
 from monmdp.planning.progress import Progress, Tell
 
 MANY = 10**8
-"""states times steps whose values are not all found to know that of the start"""
+"""above this many states times steps a policy is followed from the start, not by backward
+induction"""
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from monmdp.model.mdp import MDP, number, whole_number
 KEY = 16
 """bytes that it takes to choose among the states, for each state and pair"""
 MANY = 2_000
-"""states among which successors are chosen one by one"""
+"""successors among more states than this are chosen one by one"""
 OUTCOME = 200
 """bytes that building an outcome takes"""
 
