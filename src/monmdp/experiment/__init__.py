@@ -1,6 +1,7 @@
 """One run: the loop, evaluation, random streams, policies, episodes step by step."""
 
 from monmdp.experiment.assembly import DEFAULT_AGENT, Assembled, assemble
+from monmdp.experiment.logs import draw_log
 from monmdp.experiment.policy import Policy
 from monmdp.experiment.rollout import Rollout, observing_policy, rollout
 from monmdp.experiment.streams import Streams, fingerprint, streams
@@ -16,6 +17,7 @@ __all__ = [
     "Task",
     "assemble",
     "carry_out",
+    "draw_log",
     "fingerprint",
     "observing_policy",
     "prepare",

@@ -140,7 +140,7 @@ class MonMDP(FrozenArrays):
 
     def __repr__(self) -> str:
         return (
-            f"<MonMDP {self.mdp.name!r} / {self.monitor.name!r}: "
+            f"<{type(self).__name__} {self.mdp.name!r} / {self.monitor.name!r}: "
             f"{self.n_states} joint states, {self.n_actions} joint actions>"
         )
 
@@ -277,6 +277,10 @@ class MonMDP(FrozenArrays):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything into one ``.npz`` file, without pickle; all of it or nothing."""
+        write_archive(path, *self._stored())
+
+    def _stored(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """What a file holds: plain values, and arrays."""
         mdp, monitor = self.mdp, self.monitor
         meta = {
             "format": FORMAT,
@@ -290,11 +294,13 @@ class MonMDP(FrozenArrays):
         arrays = {f"mdp_{field}": getattr(mdp, field) for field in _MDP_ARRAYS}
         arrays |= {f"monitor_{field}": getattr(monitor, field) for field in _MONITOR_ARRAYS}
         arrays |= {"pair_class": self.pair_class, "outcome_class": self.outcome_class}
-        write_archive(path, meta, arrays)
+        return meta, arrays
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> MonMDP:
-        """Read what `save` wrote, and validate it again."""
+        """Read what `save` wrote, and validate it again; with its evidence, if it has any."""
+        from monmdp.model.evidence import FittedMonMDP, stored_evidence
+
         meta, data = read_archive(path, "a file written by MonMDP.save", _shapes)
         try:
             if meta["state_labels"] == CELLS:
@@ -310,7 +316,11 @@ class MonMDP(FrozenArrays):
                 name=meta["monitor"],
                 reads_reward=meta["reads_reward"],
             )
-            return join(mdp, monitor)
+            problem = join(mdp, monitor)
+            if "evidence" in meta:
+                evidence = stored_evidence(meta["evidence"], data)
+                return FittedMonMDP(problem.mdp, problem.monitor, evidence)
+            return problem
         except KeyError as error:
             raise MonMDPError(f"{path}: damaged, {error} is missing") from None
         except (MonMDPError, TypeError) as error:
@@ -330,6 +340,8 @@ def _stored_labels(mdp: MDP) -> Sequence[str] | str | None:
 
 def _shapes(meta: Mapping[str, Any]) -> dict[str, tuple[int | None, ...]]:
     """The arrays of a problem, by what its file says of itself."""
+    from monmdp.model.evidence import evidence_shapes
+
     written_as = meta.get("format")
     if str(written_as).startswith("monmdp-run"):
         raise MonMDPError("this is a run, not a problem; `evaluate` reads it")
@@ -338,7 +350,8 @@ def _shapes(meta: Mapping[str, Any]) -> dict[str, tuple[int | None, ...]]:
     S, A = (whole_number(meta[name], name, at_least=1) for name in ("n_states", "n_actions"))
     Sm, Am = len(meta["monitor_states"]), len(meta["monitor_actions"])
     outcomes = ("mdp_successor", "mdp_probability", "mdp_reward", "mdp_terminates", "mdp_hidden")
-    return {
+    counts = evidence_shapes(S, A, Sm, Am) if "evidence" in meta else {}
+    return counts | {
         "mdp_first": (S * A + 1,),
         **dict.fromkeys((*outcomes, "outcome_class"), (None,)),
         "mdp_start": (S,),

@@ -1,5 +1,6 @@
 """Exact planning: what can be seen, optimal and minimax-optimal policies, exact evaluation."""
 
+from monmdp.planning.decision import Candidate, Decision, Need, decide
 from monmdp.planning.observability import (
     Bias,
     Observability,
@@ -14,12 +15,16 @@ from monmdp.planning.solution import Solution, WhatIf, gain_of_all, minimax, sol
 
 __all__ = [
     "Bias",
+    "Candidate",
+    "Decision",
     "Evaluation",
+    "Need",
     "Observability",
     "Optimum",
     "Solution",
     "WhatIf",
     "biased_pairs",
+    "decide",
     "evaluate",
     "gain_of_all",
     "minimax",

@@ -1,4 +1,4 @@
-"""Worlds: every environment MDP by name, from a map file, from tables or from Gymnasium.
+"""Worlds: environments by name, from a map file, from tables, from Gymnasium or from a log.
 
 >>> from monmdp import worlds
 >>> worlds.make("bottleneck").n_states
@@ -21,11 +21,12 @@ from monmdp.model.mdp import MDP
 from monmdp.naming import Registry, call
 from monmdp.worlds.gridmap import grid_world
 from monmdp.worlds.importing import from_gymnasium, from_tables
+from monmdp.worlds.logs import from_log
 from monmdp.worlds.random_mdp import random_mdp
 from monmdp.worlds.river_swim import river_swim
 from monmdp.worlds.treasure_hunter import treasure_hunter
 
-__all__ = ["factory", "from_gymnasium", "from_tables", "grid_world", "make", "registry"]
+__all__ = ["factory", "from_gymnasium", "from_log", "from_tables", "grid_world", "make", "registry"]
 
 _MAPS = Path(__file__).parent / "maps"
 _GYMNASIUM = "gymnasium:"

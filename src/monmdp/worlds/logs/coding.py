@@ -1,0 +1,119 @@
+"""Numbers for whatever a log calls its states, actions and episodes.
+
+A `Coder` numbers values in the order in which they come, batch by batch, and refuses a column that
+holds several kinds of things: 1 and "1" might be meant to be one state, or two.
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Hashable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from monmdp.errors import MonMDPError
+from monmdp.model.arrays import IntArray
+from monmdp.worlds.logs.reading import Log
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_WHOLE = re.compile(r"(-?(?:0|[1-9][0-9]*))\.0+")
+"""a whole number as programs write it that allow for missing ones"""
+_DIGITS = re.compile("([0-9]{1,300})")
+TEXT, WHOLE, NUMBER, DATE = "text", "whole numbers", "numbers", "dates"
+
+
+class Coder:
+    """Numbers the values of one or two columns."""
+
+    def __init__(self, log: Log, what: str) -> None:
+        """Begin with no values; `what` names them in messages."""
+        self.log = log
+        self.what = what
+        self.code: dict[Hashable, int] = {}
+        self.kinds: dict[str, int] = {}
+        """the row in which each kind of value was met first"""
+        self.rewritten: str | None = None
+        """a text that was read as a whole number, if there is one"""
+
+    def __len__(self) -> int:
+        return len(self.code)
+
+    def __call__(self, column: pd.Series[Any], first_row: int) -> IntArray:
+        """Return [row] the number of each value; -1 where it is missing."""
+        import pandas as pd
+
+        try:
+            local, distinct = pd.factorize(column, use_na_sentinel=True)
+        except TypeError:
+            bad = next(i for i, value in enumerate(column) if not isinstance(value, Hashable))
+            kind = type(column.iloc[bad]).__name__
+            raise MonMDPError(
+                f"{self.log.name}: the {self.what} in {self.log.rows([first_row + bad])} is a "
+                f"{kind}, which cannot be a name; a tuple or a text can"
+            ) from None
+        codes = np.empty(len(distinct) + 1, dtype=np.int64)
+        codes[-1] = -1
+        for i, value in enumerate(distinct.tolist()):
+            kind, plain = self._plain(value)
+            if kind not in self.kinds:
+                self._meet(kind, first_row + int(np.argmax(local == i)))
+            codes[i] = self.code.setdefault(plain, len(self.code))
+        numbers: IntArray = codes[local]
+        return numbers
+
+    def _plain(self, value: Any) -> tuple[str, Hashable]:
+        """The kind of a value, and the value itself; 2.0 is the whole number 2."""
+        if isinstance(value, bool):
+            return "truth values", value
+        if isinstance(value, int):
+            return WHOLE, value
+        if isinstance(value, float):
+            return (WHOLE, int(value)) if value.is_integer() else (NUMBER, value)
+        if isinstance(value, str):
+            whole = _WHOLE.fullmatch(value) if self.log.text else None
+            if whole is not None:
+                self.rewritten = value
+            return TEXT, value if whole is None else whole[1]
+        if isinstance(value, datetime.date):
+            return DATE, value
+        return f"values of type {type(value).__name__}", value
+
+    def _meet(self, kind: str, row: int) -> None:
+        self.kinds[kind] = row
+        if set(self.kinds) > {kind} and not set(self.kinds) <= {WHOLE, NUMBER}:
+            found = " and ".join(f"{k} ({self.log.rows([r])})" for k, r in self.kinds.items())
+            raise MonMDPError(
+                f"{self.log.name}: the {self.what}s are of several kinds: {found}; make them one"
+            )
+
+    def find(self, value: Any) -> int:
+        """Return the number of a value that somebody names."""
+        _, plain = self._plain(value)
+        if plain in self.code:
+            return self.code[plain]
+        labels = {str(of): number for of, number in self.code.items()}
+        if str(value) in labels:
+            return labels[str(value)]
+        raise MonMDPError(f"{self.log.name}: no {self.what} {value!r} in it")
+
+    def in_order(self) -> tuple[IntArray, tuple[str, ...]]:
+        """Return [code] the place of each value in order, and their names in that order."""
+        values = list(self.code)
+        try:
+            keys = [_natural(of) if isinstance(of, str) else of for of in values]
+            order = sorted(range(len(values)), key=lambda i: keys[i])  # type: ignore[arg-type, return-value]
+        except TypeError:  # values that have no order: by their names
+            order = sorted(range(len(values)), key=lambda i: _natural(str(values[i])))
+        place = np.empty(len(values), dtype=np.int64)
+        place[order] = np.arange(len(values))
+        return place, tuple(str(values[i]) for i in order)
+
+
+def _natural(text: str) -> list[tuple[bool, int, str]]:
+    """A key that puts bed 9 before bed 10."""
+    parts = _DIGITS.split(text)
+    return [(part.isdigit(), int(part) if i % 2 else 0, part) for i, part in enumerate(parts)]
