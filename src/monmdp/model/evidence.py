@@ -65,6 +65,8 @@ class Evidence(FrozenArrays):
         for name in ("episodes", "rows"):
             self._set(**{name: whole_number(getattr(self, name), name, at_least=0)})
         self._set(remarks=tuple(str(line) for line in self.remarks))
+        if self.taken.sum() != self.rows:
+            raise MonMDPError(f"evidence: counts of {self.taken.sum():,} rows, not {self.rows:,}")
         if self.taken.ndim != 4 or self.shown.shape != self.tried.shape:
             raise MonMDPError("evidence: 'taken' or 'shown' has the wrong shape")
         if (self.shown > self.tried).any():

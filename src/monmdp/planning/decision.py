@@ -88,7 +88,7 @@ class Decision:
     >>> fitted = worlds.from_log(log, r_min=0, r_max=1, **names)
     >>> decision = planning.decide(fitted, delta=0.05)
     >>> decision.recommended.name, round(decision.recommended.lower_bound, 2)
-    ('robust', 0.83)
+    ('robust', 0.84)
     >>> round(planning.evaluate(problem, decision.recommended.policy).value, 4)
     0.9606
     """

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 BATCH = 1 << 18
 """rows at a time"""
+BLOCK = 1 << 23
+"""bytes of a CSV file at a time"""
 CSV = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
 EXAMPLES = 5
 """rows that are named; the others are counted"""
@@ -50,23 +52,17 @@ class Log:
             yield from self._parquet(used)
 
     def _csv(self, used: Sequence[str], labels: Sequence[str]) -> Iterator[pd.DataFrame]:
-        import pandas as pd
+        import pyarrow as pa
 
         try:
-            with _opened_csv(
-                self.source,
-                usecols=list(used),
-                dtype=str,
-                keep_default_na=False,
-                na_values={
-                    name: [""] if name in labels else ["", *NO_REWARD]
-                    for name in dict.fromkeys(used)
-                },
-                chunksize=BATCH,
-            ) as reader:
+            with _opened_csv(self.source, used) as reader:
                 for batch in reader:
-                    yield batch.reset_index(drop=True)
-        except (pd.errors.ParserError, UnicodeDecodeError, OSError, EOFError) as error:
+                    frame = batch.to_pandas()
+                    for name in used:
+                        empty = ("",) if name in labels else ("", *NO_NUMBER)
+                        frame[name] = frame[name].mask(frame[name].isin(empty))
+                    yield frame
+        except (pa.ArrowException, OSError) as error:
             raise MonMDPError(f"{self.name}: cannot be read as CSV: {error}") from None
 
     def _parquet(self, used: Sequence[str]) -> Iterator[pd.DataFrame]:
@@ -101,7 +97,7 @@ class Log:
         )
 
 
-NO_REWARD = ("NA", "N/A", "NaN", "nan", "null", "NULL", "None", "<NA>")
+NO_NUMBER = ("NA", "N/A", "NaN", "nan", "null", "NULL", "None", "<NA>")
 """what a CSV file writes where it has no number"""
 
 
@@ -148,23 +144,33 @@ def _parquet_columns(path: Path, name: str) -> tuple[str, ...]:
 
 
 def _csv_columns(path: Path, name: str) -> tuple[str, ...]:
-    import pandas as pd
+    import pyarrow as pa
 
+    if path.stat().st_size == 0:
+        raise MonMDPError(f"{name}: the file is empty")
     try:
-        # read as data, so that pandas does not rename a column that is there twice
-        head = _opened_csv(path, header=None, nrows=1, dtype=str, keep_default_na=False)
-    except pd.errors.EmptyDataError:
-        raise MonMDPError(f"{name}: the file is empty") from None
-    except (pd.errors.ParserError, UnicodeDecodeError, OSError, EOFError) as error:
+        with _opened_csv(path) as reader:
+            names = reader.schema.names
+    except (pa.ArrowException, OSError) as error:
         raise MonMDPError(f"{name}: cannot be read as CSV: {error}") from None
-    return _distinct([str(of) for of in head.iloc[0]], name)
+    return _distinct(names, name)
 
 
-def _opened_csv(path: Path, **how: Any) -> Any:
-    import pandas as pd
+def _opened_csv(path: Path, used: Sequence[str] = ()) -> Any:
+    """Open a CSV file; all columns are text, and every row must have all of them."""
+    import pyarrow as pa
+    from pyarrow import csv
 
-    separator = "\t" if ".tsv" in path.suffixes else ","
-    return pd.read_csv(path, sep=separator, encoding="utf-8-sig", **how)
+    return csv.open_csv(
+        pa.input_stream(str(path), compression="detect"),
+        read_options=csv.ReadOptions(block_size=BLOCK),
+        parse_options=csv.ParseOptions(
+            delimiter="\t" if ".tsv" in path.suffixes else ",", newlines_in_values=True
+        ),
+        convert_options=csv.ConvertOptions(
+            include_columns=list(used), column_types=dict.fromkeys(used, pa.string())
+        ),
+    )
 
 
 def _distinct(names: Sequence[str], where: str) -> tuple[str, ...]:

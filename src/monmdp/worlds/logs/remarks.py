@@ -81,8 +81,8 @@ def _hiding(log: Counted, mdp: MDP, missing: Missing) -> list[str]:
         )
         said.append(
             f"hiding depends on the outcome in {len(found):,} of {int(tested.sum()):,} pairs "
-            f"tested: {mdp.pair_name(worst)} is shown in {of.min():.0%} to {of.max():.0%} of the rows, by "
-            f"where it leads; {then}"
+            f"tested: {mdp.pair_name(worst)} is shown in {of.min():.0%} to {of.max():.0%} of its "
+            f"rows, by where it leads; {then}"
         )
     if missing == "random":
         said.append(
