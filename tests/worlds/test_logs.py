@@ -266,7 +266,9 @@ def test_names_are_kept_and_ordered_as_people_do():
     assert problem.mdp.state_labels == ("bed 1", "bed 9", "bed 10")
 
 
-@pytest.mark.parametrize("values", [(1, 2), (1.5, 2.5), ((0, 1), (1, 0)), (True, False), ("x", "y")])
+@pytest.mark.parametrize(
+    "values", [(1, 2), (1.5, 2.5), ((0, 1), (1, 0)), (True, False), ("x", "y")]
+)
 def test_anything_hashable_is_a_state(values):
     one, other = values
     log = pd.DataFrame(
