@@ -81,9 +81,11 @@ class Case:
         self.best = best
 
     def value(self, policy: np.ndarray) -> float:
+        """What a policy is truly worth."""
         return planning.evaluate(self.worst, policy, self.gamma).value
 
     def trial(self, seed: int, thin: int, delta: float, **size: int) -> dict[str, Any]:
+        """Draw a log, fit, decide, and compare with the truth."""
         mdp = self.problem.mdp
         log = experiment.draw_log(
             self.problem, Policy(self.problem.shape, self.logging), seed=seed, **size
@@ -115,6 +117,7 @@ class Case:
 
 
 def registry_case(name: str) -> Case:
+    """A problem of the registry."""
     world, monitor, parameters = PROBLEMS[name]
     problem = monmdp.make(world, monitor, **parameters)
     best = planning.minimax(problem).policy
@@ -122,6 +125,7 @@ def registry_case(name: str) -> Case:
 
 
 def icu_case() -> Case:
+    """ICU-Sepsis, one reward in ten shown."""
     sys.path.insert(0, str(Path(__file__).parent))
     import icu_sepsis
 
@@ -131,6 +135,8 @@ def icu_case() -> Case:
 
 
 def shown(name: str, case: Case, trials: list[dict[str, Any]]) -> str:
+    """A line of the table."""
+
     def share(of: str) -> str:
         return f"{sum(trial[of] for trial in trials)}/{len(trials)}"
 

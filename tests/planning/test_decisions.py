@@ -231,7 +231,7 @@ def test_what_a_guarantee_lacks_is_the_sum_over_the_pairs():
     best = decision.recommended
     lost = sum(of.lost for of in decision.needs)
     assert lost == pytest.approx(best.estimate - best.lower_bound, rel=1e-3)
-    assert [of.lost for of in decision.needs] == sorted((of.lost for of in decision.needs))[::-1]
+    assert [of.lost for of in decision.needs] == sorted(of.lost for of in decision.needs)[::-1]
 
 
 def test_the_safe_policy_keeps_to_the_log_where_rows_are_few():

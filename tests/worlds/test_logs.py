@@ -250,8 +250,8 @@ def test_a_button_has_a_table_of_its_own():
     assert fitted.monitor.transition.shape[0] == 2
     state, action = problem.mdp.button
     apart = np.argwhere(fitted.pair_class.reshape(36, 5) == 1)
-    assert apart.tolist() == [[fitted.mdp.find_state(problem.mdp.state_labels[state]),
-                               fitted.mdp.find_action(problem.mdp.action_labels[action])]]  # fmt: skip
+    labels = problem.mdp.state_labels[state], problem.mdp.action_labels[action]
+    assert apart.tolist() == [list(fitted.mdp.find_pair(labels, "button"))]
     on = fitted.monitor.states.index("ON")
     assert fitted.monitor.reward[on] == pytest.approx(problem.monitor.reward[1])
 

@@ -1,6 +1,6 @@
 """Exact planning: what can be seen, optimal and minimax-optimal policies, exact evaluation."""
 
-from monmdp.planning.decision import Candidate, Decision, Need, decide
+from monmdp.planning.decision import Contender, Decision, Need, decide
 from monmdp.planning.observability import (
     Bias,
     Observability,
@@ -15,7 +15,7 @@ from monmdp.planning.solution import Solution, WhatIf, gain_of_all, minimax, sol
 
 __all__ = [
     "Bias",
-    "Candidate",
+    "Contender",
     "Decision",
     "Evaluation",
     "Need",

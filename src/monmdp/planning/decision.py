@@ -40,7 +40,7 @@ MOST_ROUNDS = 200
 
 
 @dataclass(frozen=True, eq=False)
-class Candidate:
+class Contender:
     """A policy, what it is estimated to be worth, and what it is worth at least."""
 
     name: str
@@ -97,10 +97,10 @@ class Decision:
     gamma: float
     delta: float
     thin: int
-    robust: Candidate
-    safe: Candidate
-    logged: Candidate
-    recommended: Candidate
+    robust: Contender
+    safe: Contender
+    logged: Contender
+    recommended: Contender
     """one of the first two"""
     needs: list[Need] = field(repr=False)
     """where more data would raise the recommended policy's guarantee, the most first"""
@@ -202,7 +202,7 @@ def decide(
         name: robust_value(sets, gamma, policy, progress) for name, policy in policies.items()
     }
     robust, safe, logged = (
-        Candidate(
+        Contender(
             name,
             of.policy,
             evaluate(problem, of.policy, gamma).value,
