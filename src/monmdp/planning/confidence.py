@@ -15,7 +15,6 @@ so it does not matter that the number of rows of a pair is itself a matter of ch
 from __future__ import annotations
 
 import numpy as np
-from scipy import special
 
 from monmdp.model.arrays import FloatArray, IntArray
 from monmdp.planning.kernels import Kernel
@@ -35,6 +34,8 @@ def chance_bounds(k: IntArray, n: IntArray, delta: float) -> tuple[FloatArray, F
     >>> low.round(3).tolist(), high.round(3).tolist()
     ([0.0, 0.338, 0.943], [0.057, 0.662, 1.0])
     """
+    from scipy import special
+
     k, n = np.asarray(k, dtype=np.float64), np.asarray(n, dtype=np.float64)
     share = np.divide(k, n, out=np.full(k.shape, 0.5), where=n > 0)
     of_mixture = special.betaln(k + 0.5, n - k + 0.5) - special.betaln(0.5, 0.5)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy import stats
 
 from monmdp.model.evidence import Missing
 from monmdp.model.mdp import MDP
@@ -53,6 +52,8 @@ def _idle(log: Counted, mdp: MDP) -> list[str]:
 
 def _hiding(log: Counted, mdp: MDP, missing: Missing) -> list[str]:
     """Whether rewards are hidden by what came about: a χ² test for every pair."""
+    from scipy import stats
+
     s, a, _, _, rows, shown = log.outcomes
     pair = s * mdp.n_actions + a
     total, total_shown = (np.bincount(pair, of, minlength=mdp.n_pairs) for of in (rows, shown))

@@ -9,7 +9,6 @@ others', as those of the button's do, it has a transition table of its own.
 from __future__ import annotations
 
 import numpy as np
-from scipy import special, stats
 
 from monmdp.memory import demand_room
 from monmdp.model.arrays import FloatArray, IntArray
@@ -102,6 +101,8 @@ def _moves(log: Counted, mdp: MDP) -> tuple[FloatArray, IntArray]:
 
 def _agree(one: FloatArray, other: FloatArray, level: float) -> bool:
     """Whether two tables of rows [sᵐ·aᵐ, s′ᵐ] may come from the same chances: a G-test."""
+    from scipy import special, stats
+
     both = one + other
     n_one, n_other = one.sum(axis=1, keepdims=True), other.sum(axis=1, keepdims=True)
     met = (n_one > 0) & (n_other > 0)
