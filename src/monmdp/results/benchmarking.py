@@ -10,8 +10,8 @@ minimax-optimal policy and u of the uniform random one::
     score = mean over all tests of (J(π) - b) / (v - b), cut to [0, 1]
 
 It is 1 for an agent that is minimax-optimal from the first test on, and 0 for one that never does
-better than b. Both parts of b are needed: in Bottleneck the uniform policy returns -60, so that
-measured from u alone standing still would score 0.98; in a random MDP it does well, and measured
+better than b. Both parts of b are needed: in Bottleneck the uniform policy returns -64, so that
+measured from u alone standing still would score 0.99; in a random MDP it does well, and measured
 from v alone it would score 0.35. M_↓ counts a reward that nobody can see as the least there is, as
 the minimax-optimal policy does: an agent gains nothing by a guess that happens to be right.
 
