@@ -101,13 +101,16 @@ class Published:
     behind: Interval
     improvement: Interval
     steps_to_1pct: tuple[int | None, ...]
+    budget: int
+    """training steps of a run"""
     version: str
     """of this package, which made the runs"""
 
     def cells(self) -> tuple[Any, ...]:
         """Return the row of a table, see COLUMNS; the two parts of the return are not known."""
         reached = [step is not None for step in self.steps_to_1pct]
-        steps = median_time([float(step or 0) for step in self.steps_to_1pct], reached)
+        times = [float(self.budget if step is None else step) for step in self.steps_to_1pct]
+        steps = median_time(times, reached)
         optimal = share(sum(reached), len(reached))
         ends = (f"{self.agent} (published)", self.end, None, None, self.area)
         return (*ends, optimal, steps, self.behind, self.improvement)
@@ -134,6 +137,7 @@ def beside(first: Aggregate, published: Mapping[str, Sequence[Row]]) -> tuple[Pu
                 behind=mean_interval(first.area - area),
                 improvement=probability_of_improvement(first.area, area, np.random.default_rng(0)),
                 steps_to_1pct=tuple(row.steps_to_1pct for row in rows),
+                budget=rows[0].steps,
                 version=rows[0].version,
             )
         )
