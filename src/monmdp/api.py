@@ -223,7 +223,7 @@ def compare(
         agents: whatever `train` takes for an agent, or label -> agent. The first one is the
             reference.
         steps: how many steps to train; by default the paper's budget.
-        seeds: how many, or which.
+        seeds: how many, 0, 1, 2, … or the first of the published ones; or which.
         out: a folder of results; without one nothing is written.
         jobs: runs at a time; by default one for each core.
         evaluation: ``exact`` or ``monte-carlo``.
@@ -247,7 +247,8 @@ def compare(
     >>> [(of.name, round(of.episode_return, 3)) for of in table.references]
     [('uniform random', -3.732)]
     """
-    chosen, which = _labelled(agents), _seeds(seeds)
+    chosen = _labelled(agents)
+    asked = _seeds(seeds)
     given = {"given policy": policy} if isinstance(policy, Policy) else dict(policy or {})
     for of in given.values():
         of.check_fits(checked_problem(problem))
@@ -257,7 +258,9 @@ def compare(
     )  # fmt: skip
     reference = resolve(first)
     first = replace(first, gamma=reference.task.gamma)  # one for all: returns are compared
-    beside = published_beside(against, reference.settings, which)
+    how_many = seeds if isinstance(seeds, int) else asked
+    beside = published_beside(against, reference.settings, how_many)
+    which = [row.seed for row in next(iter(beside.values()))] if beside else asked
     plan = plan_of("compare", {of: replace(first, agent=chosen[of]) for of in chosen}, which)
     outcome = execute(out, plan.runs(), jobs=jobs, stale=stale, log=log, tell=tell)
     for key in outcome.failures:
@@ -274,7 +277,10 @@ def compare(
 
 
 def published_beside(
-    what: str | None, settings: Mapping[str, Any], seeds: Sequence[int], more: Sequence[str] = ()
+    what: str | None,
+    settings: Mapping[str, Any],
+    seeds: int | Sequence[int],
+    more: Sequence[str] = (),
 ) -> dict[str, list[Row]]:
     """Return the published runs to compare with, if somebody asks for them."""
     if what is None:

@@ -45,7 +45,7 @@ class Training:
     steps: Annotated[
         int | None, Option(help="Training steps.", show_default="50000 for bottleneck, else 20000")
     ] = None
-    seeds: Annotated[int, Option(help="How many seeds: 0, 1, 2, …")] = 30
+    seeds: Annotated[int, Option(help="How many seeds: 0, 1, 2, … or the published ones.")] = 30
     evaluation: Annotated[str, Option(help="exact, or monte-carlo as in the paper.")] = "exact"
     every: Annotated[int, Option(help="Steps between two tests.")] = 100
 
@@ -124,7 +124,7 @@ def train(
 
     What is done is kept: killed and started again, the same command does only what is missing.
     """
-    settings = asdict(training) | {"snapshots": snapshots}
+    settings = _checked(training) | {"snapshots": snapshots}
     request = _request("train", world, words, {agent: (agent, {})}, settings, doing.preset)
     results = carried_out(request, doing, quiet=as_json)
     (row,) = _table(results).rows
@@ -176,7 +176,7 @@ def compare(
     from monmdp.experiment.assembly import parse_agents
     from monmdp.results import load_policy
 
-    settings = asdict(training)
+    settings = _checked(training)
 
     def asked(agents: Named) -> Request:
         return _request("compare", world, words, agents, settings, doing.preset)
@@ -188,7 +188,9 @@ def compare(
     for of in policies.values():
         of.check_fits(resolved.task.monmdp)
     more = [] if agents is None else [f"--agents {agents}"]
-    beside = published_beside(against, resolved.settings, range(training.seeds), more)
+    beside = published_beside(against, resolved.settings, training.seeds, more)
+    if beside:
+        settings["seeds"] = [row.seed for row in next(iter(beside.values()))]
     left_out: dict[str, str] = {}
     try:
         request = asked(chosen)
@@ -295,8 +297,6 @@ def _request(
     from monmdp.results.request import Request, command_name
     from monmdp.suites import parse
 
-    for key in ("steps", "seeds", "every"):
-        count(settings[key], f"--{key}")
     monitor, params = names_of(world, words)
     chosen = []
     parts: dict[str, dict[str, Any]] = {}
@@ -321,6 +321,13 @@ def _request(
         told = [line.strip().removeprefix("experiment[0]: ") for line in wrong] or [first]
         raise MonMDPError("\n  ".join(told).replace("every=…", "--every")) from None
     return request
+
+
+def _checked(training: Training) -> dict[str, Any]:
+    """The options of train and compare, of which some are counts."""
+    for key in ("steps", "seeds", "every"):
+        count(getattr(training, key), f"--{key}")
+    return asdict(training)
 
 
 def count(value: int | None, option: str) -> int | None:

@@ -578,20 +578,21 @@ def _rng() -> np.random.Generator:
 
 
 def published_runs(
-    settings: Mapping[str, Any], seeds: Sequence[int], more: Sequence[str] = ()
+    settings: Mapping[str, Any], seeds: int | Sequence[int], more: Sequence[str] = ()
 ) -> dict[str, list[Row]]:
     """Return agent -> published runs that runs with these settings may be compared with.
 
-    If there are none, the error says what differs from the nearest setting, and which command,
-    with the words `more`, would do.
+    `seeds` says how many of the published ones, or which. If there are no such runs, the error says
+    what differs from the nearest setting, and which command, with the words `more`, would do.
     """
     there = published()
     alike = [name for name in there.by_setting if _same_problem(there, name, settings)]
     name = alike[0] if alike else _nearest_setting(settings, there)
     differs = differences(settings, there.protocol(name))
-    known = {row.seed for row in there.rows if row.setting == name}
-    if not set(seeds) <= known:
-        differs.append(f"seeds besides {_range(known)}")
+    known = sorted({row.seed for row in there.rows})
+    wanted = set(known[:seeds] if isinstance(seeds, int) else seeds)
+    if not wanted <= set(known) or (isinstance(seeds, int) and seeds > len(known)):
+        differs.append(f"seeds besides the published ones, {_range(known)}")
     if differs:
         words = ["monmdp compare", *_command_words(name), *more]
         words += [f"--steps {there.protocol(name)['steps']}", f"--seeds {len(known)}"]
@@ -600,7 +601,6 @@ def published_runs(
             f"was asked for has {', '.join(differs)}\n"
             f"this would do: {' '.join(words)} --against published"
         )
-    wanted = set(seeds)
     return {
         agent: [row for row in rows if row.seed in wanted]
         for agent, rows in there.by_setting[name].items()
