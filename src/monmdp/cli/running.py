@@ -45,7 +45,7 @@ class Training:
     steps: Annotated[
         int | None, Option(help="Training steps.", show_default="50000 for bottleneck, else 20000")
     ] = None
-    seeds: Annotated[int, Option(help="How many seeds: 0, 1, 2, … or the published ones.")] = 30
+    seeds: Annotated[int, Option(help="How many seeds: 0, 1, 2, …")] = 30
     evaluation: Annotated[str, Option(help="exact, or monte-carlo as in the paper.")] = "exact"
     every: Annotated[int, Option(help="Steps between two tests.")] = 100
 
@@ -160,7 +160,10 @@ def compare(
     ] = None,
     against: Annotated[
         str | None,
-        Option(help="published: also compare with our published runs on a setting of bench-v1."),
+        Option(
+            help="published: also compare with our published runs, if this is a setting of bench-v1"
+            " (see monmdp bench); seeds are theirs, the first ones."
+        ),
     ] = None,
     doing: WithPreset,
     as_json: AsJson = False,

@@ -58,6 +58,8 @@ FILE = "bench.parquet"
 """in the folder of a report: the scores of its runs"""
 PROTOCOL = ("problem", "steps", "every", "evaluation", "gamma")
 """what must agree for runs to be compared"""
+WIDE = 130
+"""letters of the table of settings, whose names are long"""
 HERE, PUBLISHED = "here", "published"
 
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -558,7 +560,7 @@ class Bench:
         }
 
     def __str__(self) -> str:
-        return f"{self.table()}\n\n{self.settings_table()}"
+        return f"{self.table()}\n\n{self.settings_table().to_text(WIDE)}"
 
     def _repr_html_(self) -> str:
         """Show both tables in a notebook."""
