@@ -2,11 +2,11 @@
 
     python benchmarks/same_runs.py            # or: make same
 
-Of every configuration that docs/results.md and docs/beyond.md rest on, the first two seeds are run
-again. What the published summaries hold of each of these runs must come out the same to the last
-bit: ends, first tests, areas, regret, steps with the worst reward, steps to 1 %. A suite made by
-this very code is passed over. (beyond-grid and beyond-ablations publish sums over seeds only and
-cannot be compared; their agents are in the other suites.)
+Of every configuration that docs/results.md, docs/beyond.md and the benchmark rest on, the first two
+seeds are run again. What is published of each of these runs must come out the same to the last
+bit: ends, first tests, areas, regret, steps with the worst reward, steps to 1 %, scores. A suite
+made by this very code is passed over. (beyond-grid and beyond-ablations publish sums over seeds
+only and cannot be compared; their agents are in the other suites.)
 
 If all is the same, docs/kernels.json gets the hash of today's code beside the earlier ones, agent
 by agent, and tests/docs/test_published.py accepts published runs that this list leads up to today.
@@ -20,6 +20,7 @@ import argparse
 import json
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,9 @@ import numpy as np
 
 from monmdp import agents
 from monmdp.experiment.provenance import todays_kernel
+from monmdp.experiment.training import Run
 from monmdp.files import write_whole
+from monmdp.results.benchmarking import BENCH, published, scored
 from monmdp.results.evidence import Aggregate, Evidence, gather, load
 from monmdp.results.runner import execute
 from monmdp.results.steps import steps_tables
@@ -77,6 +80,11 @@ def main() -> None:
         compared, differing = compared + n, differing + found
         for agent, hashes in published["about"]["kernels"].items():
             then.setdefault(agent, set()).update(hashes)
+    if not args.only or BENCH in args.only:
+        n, found, hashes_of = same_scores()
+        compared, differing = compared + n, differing + found
+        for agent, hashes in hashes_of.items():
+            then.setdefault(agent, set()).update(hashes)
     for line in differing:
         print(f"DIFFERENT  {line}")
     seconds = time.monotonic() - begin
@@ -101,6 +109,27 @@ def done(suite: Suite, preset: str) -> tuple[Plan, Evidence]:
         sys.exit(f"{suite.name}: {next(iter(outcome.failures.items()))}")
     print(f"{suite.name} ({preset}): {len(outcome.runs)} runs", file=sys.stderr, flush=True)
     return plan, gather([plan], lambda name, seed: outcome.runs.get((name, seed)), {})
+
+
+def same_scores() -> tuple[int, list[str], dict[str, set[str]]]:
+    """Do the runs of the benchmark again; return their number, what differs, and old hashes."""
+    was = {(row.setting, row.agent, row.seed): row for row in published().rows}
+    if all(row.kernel == _today(row.agent) for row in was.values()):
+        return 0, [], {}  # made by this very code
+    plan = expand(bundled_suite(BENCH).adapted(seeds=SEEDS))
+    runs = execute(None, plan.runs()).runs
+
+    def read(name: str, seed: int) -> Run | None:
+        return runs.get((name, seed))
+
+    wrong, then = [], dict[str, set[str]]()
+    now = scored(plan, gather([plan], read, {}), read)
+    for row in now.rows:
+        old = was[row.setting, row.agent, row.seed]
+        if replace(old, kernel=row.kernel, version=row.version) != row:
+            wrong.append(f"{BENCH}: {row.setting}, {row.agent}, seed {row.seed}")
+        then.setdefault(row.agent, set()).add(old.kernel)
+    return len(now.rows), wrong, then
 
 
 def differences(name: str, was: Aggregate, now: Aggregate) -> list[str]:

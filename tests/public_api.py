@@ -19,7 +19,7 @@ from monmdp.cli import app
 
 FILE = Path(__file__).with_suffix(".txt")
 VERBS = (
-    "make", "join", "solve", "evaluate", "train", "compare", "run_suite", "reproduce",
+    "make", "join", "solve", "evaluate", "train", "compare", "bench", "run_suite", "reproduce",
     "write_report", "load_run", "load_results",
 )  # fmt: skip
 NOUNS = ("MDP", "Monitor", "MonMDP", "Policy", "Run", "Results")

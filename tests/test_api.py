@@ -101,10 +101,10 @@ def counted(monkeypatch):
     """The seeds of all runs that are really done, in their order; warming up is none."""
     done, real = [], runner.carry_out
 
-    def carry_out(task, seed, pulse=None):
+    def carry_out(task, seed, *words):
         if task.steps > 1:
             done.append(seed)
-        return real(task, seed, pulse)
+        return real(task, seed, *words)
 
     monkeypatch.setattr(runner, "carry_out", carry_out)
     return done
@@ -442,8 +442,8 @@ def test_workers_that_find_another_agent_are_told(problem, monkeypatch, tmp_path
     of = resolve(Configuration(problem, None, "named_agent:Named", steps=200))
     real = runner.work
 
-    def other(resolved, seed, pulse=None):
-        run = real(resolved, seed, pulse)
+    def other(resolved, seed, *words):
+        run = real(resolved, seed, *words)
         return replace(run, settings={**run.settings, "code": "another"})
 
     monkeypatch.setattr(runner, "work", other)
@@ -476,10 +476,10 @@ def test_what_was_done_before_a_stop_is_on_record(command, monkeypatch):
     words = ("train", "loop", "ask", "--agent", "ucb", "--steps", 200, "--seeds", 3, "--jobs", 1)
     real = runner.carry_out
 
-    def breaks(task, seed, pulse=None):
+    def breaks(task, seed, *words):
         if seed == 1 and task.steps > 1:
             raise MemoryError
-        return real(task, seed, pulse)
+        return real(task, seed, *words)
 
     with monkeypatch.context() as patch:
         patch.setattr(runner, "carry_out", breaks)

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
         theory,
         worlds,
     )
-    from monmdp.api import Results, compare, reproduce, run_suite, train, write_report
+    from monmdp.api import Results, bench, compare, reproduce, run_suite, train, write_report
     from monmdp.catalogue import make
     from monmdp.errors import MonMDPError
     from monmdp.experiment import Policy, Run
@@ -53,6 +53,7 @@ __all__ = [
     "Results",
     "Run",
     "agents",
+    "bench",
     "compare",
     "drawing",
     "envs",
@@ -93,6 +94,7 @@ _MODULE_OF = {
     "Policy": "experiment",
     "Results": "api",
     "Run": "experiment",
+    "bench": "api",
     "compare": "api",
     "evaluate": "planning",
     "join": "model",

@@ -1,8 +1,9 @@
-"""The public verbs: train, compare, run_suite, reproduce, write_report.
+"""The public verbs: train, compare, bench, run_suite, reproduce, write_report.
 
 All of them are one thing: configurations x seeds are run, kept if there is a folder, and summed up
 as evidence, from which tables, figures, claims and reports are made. `train` is one run, `compare`
-several agents on one problem, a suite any product of settings. The command line calls these.
+several agents on one problem, `bench` one agent on the settings of the benchmark, a suite any
+product of settings. The command line calls these.
 """
 
 from __future__ import annotations
@@ -27,6 +28,18 @@ from monmdp.model import MonMDP
 from monmdp.model.mdp import whole_number
 from monmdp.naming import demand_modules
 from monmdp.planning.factors import checked_problem
+from monmdp.results.benchmarking import (
+    BENCH,
+    FILE,
+    Asked,
+    Bench,
+    Row,
+    ask_bench,
+    published,
+    published_runs,
+    save,
+    scored,
+)
 from monmdp.results.comparison import Comparison, compare_agents
 from monmdp.results.evidence import Aggregate, Evidence, LeftOutWarning, Reader, gather, reader
 from monmdp.results.figures import Extent, checked_extent, draw
@@ -45,7 +58,7 @@ if TYPE_CHECKING:
     from monmdp.report.content import Content
 
 Folder = str | os.PathLike[str]
-COMMANDS = ("train", "compare")
+COMMANDS = ("train", "compare", BENCH)
 """names of the suites that commands write down; with more seeds a command renews its report"""
 
 
@@ -65,6 +78,8 @@ class Results:
     """what one should know: damaged runs that were left out, a report that was replaced"""
     policies: Mapping[str, Policy] = field(default_factory=dict)
     """policies to compare the agents with, besides the uniform random one"""
+    published: Mapping[str, Sequence[Row]] = field(default_factory=dict)
+    """agent -> runs on the same setting that come with the package, to compare with"""
 
     def __repr__(self) -> str:
         n = sum(len(of.seeds) for of in self.evidence.aggregates.values())
@@ -89,7 +104,9 @@ class Results:
                 if panel.curves:
                     task = plan.resolved[panel.curves[0].configuration].task
                     others = references(task.monmdp, task.gamma, self.policies)
-                    found.append(compare_agents(panel, self.evidence, others, self._returns))
+                    found.append(
+                        compare_agents(panel, self.evidence, others, self._returns, self.published)
+                    )
         return [comparison for comparison in found if comparison is not None]
 
     def _returns(self, of: Aggregate) -> list[Returns]:
@@ -130,6 +147,7 @@ def train(
     snapshots: int | Iterable[int] = 0,
     gamma: float | None = None,
     stale: bool = False,
+    log: str | None = None,
 ) -> Run:
     """Train an agent and test it on the way.
 
@@ -149,6 +167,7 @@ def train(
             end, or at which steps.
         gamma: discount of the returns; by default the agent's.
         stale: do the run again if another version of the code has made it.
+        log: ``tensorboard``: write the curves into ``tensorboard/`` in the folder on the way.
 
     >>> import monmdp
     >>> problem = monmdp.make("loop", "ask")
@@ -168,7 +187,7 @@ def train(
     )  # fmt: skip
     found = resolve(asked)
     key = found.id, seed
-    outcome = execute(out, {key: found}, jobs=1, stale=stale)
+    outcome = execute(out, {key: found}, jobs=1, stale=stale, log=log)
     if key in outcome.failures:
         raise outcome.errors.get(key) or MonMDPError(outcome.failures[key])
     return outcome.runs[key] if out is None else read_run(run_path(Path(out), *key), inside=True)
@@ -187,7 +206,9 @@ def compare(
     episodes: int = EPISODES,
     gamma: float | None = None,
     policy: Policy | Mapping[str, Policy] | None = None,
+    against: str | None = None,
     stale: bool = False,
+    log: str | None = None,
     tell: Tell | None = None,
 ) -> Results:
     """Train several agents on one problem, with the same seeds.
@@ -202,7 +223,7 @@ def compare(
         agents: whatever `train` takes for an agent, or label -> agent. The first one is the
             reference.
         steps: how many steps to train; by default the paper's budget.
-        seeds: how many, or which.
+        seeds: how many, 0, 1, 2, … or the first of the published ones; or which.
         out: a folder of results; without one nothing is written.
         jobs: runs at a time; by default one for each core.
         evaluation: ``exact`` or ``monte-carlo``.
@@ -211,7 +232,10 @@ def compare(
         gamma: discount of all returns; by default that of the first agent.
         policy: a policy to compare the agents with, or several by name: the one that made a log,
             say. It is evaluated exactly, as the uniform random policy always is.
+        against: ``published``: show the runs of all agents of this package beside them, which come
+            with it for every setting of the benchmark, see `bench`.
         stale: do runs again that another version of the code has made.
+        log: ``tensorboard``: write the curves into ``tensorboard/`` in the folder on the way.
         tell: called now and then with how far it is.
 
     >>> import monmdp
@@ -223,7 +247,8 @@ def compare(
     >>> [(of.name, round(of.episode_return, 3)) for of in table.references]
     [('uniform random', -3.732)]
     """
-    chosen, which = _labelled(agents), _seeds(seeds)
+    chosen = _labelled(agents)
+    asked = _seeds(seeds)
     given = {"given policy": policy} if isinstance(policy, Policy) else dict(policy or {})
     for of in given.values():
         of.check_fits(checked_problem(problem))
@@ -231,9 +256,13 @@ def compare(
         checked_problem(problem), None, agent=next(iter(chosen.values())), steps=steps,
         every=every, gamma=gamma, evaluation=evaluation, episodes=episodes, keep_policy=True,
     )  # fmt: skip
-    first = replace(first, gamma=resolve(first).task.gamma)  # one for all: returns are compared
+    reference = resolve(first)
+    first = replace(first, gamma=reference.task.gamma)  # one for all: returns are compared
+    how_many = seeds if isinstance(seeds, int) else asked
+    beside = published_beside(against, reference.settings, how_many)
+    which = [row.seed for row in next(iter(beside.values()))] if beside else asked
     plan = plan_of("compare", {of: replace(first, agent=chosen[of]) for of in chosen}, which)
-    outcome = execute(out, plan.runs(), jobs=jobs, stale=stale, tell=tell)
+    outcome = execute(out, plan.runs(), jobs=jobs, stale=stale, log=log, tell=tell)
     for key in outcome.failures:
         raise outcome.errors.get(key) or MonMDPError(outcome.failures[key])
     place = None if out is None else Path(out)
@@ -244,7 +273,75 @@ def compare(
         words = ["compare", problem.mdp.name, problem.monitor.name, *chosen]
         curves = [(curve.label, curve.configuration) for curve in plan.figure.curves()]
         report = publish(place / "reports" / command_name(words, curves), evidence, within=place)
-    return _with_policies(Results([plan], evidence, outcome, place, report, notes, given))
+    return _with_policies(Results([plan], evidence, outcome, place, report, notes, given, beside))
+
+
+def published_beside(
+    what: str | None,
+    settings: Mapping[str, Any],
+    seeds: int | Sequence[int],
+    more: Sequence[str] = (),
+) -> dict[str, list[Row]]:
+    """Return the published runs to compare with, if somebody asks for them."""
+    if what is None:
+        return {}
+    if what != "published":
+        raise MonMDPError(f"agents are compared against 'published' ones, got {what!r}")
+    return published_runs(settings, seeds, more)
+
+
+def bench(
+    agent: str | AgentConfig | Callable[..., Any] | None = None,
+    *,
+    label: str | None = None,
+    seeds: int | None = None,
+    only: str | Iterable[str] = (),
+    out: Folder = "results",
+    jobs: int | None = None,
+    stale: bool = False,
+    log: str | None = None,
+    tell: Tell | None = None,
+) -> Bench:
+    """Put an agent beside all of ours on the benchmark, ``bench-v1``.
+
+    Our results come with the package; only those of the agent are run.
+
+    Args:
+        agent: what `train` takes for an agent; None: nothing is run, ours are shown.
+        label: its name in the tables.
+        seeds: how many; by default all ten.
+        only: names of settings; by default all twenty.
+        out: folder for runs and reports. A run that is there already is not done again.
+        jobs: runs at a time; by default one for each core.
+        stale: do runs again that another version of the code has made.
+        log: ``tensorboard``: write the curves into ``tensorboard/`` in the folder on the way.
+        tell: called now and then with how far it is.
+
+    >>> import monmdp
+    >>> found = monmdp.bench("r-max", only="loop-ask", seeds=2)
+    >>> [of.agent for of in found.ranking if not of.is_published], found.settings
+    (['r-max'], ['loop-ask'])
+    """
+    names = (only,) if isinstance(only, str) else tuple(only)
+    if agent is None:
+        return Bench(published(), only=names)
+    asked = ask_bench(
+        agent, label=_label(agent) if label is None else label, seeds=seeds, only=names
+    )
+    results = run_request(asked.request, out, jobs=jobs, stale=stale, log=log, tell=tell)
+    for key in results.outcome.failures:
+        raise results.outcome.errors.get(key) or MonMDPError(results.outcome.failures[key])
+    return benched(asked, results)
+
+
+def benched(asked: Asked, results: Results) -> Bench:
+    """Score the runs of an agent and put them beside the published ones; its scores are kept."""
+    assert results.folder is not None
+    (plan,) = results.plans
+    own = scored(plan, results.evidence, reader(results.folder))
+    if results.report is not None:
+        save(own, results.report.folder / FILE)
+    return Bench(published(), own, asked.left_out, results=results)
 
 
 def _with_policies(results: Results) -> Results:
@@ -311,6 +408,8 @@ class Options(TypedDict, total=False):
     """address of a dask.distributed scheduler that does the runs"""
     stale: bool
     """do runs again that another version of the code has made"""
+    log: str | None
+    """``tensorboard``: write the curves into ``tensorboard/`` in the folder on the way"""
     axes: Extent
     """of figures: ``stated`` by the suite, as those of the paper are, or ``full``: all of every
     mean curve"""
@@ -364,14 +463,16 @@ def run_request(
     shard: tuple[int, int] | None = None,
     scheduler: str | None = None,
     stale: bool = False,
+    log: str | None = None,
     axes: Extent = "stated",
     policies: Mapping[str, Policy] | None = None,
+    published: Mapping[str, Sequence[Row]] | None = None,
     tell: Tell | None = None,
 ) -> Results:
     """Do what is missing of a request, then sum it up and write its report.
 
-    A shard is only run: the report comes when all of it is run. `policies` are compared with the
-    agents.
+    A shard is only run: the report comes when all of it is run. `policies` and `published` runs
+    are compared with the agents.
     """
     checked_extent(axes)
     folder, plans, runs = Path(out), request.plans, request.runs()
@@ -381,7 +482,7 @@ def run_request(
     def begin() -> None:
         written, replaced = keep(request, folder)
         made["request"] = written.hash
-        if replaced and request.suites[0].name not in COMMANDS:
+        if replaced and plans[0].figure.name not in COMMANDS:
             notes.append(
                 f"{written.folder} was the report of another suite of this name; it is replaced, "
                 "its runs are kept"
@@ -391,15 +492,16 @@ def run_request(
     options = {"jobs": jobs or cores(), "shard": part, "scheduler": scheduler}
     with _on_record(request.folder(folder), options, tell) as told:
         outcome = execute(
-            folder, runs, jobs=jobs, shard=shard, scheduler=scheduler, stale=stale, tell=told,
-            begin=begin,
+            folder, runs, jobs=jobs, shard=shard, scheduler=scheduler, stale=stale, log=log,
+            tell=told, begin=begin,
         )  # fmt: skip
     if shard is not None:
         return Results(plans, Evidence((), {}, made), outcome, folder, None, notes)
     evidence, left_out = _gathered(plans, reader(folder), made)
     report = publish(request.folder(folder), evidence, axes, within=folder)
     notes += left_out
-    return _with_policies(Results(plans, evidence, outcome, folder, report, notes, policies or {}))
+    beside = policies or {}, published or {}
+    return _with_policies(Results(plans, evidence, outcome, folder, report, notes, *beside))
 
 
 @contextmanager

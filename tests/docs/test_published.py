@@ -15,6 +15,7 @@ from monmdp import agents, report
 from monmdp.experiment.provenance import kernel_hash
 from monmdp.report.page import SCRIPTS, STYLES
 from monmdp.results import check_claims, evidence
+from monmdp.results.benchmarking import published
 from monmdp.suites import bundled_suite, expand
 
 PLACE = ROOT / "docs" / "results"
@@ -150,6 +151,15 @@ def test_the_control_of_the_test_policy_has_the_runs_of_the_suite(suites):
             run = runs[of["setting"]][name]
             steps = [run["budget"] if at is None else max(at, 100) for at in run["steps_to_1pct"]]
             assert of[key] == steps[: control["seeds"]]
+
+
+def test_the_scores_of_the_benchmark_are_made_by_todays_code():
+    kernels = {}
+    for row in published().rows:
+        kernels.setdefault(row.agent, set()).add(row.kernel)
+    assert set(kernels) == set(agents.registry)
+    for name, hashes in kernels.items():
+        assert_leads_to_today(name, hashes)
 
 
 def test_beyond_takes_at_most_six_core_hours(suites):

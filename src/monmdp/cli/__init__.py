@@ -9,13 +9,24 @@ import sys
 from contextlib import suppress
 
 # Importing the modules adds their commands, in the order in which --help lists them.
-from monmdp.cli import problems, data, running, results, policies, theory  # isort: skip
+from monmdp.cli import problems, data, running, benchmarking  # isort: skip
+from monmdp.cli import results, policies, theory  # isort: skip
 from monmdp.cli.app import app, print_nothing_more
 from monmdp.cli.terminal import ignore_settings_here, make_safe
 from monmdp.errors import MonMDPError
 from monmdp.stopping import stoppable
 
-__all__ = ["app", "data", "main", "policies", "problems", "results", "running", "theory"]
+__all__ = [
+    "app",
+    "benchmarking",
+    "data",
+    "main",
+    "policies",
+    "problems",
+    "results",
+    "running",
+    "theory",
+]
 
 
 def main() -> None:

@@ -54,9 +54,6 @@ class Training:
 class Doing:
     """Options of all commands that do runs."""
 
-    preset: Annotated[
-        str, Option(help="paper, or released: the options of the authors' released code.")
-    ] = "paper"
     out: Annotated[Path, Option(help="Folder for runs and reports.")] = Path("results")
     jobs: Annotated[int | None, Option(help="Runs at a time.", show_default="all cores")] = None
     stale: Annotated[
@@ -66,6 +63,19 @@ class Doing:
         bool,
         Option("--unchecked", help="Do not check worlds, monitors and agents of your own first."),
     ] = False
+    log: Annotated[
+        str | None,
+        Option(help="tensorboard: write curves into OUT/tensorboard while runs go on."),
+    ] = None
+
+
+@dataclass(frozen=True)
+class WithPreset(Doing):
+    """Options of all of them but bench, whose settings are fixed."""
+
+    preset: Annotated[
+        str, Option(help="paper, or released: the options of the authors' released code.")
+    ] = "paper"
 
 
 @dataclass(frozen=True)
@@ -107,16 +117,16 @@ def train(
     snapshots: Annotated[
         int, Option(help="Snapshots of the first seed to keep, for monmdp report.")
     ] = 0,
-    doing: Doing,
+    doing: WithPreset,
     as_json: AsJson = False,
 ) -> None:
     """Train an agent: learning curve, end return, seeds and steps to minimax-optimality.
 
     What is done is kept: killed and started again, the same command does only what is missing.
     """
-    settings = asdict(training) | {"snapshots": snapshots}
+    settings = _checked(training) | {"snapshots": snapshots}
     request = _request("train", world, words, {agent: (agent, {})}, settings, doing.preset)
-    results = _carried_out(request, doing, quiet=as_json)
+    results = carried_out(request, doing, quiet=as_json)
     (row,) = _table(results).rows
     if as_json:
         told = row.to_dict()
@@ -126,7 +136,7 @@ def train(
     else:
         printing.training(results)
         printing.files(results)
-    _end(results)
+    end(results)
 
 
 @app.command()
@@ -148,7 +158,14 @@ def compare(
         list[Path] | None,
         Option(help="Also compare with this policy, .npz, or a run, .parquet; repeatable."),
     ] = None,
-    doing: Doing,
+    against: Annotated[
+        str | None,
+        Option(
+            help="published: also compare with our published runs, if this is a setting of bench-v1"
+            " (see monmdp bench); seeds are theirs, the first ones."
+        ),
+    ] = None,
+    doing: WithPreset,
     as_json: AsJson = False,
 ) -> None:
     """Train several agents with the same seeds and compare them in one table and one picture.
@@ -158,10 +175,11 @@ def compare(
     uniform random one and those of --policy. What is done is kept, as with train.
     """
     from monmdp.agents import registry
+    from monmdp.api import published_beside
     from monmdp.experiment.assembly import parse_agents
     from monmdp.results import load_policy
 
-    settings = asdict(training)
+    settings = _checked(training)
 
     def asked(agents: Named) -> Request:
         return _request("compare", world, words, agents, settings, doing.preset)
@@ -172,6 +190,10 @@ def compare(
     settings["gamma"] = resolved.settings["gamma"]  # returns are compared: one discount for all
     for of in policies.values():
         of.check_fits(resolved.task.monmdp)
+    more = [] if agents is None else [f"--agents {agents}"]
+    beside = published_beside(against, resolved.settings, training.seeds, more)
+    if beside:
+        settings["seeds"] = [row.seed for row in next(iter(beside.values()))]
     left_out: dict[str, str] = {}
     try:
         request = asked(chosen)
@@ -184,7 +206,7 @@ def compare(
             except MonMDPError as error:
                 left_out[label] = str(error).partition(f", {label}: ")[2] or str(error)
         request = asked({label: of for label, of in chosen.items() if label not in left_out})
-    results = _carried_out(request, doing, quiet=as_json, policies=policies)
+    results = carried_out(request, doing, quiet=as_json, policies=policies, published=beside)
     table = _table(results)
     if as_json:
         shared = table.rows[0].of.settings
@@ -196,7 +218,7 @@ def compare(
         for name, reason in left_out.items():
             print(f"left out: {name} ({reason})")
         printing.files(results)
-    _end(results)
+    end(results)
 
 
 @app.command()
@@ -207,7 +229,7 @@ def reproduce(
         Argument(metavar="FIGURE...|all", help="figure-1 to figure-13 (or 1 to 13), or all."),
     ],
     suite: OfSuite,
-    doing: Doing,
+    doing: WithPreset,
 ) -> None:
     """Reproduce figures of the paper, or all of it, and check its claims.
 
@@ -230,7 +252,7 @@ def run(
         ),
     ],
     suite: OfSuite,
-    doing: Doing,
+    doing: WithPreset,
 ) -> None:
     """Run a suite, bundled or your own: worlds x monitors x ρ x agents x seeds, from TOML."""
     from monmdp.results.request import ask_suite
@@ -278,8 +300,6 @@ def _request(
     from monmdp.results.request import Request, command_name
     from monmdp.suites import parse
 
-    for key in ("steps", "seeds", "every"):
-        _count(settings[key], f"--{key}")
     monitor, params = names_of(world, words)
     chosen = []
     parts: dict[str, dict[str, Any]] = {}
@@ -306,7 +326,15 @@ def _request(
     return request
 
 
-def _count(value: int | None, option: str) -> int | None:
+def _checked(training: Training) -> dict[str, Any]:
+    """The options of train and compare, of which some are counts."""
+    for key in ("steps", "seeds", "every"):
+        count(getattr(training, key), f"--{key}")
+    return asdict(training)
+
+
+def count(value: int | None, option: str) -> int | None:
+    """Return what an option counts, if it is given, or refuse it."""
     from monmdp.model.mdp import whole_number
 
     return None if value is None else whole_number(value, option, at_least=1)
@@ -326,11 +354,11 @@ def _shard(text: str | None) -> tuple[int, int] | None:
 # ---- doing it -------------------------------------------------------------------------------
 
 
-def _carried_out(request: Request, doing: Doing, *, quiet: bool = False, **how: Any) -> Results:
+def carried_out(request: Request, doing: Doing, *, quiet: bool = False, **how: Any) -> Results:
     """Run what is missing and report; say what went wrong, and how to go on if it was stopped."""
     from monmdp.api import run_request
 
-    _count(doing.jobs, "--jobs")
+    count(doing.jobs, "--jobs")
     if not doing.unchecked:
         check_configurations(request.runs().values())
     begun = False
@@ -351,8 +379,9 @@ def _carried_out(request: Request, doing: Doing, *, quiet: bool = False, **how: 
         # the first line comes after two seconds
         with stopping.saying(f"interrupted; {kept}"), line_of_progress(INTERVAL - 2) as show:
             results = run_request(
-                request, doing.out, jobs=doing.jobs, stale=doing.stale, tell=told, **how
-            )
+                request, doing.out, jobs=doing.jobs, stale=doing.stale, log=doing.log, tell=told,
+                **how,
+            )  # fmt: skip
     except MonMDPError as error:
         if not begun:  # refused: the same command would be refused again
             raise
@@ -376,25 +405,25 @@ def _table(results: Results) -> Comparison:
     return results.comparisons[0]
 
 
-def _end(results: Results) -> None:
+def end(results: Results) -> None:
     """A command whose runs have failed says so at last."""
     if results.outcome.failures:
         raise typer.Exit(1)
 
 
-def _do_suite(ask: Callable[..., Request], suite: OfSuite, doing: Doing) -> None:
+def _do_suite(ask: Callable[..., Request], suite: OfSuite, doing: WithPreset) -> None:
     """Run suites and print what came out; `ask` turns some options into a request."""
     from monmdp.results.figures import checked_extent
     from monmdp.results.runner import belongs
 
     axes = checked_extent(suite.axes)
-    seeds = _count(suite.seeds, "--seeds")
+    seeds = count(suite.seeds, "--seeds")
     request = ask(seeds=seeds, quick=suite.quick, preset=doing.preset)
     shard = _shard(suite.shard)
     if suite.dry_run:
-        printing.plan(request, doing.out, _count(doing.jobs, "--jobs"), shard, doing.stale)
+        printing.plan(request, doing.out, count(doing.jobs, "--jobs"), shard, doing.stale)
         return
-    results = _carried_out(request, doing, shard=shard, scheduler=suite.scheduler, axes=axes)
+    results = carried_out(request, doing, shard=shard, scheduler=suite.scheduler, axes=axes)
     printing.outcome(results.outcome)
     if shard is not None:
         left = sum(not belongs(key, shard) for key in request.runs())
@@ -405,7 +434,7 @@ def _do_suite(ask: Callable[..., Request], suite: OfSuite, doing: Doing) -> None
         print(f"When all are done (copied together, if need be): {whole}")
     elif results.report is not None:
         printing.report(results.report)
-    _end(results)
+    end(results)
 
 
 def _in_words(progress: Progress) -> str:

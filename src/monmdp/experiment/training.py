@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
@@ -55,6 +55,10 @@ COLUMNS = (*SCORES, *COUNTERS, *LEDGER)
 """of a learning curve"""
 TEST = 4 * 8 * len(COLUMNS)
 """bytes that a test takes: its scores, copied into columns and written"""
+
+
+Watch = Callable[[IntArray, Mapping[str, FloatArray]], None]
+"""is shown what the latest tests found, while a run goes on: steps [test], column -> [test]"""
 
 
 class StoppedError(Exception):
@@ -291,10 +295,13 @@ def snapshots_from_start(n: int, steps: int) -> tuple[int, ...]:
     return (0, *(max(i, -(-steps * i * i // (n * n))) for i in range(1, n + 1)))
 
 
-def carry_out(task: Task, seed: int, pulse: IntArray | None = None) -> Run:
+def carry_out(
+    task: Task, seed: int, pulse: IntArray | None = None, watch: Watch | None = None
+) -> Run:
     """Do a task for one seed.
 
     Others may watch `pulse` and write into it, see `loop.PULSE`; then `StoppedError` is raised.
+    `watch` is shown every test as soon as it is done. Neither makes a difference to the run.
     """
     pulse = np.zeros(PULSE, dtype=np.int64) if pulse is None else pulse
     seed = whole_number(seed, "seed", at_least=0, at_most=None)
@@ -322,6 +329,7 @@ def carry_out(task: Task, seed: int, pulse: IntArray | None = None) -> Run:
         state, go = Shell(made, monmdp.shape), run
 
     checkpoints = -(-task.steps // task.every)
+    step = np.arange(checkpoints, dtype=np.int64) * task.every
     scores = np.zeros((checkpoints, len(SCORES)))
     counters = np.zeros((checkpoints, len(COUNTERS)), dtype=np.int64)
     clock = np.zeros(CLOCK, dtype=np.int64)
@@ -333,7 +341,8 @@ def carry_out(task: Task, seed: int, pulse: IntArray | None = None) -> Run:
     room = min(checkpoints, max(1, BUFFER // (monmdp.n_states * monmdp.n_actions)))
     policies = np.empty((room, monmdp.n_states, monmdp.n_actions))
     kept: list[dict[str, Any]] = []
-    pauses = {*task.snapshot_steps, *range(0, task.steps, room * task.every), task.steps} - {0}
+    spacing = task.every * (room if watch is None else 1)
+    pauses = {*task.snapshot_steps, *range(0, task.steps, spacing), task.steps} - {0}
     if 0 in task.snapshot_steps:
         kept.append(_snapshot(task, state))
     done = 0
@@ -351,26 +360,35 @@ def carry_out(task: Task, seed: int, pulse: IntArray | None = None) -> Run:
         )  # fmt: skip
         if pulse[0]:
             raise StoppedError
+        if watch is not None:
+            watch(step[now], _columns(task, scores[now], counters[now], entries[now]))
         if stop in task.snapshot_steps:
             kept.append(_snapshot(task, state))
 
     policy = np.zeros((monmdp.n_states, monmdp.n_actions))
     test_policy(state, policy)
-    columns = dict(zip(SCORES, scores.T.copy(), strict=True))
-    columns |= dict(zip(COUNTERS, counters.T.astype(np.float64), strict=True))
-    columns |= dict(zip(LEDGER, entries.T.copy(), strict=True))
-    columns["rewards_seen"] /= task.n_observable if task.n_observable else np.nan
     origin = {key: task.settings[key] for key in ("world", "monitor", "agent", "steps", "gamma")}
     return Run(
         settings=task.settings,
         seed=seed,
-        step=np.arange(checkpoints, dtype=np.int64) * task.every,
-        curve=columns,
+        step=step,
+        curve=_columns(task, scores, counters, entries),
         policy=Policy(monmdp.shape, policy, origin | {"seed": seed}),
         snapshot_steps=np.array(task.snapshot_steps, dtype=np.int64),
         snapshots={name: np.stack([s[name] for s in kept]) for name in (kept[0] if kept else ())},
         certified=_certified(task, state),
     )
+
+
+def _columns(
+    task: Task, scores: FloatArray, counters: IntArray, entries: FloatArray
+) -> dict[str, FloatArray]:
+    """Tests as they are kept: column -> [test]."""
+    columns = dict(zip(SCORES, scores.T.copy(), strict=True))
+    columns |= dict(zip(COUNTERS, counters.T.astype(np.float64), strict=True))
+    columns |= dict(zip(LEDGER, entries.T.copy(), strict=True))
+    columns["rewards_seen"] /= task.n_observable if task.n_observable else np.nan
+    return columns
 
 
 @contextmanager

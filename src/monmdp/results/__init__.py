@@ -1,5 +1,6 @@
 """Results: runs on disk, the runner, what they say, figures and claims."""
 
+from monmdp.results.benchmarking import Bench
 from monmdp.results.claims import JudgedClaim, check_claims
 from monmdp.results.comparison import Comparison
 from monmdp.results.evidence import Aggregate, Evidence, gather
@@ -10,6 +11,7 @@ from monmdp.results.store import load_policy, load_results, load_run
 
 __all__ = [
     "Aggregate",
+    "Bench",
     "Comparison",
     "Evidence",
     "JudgedClaim",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isnan
 from typing import Any
@@ -12,9 +12,10 @@ import numpy as np
 from monmdp.errors import MonMDPError, nearest
 from monmdp.experiment.policy import Returns
 from monmdp.results import references
+from monmdp.results.benchmarking import Row
 from monmdp.results.evidence import Aggregate, Evidence
 from monmdp.results.references import Reference
-from monmdp.stats import Interval, mean_interval, probability_of_improvement
+from monmdp.stats import Interval, mean_interval, median_time, probability_of_improvement
 from monmdp.suites import Panel
 from monmdp.tables import Cell, Column, Table, bounds, share, written
 
@@ -91,6 +92,59 @@ class Compared:
 
 
 @dataclass(frozen=True)
+class Published:
+    """An agent whose runs come with the package; see `Compared`."""
+
+    agent: str
+    end: Interval
+    area: Interval
+    behind: Interval
+    improvement: Interval
+    steps_to_1pct: tuple[int | None, ...]
+    budget: int
+    """training steps of a run"""
+    version: str
+    """of this package, which made the runs"""
+
+    def cells(self) -> tuple[Any, ...]:
+        """Return the row of a table, see COLUMNS; the two parts of the return are not known."""
+        reached = [step is not None for step in self.steps_to_1pct]
+        times = [float(self.budget if step is None else step) for step in self.steps_to_1pct]
+        steps = median_time(times, reached)
+        optimal = share(sum(reached), len(reached))
+        ends = (f"{self.agent} (published)", self.end, None, None, self.area)
+        return (*ends, optimal, steps, self.behind, self.improvement)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain Python objects, for JSON."""
+        (numbers,) = Table.of(COLUMNS, [self.cells()]).records()
+        more = {"steps_to_1pct": list(self.steps_to_1pct), "version": self.version}
+        return numbers | {"agent": self.agent} | more
+
+
+def beside(first: Aggregate, published: Mapping[str, Sequence[Row]]) -> tuple[Published, ...]:
+    """Compare published runs, agent -> rows of the same seeds, with the runs of the reference."""
+    found = []
+    for agent, rows in published.items():
+        if tuple(row.seed for row in rows) != first.seeds:
+            continue
+        area = np.array([row.area for row in rows])
+        found.append(
+            Published(
+                agent=agent,
+                end=mean_interval([row.end_return for row in rows]),
+                area=mean_interval(area),
+                behind=mean_interval(first.area - area),
+                improvement=probability_of_improvement(first.area, area, np.random.default_rng(0)),
+                steps_to_1pct=tuple(row.steps_to_1pct for row in rows),
+                budget=rows[0].steps,
+                version=rows[0].version,
+            )
+        )
+    return tuple(found)
+
+
+@dataclass(frozen=True)
 class Comparison:
     """All agents on one problem; the rows are in the order in which the agents were given."""
 
@@ -100,6 +154,8 @@ class Comparison:
     rows: tuple[Compared, ...]
     references: tuple[Reference, ...] = ()
     """policies that were not learnt: uniform random, and those that a user gave"""
+    published: tuple[Published, ...] = ()
+    """agents whose runs on this very setting come with the package"""
 
     def __getitem__(self, agent: str) -> Compared:
         """Return the row of an agent."""
@@ -111,6 +167,7 @@ class Comparison:
     def table(self) -> Table:
         """Return it as a table for people."""
         rows: list[tuple[Any, ...]] = [row.cells() for row in self.rows]
+        rows += [of.cells() for of in self.published]
         nothing = [Cell("", (None,) * len(column.names)) for column in COLUMNS[4:]]
         for of in self.references:
             numbers = (of.episode_return, of.env_return, of.monitor_return)
@@ -137,6 +194,7 @@ class Comparison:
             "reference": self.reference,
             "seeds": list(self.seeds),
             "agents": [row.to_dict() for row in self.rows],
+            "published": [of.to_dict() for of in self.published],
             "references": [of.to_dict() for of in self.references],
             "remarks": list(self.remarks),
         }
@@ -147,10 +205,12 @@ def compare_agents(
     evidence: Evidence,
     found_references: Sequence[Reference] = (),
     returns: Callable[[Aggregate], Sequence[Returns]] = lambda _: (),
+    published: Mapping[str, Sequence[Row]] | None = None,
 ) -> Comparison | None:
     """Compare the agents of a panel with the first one; None if it is not there.
 
     `returns` gives what the last policies of runs pay, in two parts, where they were kept.
+    `published` are runs on the same setting that come with the package.
 
     Seeds are paired: a seed gives every agent the same environment stream. An agent that lacks a
     seed of the reference is left out.
@@ -171,4 +231,5 @@ def compare_agents(
         end, area = mean_interval(of.end["episode_return"]), mean_interval(of.area)
         parts = references.parts(returns(of))
         rows.append(Compared(agent, end, area, behind, chance, of, parts))
-    return Comparison(reference, first.seeds, tuple(rows), tuple(found_references))
+    others = beside(first, published or {})
+    return Comparison(reference, first.seeds, tuple(rows), tuple(found_references), others)

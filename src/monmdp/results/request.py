@@ -59,6 +59,20 @@ class Request:
         return results / "reports" / self.name
 
 
+@dataclass(frozen=True)
+class Planned(Request):
+    """A request whose plans are made: its agents may be objects, which no suite can name."""
+
+    suites: tuple[Suite, ...] = ()
+    preset: str = "paper"
+    made: tuple[Plan, ...] = ()
+
+    @cached_property
+    def plans(self) -> tuple[Plan, ...]:
+        """The plans that it was given."""
+        return self.made
+
+
 def ask_paper(
     names: Sequence[str], *, seeds: int | None = None, quick: bool = False, preset: str = "paper"
 ) -> Request:

@@ -37,6 +37,7 @@ import numpy as np
 from monmdp import stopping
 from monmdp.agents import KINDS, AgentConfig, is_python_agent
 from monmdp.errors import MonMDPError, import_extra
+from monmdp.experiment.live import checked_log, is_logged, live_curves, log_path
 from monmdp.experiment.loop import PULSE
 from monmdp.experiment.provenance import now, provenance
 from monmdp.experiment.training import Run, StoppedError, carry_out, prepare
@@ -168,6 +169,7 @@ def execute(
     shard: tuple[int, int] | None = None,
     scheduler: str | None = None,
     stale: bool = False,
+    log: str | None = None,
     tell: Tell | None = None,
     begin: Callable[[], None] | None = None,
 ) -> Outcome:
@@ -181,6 +183,7 @@ def execute(
         scheduler: address of a `distributed` scheduler; its workers do the runs, as many at a time
             as they are.
         stale: do those again that other code than today's has made.
+        log: ``tensorboard``: write curves into ``tensorboard/`` in the folder while runs go on.
         tell: called now and then with how far it is.
         begin: called once nothing stands in the way: the folder is free, and the workers are
             there.
@@ -199,6 +202,9 @@ def execute(
         )
     if jobs is not None:
         whole_number(jobs, "jobs", at_least=1)
+    checked_log(log)
+    if log is not None and (folder is None or scheduler is not None):
+        raise MonMDPError("a log needs a folder of results, on the machine that does the runs")
     mine = {key: of for key, of in runs.items() if belongs(key, shard)}
     _demand_fresh_agents(mine, kept=folder is not None)
     begin, tell = begin or (lambda: None), tell or (lambda _: None)
@@ -224,7 +230,29 @@ def execute(
             store.write_problem(place, mine[key])
             store.write_run(store.run_path(place, *key), run)
 
-        return _Batch(mine, to_do, jobs, scheduler, tell, begin, keep).done(inventory, aside, {})
+        if log is not None:
+            _log_kept(place, [key for key in mine if key not in to_do])
+        logs = None if log is None else place
+        batch = _Batch(mine, to_do, jobs, scheduler, tell, begin, keep, logs)
+        return batch.done(inventory, aside, {})
+
+
+def _log_folder(folder: Path, key: Key) -> Path:
+    """Make the folder of a run's log."""
+    place = log_path(folder, *key)
+    store.make_folder(place, within=folder)
+    return place
+
+
+def _log_kept(folder: Path, there: Sequence[Key]) -> None:
+    """Write the logs of runs that are there and have none."""
+    for key in there:
+        place = _log_folder(folder, key)
+        if not is_logged(place):
+            run = store.read_run(store.run_path(folder, *key))
+            with live_curves(place) as watch:
+                if watch is not None:
+                    watch(run.step, run.curve)
 
 
 def _demand_fresh_agents(runs: Mapping[Key, Resolved], *, kept: bool) -> None:
@@ -249,6 +277,8 @@ class _Batch:
     tell: Tell
     begin: Callable[[], None]
     keep: Callable[[Key, Run], None]
+    logs: Path | None = None
+    """the folder of results in which runs write their curves while they go on; None: they do not"""
 
     def done(self, inventory: Inventory, aside: Sequence[Path], kept: Mapping[Key, Run]) -> Outcome:
         """Do the runs, the longest first, and keep what comes out."""
@@ -291,11 +321,13 @@ class _Batch:
                         raise KeyboardInterrupt
                     for key, resolved in islice(left, 2 * width - len(waiting)):
                         pulse = np.zeros(PULSE, dtype=np.int64)
+                        log = None if self.logs is None else _log_folder(self.logs, key)
                         if in_threads:
-                            future = pool.submit(work, resolved, key[1], pulse)
+                            future = pool.submit(work, resolved, key[1], pulse, log)
                         else:
+                            asked = resolved.configuration
                             with stopping.kept_from_children():
-                                future = pool.submit(work_there, resolved.configuration, key[1])
+                                future = pool.submit(work_there, asked, key[1], log)
                         waiting[future] = key, pulse
                     if not waiting:
                         return
@@ -320,10 +352,10 @@ class _Batch:
 # ---- workers --------------------------------------------------------------------------------
 
 
-def work_there(configuration: Configuration, seed: int) -> Run | Failure:
+def work_there(configuration: Configuration, seed: int, log: Path | None = None) -> Run | Failure:
     """Do one run in another process, or on another machine, which may lack something."""
     try:
-        return work(_resolved_there(configuration), seed)
+        return work(_resolved_there(configuration), seed, log=log)
     except MonMDPError as error:
         return Failure(str(error))
 
@@ -335,13 +367,19 @@ def _resolved_there(configuration: Configuration) -> Resolved:
         return resolve(configuration)
 
 
-def work(resolved: Resolved, seed: int, pulse: IntArray | None = None) -> Run | Failure:
-    """Do one run in this process."""
+def work(
+    resolved: Resolved, seed: int, pulse: IntArray | None = None, log: Path | None = None
+) -> Run | Failure:
+    """Do one run in this process; its curves go into the folder `log` on the way, if there is one.
+
+    Logging counts among the seconds that a run takes.
+    """
     try:
         _warm_up(resolved)
-        wall, cpu = time.perf_counter(), time.thread_time()
-        run = carry_out(resolved.task_of(seed), seed, pulse)
-        wall, cpu = time.perf_counter() - wall, time.thread_time() - cpu
+        with live_curves(log) as watch:
+            wall, cpu = time.perf_counter(), time.thread_time()
+            run = carry_out(resolved.task_of(seed), seed, pulse, watch)
+            wall, cpu = time.perf_counter() - wall, time.thread_time() - cpu
     except StoppedError:
         return Failure("stopped")
     except KeyboardInterrupt:

@@ -203,6 +203,13 @@ def unusual_parameters(settings: Mapping[str, Any]) -> dict[str, Any]:
     return {key: settings["problem_parameters"][key] for key in settings["unusual"]}
 
 
+def problem_name(settings: Mapping[str, Any]) -> str:
+    """Return world and monitor, and what is unusual about them: ``hazard-ask-rho=0.2``."""
+    unusual = unusual_parameters(settings).items()
+    words = [settings["world"], settings["monitor"]]
+    return "-".join([*words, *(f"{key.partition('.')[2]}={value}" for key, value in unusual)])
+
+
 def id_of(settings: Mapping[str, Any]) -> str:
     """Return the id: the problem, the agent, what is unusual about them, and a hash."""
     world, monitor, agent = settings["world"], settings["monitor"], settings["agent"]
@@ -210,9 +217,7 @@ def id_of(settings: Mapping[str, Any]) -> str:
     if agent in agents.KINDS:
         paper = agents.paper_config(agent, world, monitor).for_training(settings["steps"])
         usual = paper.hyper_parameters()
-    words = [world, monitor]
-    words += [f"{k.partition('.')[2]}={v}" for k, v in unusual_parameters(settings).items()]
-    words += [agent]
+    words = [problem_name(settings), agent]
     words += [f"{k}={v}" for k, v in settings["parameters"].items() if usual.get(k) != v]
     return f"{file_name('-'.join(words), 120)}-{digest(settings)}"
 

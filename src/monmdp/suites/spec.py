@@ -3,7 +3,7 @@
 A suite is a list of blocks. A block is a product, worlds x monitors x ρ x overrides x agents x
 seeds, and is drawn as one panel or as a grid of panels: a row for each world, ρ and override, a
 column for each monitor. The figures of the paper are suites in `paper/`, those that go beyond it in
-`beyond/`, in the same shape.
+`beyond/`, and benchmarks in `bench/`, in the same shape.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ from monmdp.schema import LARGEST
 from monmdp.suites.claims import Claim, Frozen, Sentence, Setting, checked
 
 PAPER = Path(__file__).parent / "paper"
-BEYOND = Path(__file__).parent / "beyond"
+BUNDLED = tuple(Path(__file__).parent / name for name in ("bench", "beyond"))
+"""folders of the suites that are run by name"""
 RUN = 20_000
 """bytes that a run takes: a learning curve of the paper's length, as a rule"""
 PROBLEM = ".npz"
@@ -572,14 +573,18 @@ def bundled_suites() -> list[str]:
     >>> "beyond" in suites.bundled_suites()
     True
     """
-    return sorted(path.stem for path in BEYOND.glob("*.toml"))
+    return sorted(_bundled())
+
+
+def _bundled() -> dict[str, Path]:
+    return {path.stem: path for folder in BUNDLED for path in folder.glob("*.toml")}
 
 
 def bundled_suite(name: str) -> Suite:
     """Return a suite that comes with the package: ``beyond``."""
     if name not in bundled_suites():
         raise MonMDPError(f"unknown suite {name!r}{nearest(name, bundled_suites())}")
-    return load(BEYOND / f"{name}.toml")
+    return load(_bundled()[name])
 
 
 def find(name: str) -> Suite:
