@@ -102,17 +102,19 @@ def stoppable() -> Iterator[None]:
     woken = signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
     before = {number: signal.signal(number, lambda *_: None) for number in signals}
     _taken.append(None)
+    ending = sys.is_finalizing  # while Python ends, names of modules are gone, and nothing matters
     try:
         yield
     finally:
-        _taken.pop()
-        signal.set_wakeup_fd(woken)
-        for number, handler in before.items():
-            signal.signal(number, handler)
-        os.close(writing)
-        if not _asked.is_set():  # else the watcher sees to it that the process ends in time
-            watcher.join()
-            os.close(reading)
+        if not ending():
+            _taken.pop()
+            signal.set_wakeup_fd(woken)
+            for number, handler in before.items():
+                signal.signal(number, handler)
+            os.close(writing)
+            if not _asked.is_set():  # else the watcher sees to it that the process ends in time
+                watcher.join()
+                os.close(reading)
             _once.acquire(blocking=False)
             _once.release()
 
