@@ -66,12 +66,10 @@ QUESTIONS = [
     *_rewards("backoff", "time", "sent", "max", "min"),
     *_chances("backoff", "first", "sent"),
     *_discounted("backoff", "time", 0.99),
-    Question(
-        "herman", 'R{"steps"}=? [F "stable"]', {"reward": "steps", "terminal": "stable"}
-    ),
-    *_chances(LARGE, "home", "over"),
-    *_rewards(LARGE, "coins", "over", "max", "min"),
-    *_discounted(LARGE, "coins", 0.99),
+    Question("herman", 'R{"steps"}=? [F "stable"]', {"reward": "steps", "terminal": "stable"}),
+    next(_chances(LARGE, "home", "over")),
+    *_rewards(LARGE, "coins", "over", "max"),
+    *_discounted(LARGE, "coins", 0.9),
 ]
 SMALL = [of for of in QUESTIONS if of.model != LARGE]
 

@@ -28,6 +28,7 @@ import tarfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from fractions import Fraction
+from functools import cached_property
 from io import BytesIO
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple
@@ -38,7 +39,7 @@ from pydantic import BaseModel, ConfigDict, FiniteFloat
 
 from monmdp.errors import MonMDPError, import_extra
 from monmdp.escaping import printable
-from monmdp.files import COPIES, write_whole
+from monmdp.files import COPIES, plain_size, write_whole
 from monmdp.memory import demand_room, room
 from monmdp.model.arrays import IntArray, first_true
 from monmdp.model.labels import NumberLabels
@@ -134,7 +135,7 @@ class Archive:
         """Read and check the index."""
         self.path = path
         self._kept: dict[str, NDArray[Any] | None] = {}
-        umb = import_extra("umbi.umb.index", "exchange", f"reading {os.fspath(path)}")
+        umbi = import_extra("umbi", "exchange", f"reading {os.fspath(path)}")
         logging.getLogger("umbi").addHandler(logging.NullHandler())  # errors are told here
         with _telling(path):
             text = None
@@ -150,7 +151,7 @@ class Archive:
                 version = plain["format-version"]
                 if isinstance(version, int) and version > VERSION:
                     raise MonMDPError(f"format version {version}, this reads up to {VERSION}")
-                self.index = umb.UmbIndex.from_json(_sized(plain))
+                self.index = umbi.umb.index.UmbIndex.from_json(_sized(plain))
             except MonMDPError:
                 raise
             except Exception as error:  # marshmallow, JSON and umbi each complain in their own way
@@ -193,7 +194,7 @@ class Archive:
             for entity in of.applies_to or ()
         }
 
-    @property
+    @cached_property
     def own(self) -> Own | None:
         """Return what this package wrote into the index; None if another tool wrote the file."""
         data = self.index.file_data
@@ -340,6 +341,7 @@ class _Stream:
 
 def _members(path: str | os.PathLike[str]) -> Iterator[tuple[str, _Stream, tarfile.TarInfo]]:
     """The plain files of an archive, as they come: name, where to read it, its description."""
+    plain_size(path)
     with open(path, "rb") as raw:
         magic = raw.read(6)
         raw.seek(0)

@@ -7,7 +7,7 @@ says what is in a file.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -25,6 +25,13 @@ from monmdp.worlds.importing import PAIR, TRANSITION, start_distribution
 
 UNNAMED = "τ"
 """label of an action without a name"""
+BLOCK = 20_000
+"""states whose outcomes are made at once"""
+OWN = {
+    "reward": (TOOL, "branches"), "successor": (TOOL, "branches"), "hidden": (TOOL, "branches"),
+    "goal": (TOOL, "choices"), "start": (TOOL, "states"), "bottom": ("aps", "states"),
+}  # fmt: skip
+"""annotations of a file of `to_umb`: group, and what they apply to"""
 CHOICES, BRANCHES = "state-to-choices.bin", "choice-to-branches.bin"
 TARGET, CHANCE = "branch-to-target.bin", "branch-to-probability.bin"
 INITIAL, ACTION = "state-is-initial.bin", "actions/choices/values.bin"
@@ -107,17 +114,18 @@ def from_umb(
     pays = sign * model.spread(archive, where.pays) + at_goal[model.target]
     ends = ends | model.absorbing(pays)
     unseen = model.spread(archive, where.hidden) > 0
-    action, labels = model.actions(archive, actions)
-    columns = model.outcomes(action, len(labels), ends, pays, at_goal, unseen)
+    used = np.flatnonzero(~ends[model.state])
+    action, labels = model.actions(archive, actions, used)
+    blocks = model.outcomes(used, action, len(labels), ends, pays, at_goal, unseen)
     if hidden is not None and not isinstance(hidden, str):
         mask = frozen(hidden, np.bool_, (archive.states, len(labels)), "hidden")
-        columns = (*columns[:6], mask[columns[0], columns[1]])
+        blocks = ((*block[:6], mask[block[0], block[1]]) for block in blocks)
     about = archive.index.model_data
     title = (about and about.name) or Path(path).stem
     if "start" not in given:
         given["start"] = model.start(archive)
-    return MDP.from_columns(
-        *columns,
+    return MDP.from_blocks(
+        blocks,
         n_states=archive.states,
         n_actions=len(labels),
         state_labels=_state_labels(archive),
@@ -160,15 +168,19 @@ def _own_mdp(archive: Archive, own: Own) -> MDP:
         "first": Vector(BRANCHES, archive.choices + 1),
         "probability": Vector(CHANCE, archive.branches, "double"),
         "target": Vector(TARGET, archive.branches),
-        "action_labels": Vector(ACTION, archive.choices, "uint", 32),
     }
-    for group, key in ((TOOL, "reward"), (TOOL, "successor"), (TOOL, "start"), (TOOL, "hidden"),
-                       (TOOL, "goal"), ("aps", "bottom")):  # fmt: skip
+    for key, (group, entity) in OWN.items():
         if key in archive.annotations(group):
-            vectors |= dict.fromkeys([key], next(iter(archive.annotation(group, key).values())))
+            where = archive.annotation(group, key)
+            if entity not in where:
+                raise MonMDPError(f"{archive.path}: damaged, {key} does not apply to {entity}")
+            vectors[key] = where[entity]
     if own.state_labels == "valuations":
-        variables = archive.index.valuations["states"].classes[0].fields
-        vectors["labels"] = Vector(VALUATIONS, archive.states * len(variables))
+        written = (archive.index.valuations or {}).get("states")
+        parts = 0 if written is None else len(written.classes[0].fields)
+        if parts == 0:
+            raise MonMDPError(f"{archive.path}: damaged, the states have no valuations")
+        vectors["labels"] = Vector(VALUATIONS, archive.states * parts)
     if archive.choices != S * A + more:
         raise MonMDPError(f"{archive.path}: damaged, {archive.choices} choices for {S} x {A} pairs")
     found = archive.read(vectors.values(), archive.names_of_actions() or ())
@@ -310,29 +322,29 @@ class _Model(NamedTuple):
         return start
 
     def actions(
-        self, archive: Archive, by: Literal["names", "numbers"]
+        self, archive: Archive, by: Literal["names", "numbers"], used: IntArray
     ) -> tuple[IntArray, tuple[str, ...]]:
-        """[choice] its action, and the labels of the actions.
+        """[used choice] its action, and the labels of the actions.
 
         Choices of a state with the same name are different actions: ``a`` and ``a 2``.
         """
+        state = self.state[used]
         names = archive.action_names() if by == "names" else None
         if names is None:
-            number = np.arange(len(self.state)) - self.first_choice[self.state]
+            number = used - self.first_choice[state]
             return number, tuple(map(str, range(max(1, int(number.max(initial=0)) + 1))))
         found = archive.read(optional=_structure(archive))
-        named = found.get(ACTION, np.zeros(archive.choices, dtype=np.int64))
+        named = found.get(ACTION, np.zeros(archive.choices, dtype=np.int64))[used]
         if len(named) and named.max() >= len(names):
             raise MonMDPError(f"{archive.path}: damaged, action {named.max()} of {len(names)}")
         words, which = np.unique([name or UNNAMED for name in names], return_inverse=True)
         word = which[named]
         # How many choices of the same state and name come before.
-        key = self.state * len(words) + word
+        key = state * len(words) + word
         order = np.argsort(key, kind="stable")
         new = np.append(True, np.diff(key[order]) != 0)[: len(order)]
-        run = np.cumsum(new) - 1
         before = np.empty(len(order), dtype=np.int64)
-        before[order] = np.arange(len(order)) - np.flatnonzero(new)[run]
+        before[order] = np.arange(len(order)) - np.flatnonzero(new)[np.cumsum(new) - 1]
         most = int(before.max(initial=0)) + 1
         codes, action = np.unique(word * most + before, return_inverse=True)
         labels: list[str] = []
@@ -345,34 +357,42 @@ class _Model(NamedTuple):
 
     def outcomes(
         self,
+        used: IntArray,
         action: IntArray,
         n_actions: int,
         ends: BoolArray,
         pays: FloatArray,
         at_end: FloatArray,
         hidden: BoolArray,
-    ) -> tuple[Any, ...]:
-        """Columns of the outcomes: an action that a state has not is its first choice once more."""
+    ) -> Iterator[tuple[Any, ...]]:
+        """Columns of the outcomes, some states at a time.
+
+        An action that a state does not have is its first choice once more. A state that ends the
+        episode is never acted in, unless it is the first: then it ends at once.
+        """
         S, A = len(ends), n_actions
         demand_room(PAIR * S * A, f"{S:,} states with {A:,} actions each")
-        goes_on = np.flatnonzero(~ends)
-        choice = np.repeat(self.first_choice[:-1], A)
-        choice[self.state * A + action] = np.arange(len(self.state))
-        choice = choice.reshape(S, A)[goes_on].reshape(-1)
-        count = self.first_branch[choice + 1] - self.first_branch[choice]
-        total = int(count.sum())
+        choice: IntArray = np.repeat(self.first_choice[:-1, None], A, axis=1)
+        choice[self.state[used], action] = used
+        branches = np.append(np.diff(self.first_branch), 0)  # the last state may have no choice
+        total = int(branches[choice[~ends]].sum())
         demand_room(TRANSITION * total, f"{total:,} outcomes of {S:,} x {A:,} pairs")
-        pair = np.repeat(np.arange(len(choice)), count)
-        within = np.arange(total) - np.repeat(np.cumsum(count) - count, count)
-        branch = self.first_branch[choice[pair]] + within
-        target = self.target[branch]
-        ended = np.repeat(np.flatnonzero(ends), A)
-        stay = (ended, np.arange(len(ended)) % A, ended, 1.0, at_end[ended], True, False)
-        moves = (
-            goes_on[pair // A], pair % A, target, self.chance[branch], pays[branch], ends[target],
-            hidden[branch],
-        )  # fmt: skip
-        return columns_of([moves, stay])
+        for low in range(0, S, BLOCK):
+            states = np.arange(low, min(low + BLOCK, S))
+            ended, going = states[ends[states]], states[~ends[states]]
+            chosen = choice[going].reshape(-1)
+            count = branches[chosen]
+            pair = np.repeat(np.arange(len(chosen)), count)
+            within = np.arange(len(pair)) - np.repeat(np.cumsum(count) - count, count)
+            branch = self.first_branch[chosen[pair]] + within
+            target = self.target[branch]
+            moves = (
+                going[pair // A], pair % A, target, self.chance[branch], pays[branch],
+                ends[target], hidden[branch],
+            )  # fmt: skip
+            last = np.repeat(ended, A)
+            stay = (last, np.arange(len(last)) % A, last, 1.0, at_end[last], True, False)
+            yield columns_of([moves, stay])
 
 
 def _structure(archive: Archive) -> list[Vector]:
@@ -497,7 +517,8 @@ def _state_labels(archive: Archive) -> tuple[str, ...]:
     for field in fields:
         if not hasattr(field, "padding"):
             values = _unpacked(table, at, field)
-            texts.append([f"{printable(field.name)}={value}" for value in values])
+            variable = printable(field.name)
+            texts.append([f"{variable}={value}" for value in values])
         at += _width(field)
     labels = tuple(map(",".join, zip(*texts, strict=True)))
     return labels if len(set(labels)) == archive.states else ()
