@@ -1,7 +1,7 @@
-"""The models of ``data/``, what is asked of them, and the same asked of Storm.
+"""Models, what is asked of them, and the same asked of Storm.
 
-python tests/worlds/storm_models.py, where stormpy is installed, writes data/*.umb and
-data/values.json anew. The models in the language of PRISM are ours, under the licence of monmdp.
+python tests/worlds/storm_models.py, where stormpy is installed, writes the files of the small ones
+and data/values.json anew. The models, in the language of PRISM, are ours, under monmdp's licence.
 """
 
 from __future__ import annotations
@@ -12,12 +12,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from conftest import ROOT
 from monmdp import make, planning, worlds
 
 DATA = Path(__file__).parent / "data"
+EXAMPLES = ROOT / "examples"
 VALUES = DATA / "values.json"
 LARGE = "robot"
 """a model of more than 10⁵ states, too large to be kept"""
+
+
+def file_of(model: str, suffix: str = ".umb") -> Path:
+    """Where a model is kept: one of them is an example for everybody."""
+    return (EXAMPLES if model == "dice" else DATA) / f"{model}{suffix}"
 
 
 class Question(NamedTuple):
@@ -91,7 +98,7 @@ def built(model: str) -> Any:
     options.set_build_all_reward_models()
     options.set_build_choice_labels()
     options.set_build_state_valuations()
-    program = stormpy.parse_prism_program(str(DATA / f"{model}.prism"))
+    program = stormpy.parse_prism_program(str(file_of(model, ".prism")))
     return stormpy.build_model(program, options=options)
 
 
@@ -115,7 +122,7 @@ def main() -> None:
     values = {}
     for name in sorted({of.model for of in SMALL}):
         model = built(name)
-        stormpy.io.export_to_umb(model, DATA / f"{name}.umb")
+        stormpy.io.export_to_umb(model, file_of(name))
         for of in SMALL:
             if of.model == name:
                 values[str(of)] = float(storms(model, of.formula)[model.initial_states[0]])

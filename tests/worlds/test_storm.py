@@ -7,7 +7,7 @@ import json
 
 import numpy as np
 import pytest
-from storm_models import DATA, LARGE, QUESTIONS, SMALL, VALUES, built, ours, storms
+from storm_models import LARGE, QUESTIONS, SMALL, VALUES, built, file_of, ours, storms
 
 from conftest import random_monmdp
 from monmdp import make, planning, worlds
@@ -35,7 +35,7 @@ def test_their_models_have_their_values(question, tmp_path):
 @pytest.mark.parametrize("question", SMALL, ids=str)
 def test_the_kept_data_are_storms(question):
     """What test_umb.py reads without Storm."""
-    model = stormpy.build_model_from_umb(DATA / f"{question.model}.umb")
+    model = stormpy.build_model_from_umb(file_of(question.model))
     values = storms(model, question.formula)
     np.testing.assert_allclose(values, storms(built(question.model), question.formula), **CLOSE)
     kept = json.loads(VALUES.read_text())[str(question)]
@@ -43,7 +43,7 @@ def test_the_kept_data_are_storms(question):
 
 
 def test_a_jani_model_comes_in_as_well(tmp_path):
-    program = stormpy.parse_prism_program(str(DATA / "dice.prism"))
+    program = stormpy.parse_prism_program(str(file_of("dice", ".prism")))
     jani, _ = program.to_jani([])
     options = stormpy.BuilderOptions()
     options.set_build_all_labels()
@@ -80,7 +80,7 @@ def test_random_worlds_have_our_values_with_storm(seed, tmp_path):
 
 
 def test_undiscounted_returns_until_the_end(tmp_path):
-    world = worlds.from_umb(DATA / "backoff.umb", terminal="sent")
+    world = worlds.from_umb(file_of("backoff"), terminal="sent")
     np.testing.assert_allclose(*compared(world, 1.0, tmp_path), **CLOSE)
 
 

@@ -21,7 +21,7 @@ import pytest
 import storm_models
 import umbi
 from hypothesis import given, settings
-from storm_models import DATA, SMALL, VALUES
+from storm_models import SMALL, VALUES, file_of
 
 from conftest import newest, random_monmdp, seeds
 from monmdp import MDP, MonMDPError, make, memory, planning, worlds
@@ -177,7 +177,7 @@ def test_umbi_reads_worlds_that_do_not_end(name):
 @pytest.mark.parametrize("question", SMALL, ids=str)
 def test_values_are_storms(question):
     """At the initial state, as Storm found them; test_storm.py asks it anew, for every state."""
-    file = DATA / f"{question.model}.umb"
+    file = file_of(question.model)
     values = storm_models.ours(question, file)
     start = worlds.from_umb(file, **question.params).start
     (initial,) = np.flatnonzero(start)
@@ -250,7 +250,7 @@ def by_hand(path, reward, terminal):
      ("ring", "moves", "stable"), ("backoff", "time", "sent")],
 )  # fmt: skip
 def test_outcomes_are_those_found_by_hand(model, reward, terminal):
-    file = DATA / f"{model}.umb"
+    file = file_of(model)
     world = worlds.from_umb(file, reward=reward, terminal=terminal)
     outcomes, labels = by_hand(file, reward, terminal)
     expected = MDP.from_outcomes(
@@ -261,13 +261,13 @@ def test_outcomes_are_those_found_by_hand(model, reward, terminal):
 
 
 def test_states_are_named_by_their_variables():
-    world = worlds.from_umb(DATA / "dice.umb", terminal="done")
+    world = worlds.from_umb(file_of("dice"), terminal="done")
     assert world.state_labels[:2] == ("s=0,d=0", "s=1,d=0")
     assert world.action_labels == ("bent", "fair")
     assert world.find_state("s=7,d=6") < world.n_states
-    coin = worlds.from_umb(DATA / "coin.umb", reward="steps")
+    coin = worlds.from_umb(file_of("coin"), reward="steps")
     assert coin.action_labels == ("toss1", "toss2", "τ", "τ 2", "τ 3", "τ 4")
-    assert worlds.from_umb(DATA / "coin.umb", reward="steps", actions="numbers").n_actions == 4
+    assert worlds.from_umb(file_of("coin"), reward="steps", actions="numbers").n_actions == 4
 
 
 # ---- models by hand -----------------------------------------------------------------------------
@@ -712,7 +712,7 @@ def test_what_is_no_file_is_refused():
 def test_fuzzed_files_are_worlds_or_refused(source, packed):
     """Cut anywhere, or with bytes changed: an MDP or an error of ours, nothing else."""
     worlds.make("loop").to_umb("ours.umb")
-    path = DATA / "dice.umb" if source == "storm" else "ours.umb"
+    path = file_of("dice") if source == "storm" else "ours.umb"
     params = {"terminal": "done"} if source == "storm" else {}
     with gzip.open(path) as file:
         whole = packed(file.read())
@@ -738,7 +738,7 @@ def test_fuzzed_files_are_worlds_or_refused(source, packed):
 @pytest.mark.parametrize("every", [9, pytest.param(1, marks=pytest.mark.slow)])
 def test_fuzzed_indices_are_worlds_or_refused(every):
     """Any part of the index replaced by something else."""
-    for file, params in ((DATA / "dice.umb", {"terminal": "done"}), ("ours.umb", {})):
+    for file, params in ((file_of("dice"), {"terminal": "done"}), ("ours.umb", {})):
         worlds.make("loop").to_umb("ours.umb")
         files = members(file)
         for index in islice(mutants(json.loads(files["index.json"])), 0, None, every):
@@ -776,7 +776,7 @@ def test_commands_read_and_write_files(command):
     _, ours, _ = command("solve", "hazard", "ask", "slip=0.1")
     _, same, _ = command("solve", "hazard.umb", "ask")
     assert same.splitlines()[1:] == ours.splitlines()[1:]
-    words = (DATA / "dice.umb", "full", "reach=six", "terminal=done", "--gamma", "1")
+    words = (file_of("dice"), "full", "reach=six", "terminal=done", "--gamma", "1")
     code, out, _ = command("solve", *words)
     assert (code, "optimal value            0.166667" in out) == (0, True)
     command("export", "loop", "ask", "-o", "loop.npz")
@@ -789,7 +789,7 @@ def test_commands_say_what_is_wrong(command):
         (("export", "loop", "ask", "-o", "loop.umb"), "holds a world alone; leave 'ask' out"),
         (("export", "loop", "-o", "loop.json"), "must end in .npz or .umb"),
         (("solve", "none.umb", "ask"), "none.umb: no such file"),
-        (("solve", DATA / "coin.umb", "ask"), "choose one: reward=steps|tosses"),
+        (("solve", file_of("coin"), "ask"), "choose one: reward=steps|tosses"),
     ]:
         code, _, err = command(*words)
         assert code != 0
