@@ -31,11 +31,10 @@ from fractions import Fraction
 from functools import cached_property
 from io import BytesIO
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, FiniteFloat
 
 from monmdp.errors import MonMDPError, import_extra
 from monmdp.escaping import printable
@@ -43,10 +42,10 @@ from monmdp.files import COPIES, plain_size, write_whole
 from monmdp.memory import demand_room, room
 from monmdp.model.arrays import IntArray, first_true
 from monmdp.model.labels import NumberLabels
-from monmdp.schema import Count, checked
 
 if TYPE_CHECKING:
     from monmdp.model.mdp import MDP
+    from monmdp.schema import WorldParameters
 
 SUFFIX = ".umb"
 TOOL = "monmdp"
@@ -195,12 +194,15 @@ class Archive:
         }
 
     @cached_property
-    def own(self) -> Own | None:
+    def own(self) -> WorldParameters | None:
         """Return what this package wrote into the index; None if another tool wrote the file."""
+        from monmdp.schema import WorldParameters, checked
+
         data = self.index.file_data
         if data is None or data.tool != TOOL or not isinstance(data.parameters, dict):
             return None
-        return checked(Own, data.parameters, f"{self.path}: {INDEX}")  # type: ignore[no-any-return]
+        found: WorldParameters = checked(WorldParameters, data.parameters, f"{self.path}: {INDEX}")
+        return found
 
     def read(
         self, needed: Iterable[Vector] = (), optional: Iterable[Vector] = ()
@@ -260,22 +262,6 @@ class Archive:
             return tuple(content[a:b].decode() for a, b in pairwise(ends))
         except UnicodeDecodeError:
             raise MonMDPError(f"{self.path}: damaged, {where[1].name} is not UTF-8") from None
-
-
-class Own(BaseModel):
-    """What the format has no place for, as the index holds it."""
-
-    model_config = ConfigDict(strict=True, extra="forbid")
-
-    format: Literal["monmdp-world-1"] = "monmdp-world-1"
-    n_actions: Count
-    r_min: FiniteFloat
-    r_max: FiniteFloat
-    time_limit: int | None
-    state_labels: list[str] | Literal["numbers", "valuations"]
-    """as they are; else the numbers of the states, or those in the valuations"""
-    picture: list[str] | None
-    button: list[int] | None
 
 
 def type_of(sized: Any) -> tuple[str, int]:
@@ -414,6 +400,8 @@ def _encoded(arrays: Mapping[str, NDArray[Any]]) -> Iterator[tuple[str, bytes]]:
 
 def _described(mdp: MDP) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """The index of an MDP's file, and its arrays by name."""
+    from monmdp.schema import WorldParameters
+
     S, A, n = mdp.n_states, mdp.n_actions, mdp.n_outcomes
     ends = bool(mdp.terminates.any())
     more = int(ends)
@@ -483,7 +471,7 @@ def _described(mdp: MDP) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         index["valuations"] = {"states": {"unique": True, "classes": [{"variables": variables}]}}
         outside = [numbers.max(axis=0) + 1] if ends else []
         arrays["valuations/states/valuations.bin"] = np.vstack([numbers, *outside])
-    index["file-data"]["parameters"] = Own(
+    index["file-data"]["parameters"] = WorldParameters(
         n_actions=A,
         r_min=mdp.r_min,
         r_max=mdp.r_max,

@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -20,8 +20,11 @@ from monmdp.memory import demand_room
 from monmdp.model.arrays import BoolArray, FloatArray, IntArray, columns_of, frozen
 from monmdp.model.labels import NumberLabels
 from monmdp.model.mdp import MDP
-from monmdp.model.umb import END, TOOL, Archive, Own, Vector, rows, type_of
+from monmdp.model.umb import END, TOOL, Archive, Vector, rows, type_of
 from monmdp.worlds.importing import PAIR, TRANSITION, start_distribution
+
+if TYPE_CHECKING:
+    from monmdp.schema import WorldParameters
 
 UNNAMED = "τ"
 """label of an action without a name"""
@@ -159,7 +162,7 @@ def _demand_mdp(archive: Archive) -> None:
 # ---- files of our own ---------------------------------------------------------------------------
 
 
-def _own_mdp(archive: Archive, own: Own) -> MDP:
+def _own_mdp(archive: Archive, own: WorldParameters) -> MDP:
     """The MDP that `to_umb` wrote."""
     S, A = _n_states(archive), own.n_actions
     more = archive.states - S
