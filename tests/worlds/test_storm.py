@@ -13,7 +13,8 @@ from conftest import random_monmdp
 from monmdp import make, planning, worlds
 
 stormpy = pytest.importorskip(
-    "stormpy", reason="stormpy has no wheel for this platform; `make test-storm` installs it"
+    "stormpy",
+    reason="stormpy is not installed; `make test-storm` has it in an environment of its own",
 )
 stormpy_io = pytest.importorskip("stormpy.io")
 pytestmark = pytest.mark.storm

@@ -87,6 +87,7 @@ def test_the_same_mdp_gives_the_same_bytes():
     world.to_umb("one.umb")
     world.to_umb("two.umb")
     assert Path("one.umb").read_bytes() == Path("two.umb").read_bytes()
+    assert Path("one.umb").read_bytes()[4:8] == bytes(4)  # the time, in the header of gzip
 
 
 def test_fields_of_our_files_can_be_replaced_but_not_reinterpreted():
@@ -437,6 +438,13 @@ def test_start_states_chains_and_deadlocks():
         worlds.from_umb(stored(files))
 
 
+def test_a_state_that_pays_for_ever_is_no_end():
+    pays = {("rewards", "r", "states"): [0.0, 1.0]}
+    world = worlds.from_umb(stored(model([[(0, [(1, 1.0)])], [(0, [(1, 1.0)])]], annotations=pays)))
+    assert not world.terminates.any()
+    assert planning.optimal(make(world, "full"), 0.5).values == pytest.approx([1.0, 2.0])
+
+
 def test_defaults_of_the_format():
     """Files that may be left out: rows of one entry, values of zero, an LTS without chances."""
     pays = {("rewards", "r", "states"): [1.0, 2.0], ("rewards", "r", "choices"): [0.0, 0.0]}
@@ -645,23 +653,34 @@ def header(name, size, kind=tarfile.REGTYPE):
 
 @pytest.mark.parametrize("packed", [gzip.compress, lzma.compress, bytes])
 @pytest.mark.parametrize(
-    "first",
+    ("first", "said"),
     [
-        header("index.json", 10**15),
-        header("padding", 10**15),
-        header("x", 10**12, tarfile.XHDTYPE),
-        header("x", 10**12, tarfile.GNUTYPE_LONGNAME),
-        header("index.json", -512),
-        header("x", -1024, tarfile.XHDTYPE),
-        header("x", -512),
+        (header("index.json", 10**15), "would take about .* of memory"),
+        (header("padding", 10**15), "would not fit into memory"),
+        (header("x", 10**12, tarfile.XHDTYPE), "has no end"),
+        (header("x", 10**12, tarfile.GNUTYPE_LONGNAME), "has no end"),
+        (header("index.json", -512), "negative size"),
+        (header("x", -1024, tarfile.XHDTYPE), "has no end"),
+        (header("x", -512), "negative size"),
     ],
     ids=["index", "other", "pax", "long-name", "negative", "negative-pax", "backwards"],
 )
-def test_sizes_that_are_not_true(packed, first, monkeypatch):
+def test_sizes_that_are_not_true(packed, first, said, monkeypatch):
     monkeypatch.setattr(memory, "machine_memory", lambda: 10**9)
-    with open("model.umb", "wb") as file:
-        file.write(packed(first + bytes(2**22)))
-    with pytest.raises(MonMDPError, match=r"model\.umb: "):
+    Path("model.umb").write_bytes(packed(first + bytes(2**22)))
+    with pytest.raises(MonMDPError, match=rf"model\.umb: .*{said}"):
+        worlds.from_umb("model.umb")
+
+
+def test_what_is_cut_short_or_does_not_add_up_is_refused():
+    whole = tarred(BASE)
+    Path("model.umb").write_bytes(whole[:700])
+    with pytest.raises(MonMDPError, match=r"index\.json is cut short"):
+        worlds.from_umb("model.umb")
+    packed = bytearray(gzip.compress(whole))
+    packed[-8] ^= 1  # of the checksum
+    Path("model.umb").write_bytes(packed)
+    with pytest.raises(MonMDPError, match="CRC"):
         worlds.from_umb("model.umb")
 
 

@@ -338,8 +338,10 @@ def _members(path: str | os.PathLike[str]) -> Iterator[tuple[str, _Stream, tarfi
         fileobj: Any = stream
         with tarfile.open(fileobj=fileobj, mode="r:") as tar:
             for number, member in enumerate(tar):
-                if number == MOST_FILES or member.size < 0:
+                if number == MOST_FILES:
                     raise MonMDPError(f"damaged, or more than {MOST_FILES:,} files in it")
+                if member.size < 0:
+                    raise MonMDPError(f"damaged, {printable(member.name)} has a negative size")
                 if member.isreg() and member.sparse is None:
                     yield member.name.removeprefix("./"), stream, member
         while file.read(HEADER):  # to the end, where checksums are
