@@ -6,11 +6,11 @@ CORE   := $(VENV)/.core
 READY  := $(VENV)/.ready
 PYTEST := $(BIN)/python -m pytest -n 2
 
-.PHONY: help demo test test-slow test-all browser test-browser test-deep lint types check bench results beyond same sample witness docs dist smoke test-pythons test-lowest format lock clean
+.PHONY: help demo test test-slow test-all browser test-browser test-deep test-storm lint types check bench results beyond same sample witness docs dist smoke test-pythons test-lowest format lock clean
 
 help:
 	@echo "make demo    figure 4 of the paper with its claims, and a report to open (demo/report.html)"
-	@echo "make test    the core tests            make test-all  these and all others: slow, browser, deep"
+	@echo "make test    the core tests            make test-all  these and all others: slow, browser, deep, storm"
 	@echo "make lint    ruff and codespell        make types   mypy, strict"
 	@echo "make check   test + lint + types       make bench   how fast building, planning and training are"
 	@echo "make smoke   wheel and sdist, installed and tried (2 min)"
@@ -56,7 +56,7 @@ test-slow: $(READY)
 	$(PYTEST) -m slow
 
 # All tests there are, none twice.
-test-all: test test-slow test-browser test-deep
+test-all: test test-slow test-browser test-deep test-storm
 
 # The HTML report in a headless Chromium, which is the system's: no Python package brings it.
 SUDO := $(shell test "$$(id -u)" = 0 || echo sudo)
@@ -80,6 +80,16 @@ $(DEEP)/.ready: pyproject.toml
 
 test-deep: $(DEEP)/.ready
 	$(DEEP)/bin/python -m pytest -m deep tests/deep
+
+# Against Storm, a model checker, in an environment of its own: it has packages for Linux on x86_64 alone.
+STORM := .venv-storm
+$(STORM)/.ready: pyproject.toml
+	test -x $(STORM)/bin/python || $(PYTHON) -m venv $(STORM)
+	$(STORM)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[exchange]' 'stormpy>=2' pytest hypothesis
+	touch $@
+
+test-storm: $(STORM)/.ready
+	$(STORM)/bin/python -m pytest -m storm tests/worlds/test_storm.py
 
 # A wheel and an sdist, and whether they work where nothing else is installed.
 dist: $(READY)
@@ -175,7 +185,7 @@ LOCK = $(VENV)-lock/bin/uv pip compile pyproject.toml --universal --python-versi
 lock:
 	$(PYTHON) -m venv $(VENV)-lock
 	$(VENV)-lock/bin/python -m pip install --quiet uv
-	$(LOCK) --extra dev --extra cluster --extra docs --extra gpu --group build --upgrade --output-file requirements-dev.lock
+	$(LOCK) --extra dev --extra cluster --extra docs --extra exchange --extra gpu --group build --upgrade --output-file requirements-dev.lock
 	$(LOCK) --group build --constraint requirements-dev.lock --output-file requirements.lock
 	rm -rf $(VENV)-lock
 

@@ -110,13 +110,19 @@ COPIES = 4
 """times that the bytes of an archive are in memory: unpacked, converted, copied, checked"""
 
 
-def read_whole(path: str | os.PathLike[str]) -> bytes:
-    """Read a file that may be anybody's: no pipe that never ends, and not more than fits."""
+def plain_size(path: str | os.PathLike[str]) -> int:
+    """Return the bytes of a file; `OSError` if it is a folder, or a pipe that may never end."""
     found = os.stat(path)
     if not stat.S_ISREG(found.st_mode):
         what = os.strerror(errno.EISDIR) if stat.S_ISDIR(found.st_mode) else "not a plain file"
         raise OSError(errno.EISDIR, what, os.fspath(path))
-    demand_room(COPIES * found.st_size, f"{path}: a file of {found.st_size:,} bytes")
+    return found.st_size
+
+
+def read_whole(path: str | os.PathLike[str]) -> bytes:
+    """Read a file that may be anybody's: no pipe that never ends, and not more than fits."""
+    size = plain_size(path)
+    demand_room(COPIES * size, f"{path}: a file of {size:,} bytes")
     return Path(path).read_bytes()
 
 

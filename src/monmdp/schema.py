@@ -98,6 +98,22 @@ class Session(BaseModel):
     commit: Text | None = None
 
 
+class WorldParameters(BaseModel):
+    """What a world has and the UMB format has no place for, as the index of a file holds it."""
+
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+    format: Literal["monmdp-world-1"] = "monmdp-world-1"
+    n_actions: Count
+    r_min: FiniteFloat
+    r_max: FiniteFloat
+    time_limit: Count | None
+    state_labels: list[str] | Literal["numbers", "valuations"]
+    """as they are; else the numbers of the states, or those in the valuations"""
+    picture: list[str] | None
+    button: Annotated[list[int], Field(min_length=2, max_length=2)] | None
+
+
 def _leads_nowhere_else(name: str) -> str:
     if file_name(name.replace("+", "_")) != name.replace("+", "_") or name.startswith("."):
         raise ValueError(f"{name[:60]!r} is no name for a file or a folder")

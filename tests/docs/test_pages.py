@@ -195,7 +195,13 @@ def test_every_block_is_run_or_marked(page):
         elif block.language not in ("python", "console"):
             assert block.mark, f"{block.place}: a {block.language or 'nameless'} block without mark"
         elif block.mark and block.mark[0] == "not run":
-            reasons = (*MUST_NOT_RUN, "needs polars", "needs a cluster", "needs a GPU")
+            reasons = (
+                *MUST_NOT_RUN,
+                "needs polars",
+                "needs a cluster",
+                "needs a GPU",
+                "needs Storm",
+            )
             assert block.mark[1] in reasons, f"{block.place}: why is it not run?"
 
 

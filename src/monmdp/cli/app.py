@@ -160,7 +160,7 @@ app = typer.Typer(
 World = Annotated[
     str,
     Argument(
-        help="A world's name, a map file, module:object, gymnasium:FrozenLake-v1, a .npz problem.",
+        help="A world's name, a map or .umb file, module:object, gymnasium:ID, a .npz problem.",
         show_default=False,
     ),
 ]

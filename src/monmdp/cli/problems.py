@@ -30,6 +30,7 @@ from monmdp.cli.own import check_agent, check_problem
 from monmdp.errors import MonMDPError
 
 if TYPE_CHECKING:
+    from monmdp.model import MDP
     from monmdp.planning import Solution, WhatIf
 
 
@@ -75,10 +76,10 @@ def list_names(as_json: AsJson = False) -> None:
 
 
 ENDING = """\
-A world can also be a map file (path/to/map.txt), module:object, or gymnasium:ENV-ID; a monitor or
-an agent can also be module:object. Parameters are written key=value; where a key is ambiguous,
-world.key=value, monitor.key=value or agent.key=value. The name of an agent stands for the paper's
-settings; some of them depend on the world and the monitor."""
+A world can also be a map file (path/to/map.txt), a UMB file (path/to/model.umb), module:object, or
+gymnasium:ENV-ID; a monitor or an agent can also be module:object. Parameters are written key=value;
+where a key is ambiguous, world.key=value, monitor.key=value or agent.key=value. The name of an
+agent stands for the paper's settings; some of them depend on the world and the monitor."""
 
 
 @app.command()
@@ -89,24 +90,14 @@ def show(
     svg: Annotated[Path | None, Option(help="Write a picture to this .svg file.")] = None,
 ) -> None:
     """Draw a world in the terminal, or as a picture with --png or --svg."""
-    from monmdp import drawing, worlds
-    from monmdp.naming import parse_assignments
+    from monmdp import drawing
 
     pictures = [
         writable(path, f"--{kind}", f".{kind}")
         for path, kind in ((png, "png"), (svg, "svg"))
         if path is not None
     ]
-    params = parse_assignments(assignments or [])
-    if is_problem(world):
-        if params:
-            raise MonMDPError(f"{world} is a finished problem; it takes no parameters")
-        mdp = make_problem(world, None)[0].mdp
-    else:
-        # world.key=value is fine, too, where there is only a world
-        given = {key.removeprefix("world."): of for key, of in params.items()}
-        with saying_what_takes_long(f"building {world}"):
-            mdp = worlds.make(world, **given)
+    mdp = _world(world, assignments or [])
     print(drawing.world_text(mdp))
     for path in pictures:
         drawing.save(drawing.draw_world(mdp), path)
@@ -200,16 +191,50 @@ def check(
 def export(
     world: World,
     words: Words = None,
-    out: Annotated[Path, Option("--out", "-o", help="The .npz file to write.")] = Path(
-        "problem.npz"
-    ),
+    out: Annotated[
+        Path, Option("--out", "-o", help="The file to write: .npz, or .umb for a world alone.")
+    ] = Path("problem.npz"),
 ) -> None:
-    """Write a problem into one .npz file, which the other commands read."""
-    writable(out, "--out", ".npz")
+    """Write a problem into one .npz file, which the other commands read; or a world as UMB.
+
+    A .umb file holds the world, for Storm and other model checkers; leave the monitor out.
+    """
+    from monmdp.model.umb import SUFFIX
+
+    writable(out, "--out", ".npz", SUFFIX)
+    if out.suffix.lower() == SUFFIX:
+        _export_world(world, words or [], out)
+        return
     problem, _ = make_problem(world, words)
     with saying_what_takes_long(f"writing {out}: {problem.n_states:,} joint states"):
         problem.save(out)
     print(f"{out}: {problem.n_states} joint states, {problem.n_actions} joint actions")
+
+
+def _export_world(world: str, words: list[str], out: Path) -> None:
+    """Write a world by name, or that of a finished problem, for other tools."""
+    if words and "=" not in words[0]:
+        raise MonMDPError(f"{out}: a .umb file holds a world alone; leave {words[0]!r} out")
+    mdp = _world(world, words)
+    with saying_what_takes_long(f"writing {out}: {mdp.n_states:,} states"):
+        mdp.to_umb(out)
+    print(f"{out}: {mdp.n_states} states, {mdp.n_actions} actions")
+
+
+def _world(world: str, assignments: list[str]) -> MDP:
+    """Make the world that a command names, or take it out of a finished problem."""
+    from monmdp import worlds
+    from monmdp.naming import parse_assignments
+
+    params = parse_assignments(assignments)
+    if is_problem(world):
+        if params:
+            raise MonMDPError(f"{world} is a finished problem; it takes no parameters")
+        return make_problem(world, None)[0].mdp
+    # world.key=value is fine, too, where there is only a world
+    given = {key.removeprefix("world."): of for key, of in params.items()}
+    with saying_what_takes_long(f"building {world}"):
+        return worlds.make(world, **given)
 
 
 def _first_line(factory: Any) -> str:

@@ -9,6 +9,7 @@ is rᵉ(sᵉ, aᵉ) = Σ probability · reward over the pair's outcomes.
 from __future__ import annotations
 
 import math
+import os
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -327,6 +328,15 @@ class MDP(FrozenArrays):
         """Return the same MDP with every outcome of the chosen pairs [state, action] at `value`."""
         chosen = np.asarray(pairs).reshape(-1)[self.pair_of_outcome]
         return self.with_outcome_rewards(np.where(chosen, value, self.reward))
+
+    def to_umb(self, path: str | os.PathLike[str]) -> None:
+        """Write a UMB file (.umb), which Storm and other tools read; all of it or nothing.
+
+        `worlds.from_umb` gives the same MDP back. The page on exchange says what other tools see.
+        """
+        from monmdp.model.umb import write_umb
+
+        write_umb(self, path)
 
     @classmethod
     def from_outcomes(cls, outcomes: Iterable[Outcome], **fields: Any) -> MDP:

@@ -1,4 +1,4 @@
-"""Worlds: environments by name, from a map file, from tables, from Gymnasium or from a log.
+"""Worlds: environments by name, from a map file, from tables, from Gymnasium, UMB or a log.
 
 >>> from monmdp import worlds
 >>> worlds.make("bottleneck").n_states
@@ -18,6 +18,7 @@ from typing import Any
 from monmdp.errors import MonMDPError, nearest
 from monmdp.escaping import printable
 from monmdp.model.mdp import MDP
+from monmdp.model.umb import SUFFIX
 from monmdp.naming import Registry, call
 from monmdp.worlds.gridmap import grid_world
 from monmdp.worlds.importing import from_gymnasium, from_tables
@@ -25,8 +26,18 @@ from monmdp.worlds.logs import from_log
 from monmdp.worlds.random_mdp import random_mdp
 from monmdp.worlds.river_swim import river_swim
 from monmdp.worlds.treasure_hunter import treasure_hunter
+from monmdp.worlds.umb import from_umb
 
-__all__ = ["factory", "from_gymnasium", "from_log", "from_tables", "grid_world", "make", "registry"]
+__all__ = [
+    "factory",
+    "from_gymnasium",
+    "from_log",
+    "from_tables",
+    "from_umb",
+    "grid_world",
+    "make",
+    "registry",
+]
 
 _MAPS = Path(__file__).parent / "maps"
 _GYMNASIUM = "gymnasium:"
@@ -54,8 +65,8 @@ for _path in sorted(_MAPS.glob("*.txt")):  # the paper's have their order, all o
 def factory(name: str) -> Callable[..., MDP]:
     """Return the factory of a world.
 
-    A world is named by a registered name, the path of a map file, ``module:object``,
-    ``path/to/file.py:object``, or ``gymnasium:FrozenLake-v1``.
+    A world is named by a registered name, the path of a map file or of a UMB file (.umb),
+    ``module:object``, ``path/to/file.py:object``, or ``gymnasium:FrozenLake-v1``.
 
     >>> from monmdp import worlds
     >>> worlds.factory("river-swim")(length=4)
@@ -65,6 +76,8 @@ def factory(name: str) -> Callable[..., MDP]:
         return registry.factory(name)
     if name.startswith(_GYMNASIUM):
         return partial(from_gymnasium, name.removeprefix(_GYMNASIUM))
+    if name.endswith(SUFFIX):
+        return partial(from_umb, name)
     if Path(name).is_file():
         return _map(Path(name))
     if ".py:" in name or (":" in name and "/" not in name):

@@ -134,7 +134,7 @@ def from_tables(
         *(state, action, successor, chance, reward, ends[successor], unseen[state, action]),
         n_states=n_states,
         n_actions=n_actions,
-        start=_start(start, n_states),
+        start=start_distribution(start, n_states),
         name=name,
         r_min=lowest,
         r_max=r_max,
@@ -222,7 +222,7 @@ def from_gymnasium(
         outcomes,
         n_states=n_states,
         n_actions=n_actions,
-        start=_start(start, n_states),
+        start=start_distribution(start, n_states),
         name=name or label,
         r_min=r_min,
         r_max=r_max,
@@ -269,7 +269,7 @@ def _action_labels(base: Any, n_actions: int) -> tuple[str, ...]:
     return tuple(constants.get(a, str(a)) for a in range(n_actions))
 
 
-def _start(start: ArrayLike | None, n_states: int) -> FloatArray:
+def start_distribution(start: ArrayLike | None, n_states: int) -> FloatArray:
     """The distribution of the first state, given as one or as a state; None: uniform."""
     if start is None:
         return np.full(n_states, 1 / n_states)
