@@ -9,13 +9,13 @@ import sys
 from contextlib import suppress
 
 # Importing the modules adds their commands, in the order in which --help lists them.
-from monmdp.cli import problems, running, results, policies, theory  # isort: skip
+from monmdp.cli import problems, instrumenting, running, results, policies, theory  # isort: skip
 from monmdp.cli.app import app, print_nothing_more
 from monmdp.cli.terminal import ignore_settings_here, make_safe
 from monmdp.errors import MonMDPError
 from monmdp.stopping import stoppable
 
-__all__ = ["app", "main", "policies", "problems", "results", "running", "theory"]
+__all__ = ["app", "instrumenting", "main", "policies", "problems", "results", "running", "theory"]
 
 
 def main() -> None:

@@ -1,5 +1,6 @@
 """Exact planning: what can be seen, optimal and minimax-optimal policies, exact evaluation."""
 
+from monmdp.planning.instrumentation import Candidate, Instrumentation, Purchase, instrument
 from monmdp.planning.observability import (
     Bias,
     Observability,
@@ -14,14 +15,18 @@ from monmdp.planning.solution import Solution, WhatIf, gain_of_all, minimax, sol
 
 __all__ = [
     "Bias",
+    "Candidate",
     "Evaluation",
+    "Instrumentation",
     "Observability",
     "Optimum",
+    "Purchase",
     "Solution",
     "WhatIf",
     "biased_pairs",
     "evaluate",
     "gain_of_all",
+    "instrument",
     "minimax",
     "observability",
     "optimal",

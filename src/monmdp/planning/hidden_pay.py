@@ -23,10 +23,9 @@ from monmdp.errors import MonMDPError, nearest
 from monmdp.model.arrays import BoolArray, FloatArray, as_array
 from monmdp.model.mdp import MDP, number, whole_number
 from monmdp.model.monmdp import MonMDP
+from monmdp.planning.candidates import OTHERS, pairs_of
 
 INTERVAL, PRIOR, TRUTH = ASSUMPTIONS = ("interval", "prior", "truth")
-OTHERS = "*"
-"""in a mapping: whatever has no entry of its own"""
 DRAWS = 32
 """scenarios that are drawn from a prior"""
 
@@ -79,7 +78,9 @@ def scenarios(
             )
         return Scenarios(assume, np.array(mdp.mean_reward)[None])
     if isinstance(prior, Mapping):
-        return Scenarios(assume, _drawn(mdp, hidden, *_by_name(mdp, hidden, prior, named), draws, seed))
+        return Scenarios(
+            assume, _drawn(mdp, hidden, *_by_name(mdp, hidden, prior, named), draws, seed)
+        )
     if isinstance(prior, np.ndarray) and prior.ndim == 3:
         return Scenarios(assume, _given_draws(mdp, prior))
     mean, spread = _normal(prior, "prior")
@@ -137,26 +138,13 @@ def _by_name(
     return mean, spread
 
 
-def pairs_of(mdp: MDP, key: Any, named: Mapping[str, BoolArray], what: str) -> BoolArray:
-    """[sᵉ, aᵉ] the pairs that a name, a state, a pair or ``STATE:ACTION`` stands for."""
-    if isinstance(key, str) and key in named:
-        return named[key]
-    mask = np.zeros((mdp.n_states, mdp.n_actions), dtype=np.bool_)
-    if isinstance(key, str) and ":" in key and key not in mdp.state_labels:
-        mask[mdp.parse_pair(key, what)] = True
-    elif isinstance(key, Sequence) and not isinstance(key, str):
-        mask[mdp.find_pair(key, what)] = True
-    else:
-        try:
-            mask[mdp.find_state(key)] = True
-        except MonMDPError as error:
-            raise MonMDPError(f"{what} {key!r}: {error}") from None
-    return mask
-
-
 def _normal(given: Any, what: str) -> tuple[float, float]:
     """Mean and standard deviation; a number alone is certain."""
-    parts = given if isinstance(given, Sequence | np.ndarray) and not isinstance(given, str) else (given, 0)
+    parts = (
+        given
+        if isinstance(given, Sequence | np.ndarray) and not isinstance(given, str)
+        else (given, 0)
+    )
     if len(parts) != 2:
         raise MonMDPError(f"{what}: (mean, standard deviation) expected, got {given!r}")
     mean = number(parts[0], f"{what}: the mean")

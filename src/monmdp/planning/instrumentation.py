@@ -15,20 +15,20 @@ from typing import Any
 import numpy as np
 
 from monmdp.errors import MonMDPError, nearest
-from monmdp.model.arrays import BoolArray, FloatArray
-from monmdp.model.mdp import MDP, number, whole_number
+from monmdp.model.arrays import BoolArray
+from monmdp.model.mdp import number, whole_number
 from monmdp.model.monmdp import MonMDP
+from monmdp.planning.candidates import costs_of, members_of
 from monmdp.planning.factors import checked_problem
-from monmdp.planning.hidden_pay import DRAWS, INTERVAL, OTHERS, PRIOR, TRUTH, pairs_of, scenarios
+from monmdp.planning.hidden_pay import DRAWS, INTERVAL, PRIOR, TRUTH, scenarios
 from monmdp.planning.observability import observability
 from monmdp.planning.policy_iteration import checked_gamma
 from monmdp.planning.progress import Tell
 from monmdp.planning.selection import NOTHING, Choice, Selection
-from monmdp.planning.worth import Names, Worth
+from monmdp.planning.worth import Subset, Worth
 from monmdp.tables import Column, Table, plural, written
 
 METHODS = ("auto", "greedy", "exact")
-KINDS = ("pair", "state")
 MOST_PLANS = 5_000
 """plans after which the search for a better set, or for the proof that there is none, ends"""
 MOST_ROWS = 12
@@ -66,7 +66,7 @@ class Instrumentation:
     >>> from monmdp import make, planning
     >>> found = planning.instrument(make("treasure-hunter", "ask"), 1, assume="truth")
     >>> found.names, round(found.gain, 4), found.ratio, found.optimal
-    (('treasure:GO', ), 0.9, 1.0, True)
+    (('START:LEFT',), 0.9, 1.0, True)
     """
 
     monmdp: MonMDP = field(repr=False)
@@ -111,7 +111,7 @@ class Instrumentation:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the chosen ones."""
+        """Subset of the chosen ones."""
         return tuple(of.candidate.name for of in self.chosen)
 
     @property
@@ -186,15 +186,15 @@ class Instrumentation:
         ]
         bought = {of.candidate.name for of in self.chosen}
         others = [of for of in self.candidates if of.name not in bought]
-        rows += [
-            (None, of.name, of.cost, of.gain, None, None) for of in others[:MOST_ROWS]
-        ]
+        rows += [(None, of.name, of.cost, of.gain, None, None) for of in others[:MOST_ROWS]]
         return Table.of(columns, rows, notes=self._notes(len(others)))
 
     def _notes(self, others: int) -> list[str]:
         notes = []
         if others > MOST_ROWS:
-            notes.append(f"… and {plural(others - MOST_ROWS, 'candidate')} that gain no more alone.")
+            notes.append(
+                f"… and {plural(others - MOST_ROWS, 'candidate')} that gain no more alone."
+            )
         meaning = {
             INTERVAL: "Gains are if all that is made visible pays r_max: the true ones lie between "
             "0 and these.",
@@ -253,9 +253,9 @@ def instrument(
         tell: called a few times a second with a line that says how far it is.
 
     >>> from monmdp import make, planning
-    >>> found = planning.instrument(make("bottleneck", "button"), 2, assume="truth", by="state")
-    >>> found.names, round(found.gain, 4), found.optimal
-    ((), 0.0, True)
+    >>> found = planning.instrument(make("bottleneck", "button"), 3)
+    >>> found.names, found.cost, found.lower_gain, round(found.gain, 2), found.optimal
+    (('0,2:UP', '0,1:RIGHT'), 2.0, 0.0, 92.95, True)
     """
     mdp = checked_problem(monmdp).mdp
     gamma = checked_gamma(gamma)
@@ -266,8 +266,8 @@ def instrument(
         raise MonMDPError(f"budget must not be negative, got {budget:g}")
     most_plans = whole_number(most_plans, "most_plans", at_least=1)
     seen = observability(monmdp)
-    members = _members(mdp, seen.never_observable, by, groups)
-    costs = _costs(members, cost)
+    members = members_of(mdp, seen.never_observable, by, groups)
+    costs = costs_of(members, cost)
     masks = list(members.values())
     said = scenarios(monmdp, seen.never_observable, assume, prior, members, draws, seed)
     worth = Worth(monmdp, seen, gamma, said.pay, masks, tell)
@@ -280,7 +280,7 @@ def instrument(
     ]
     chosen = _purchases(selection, found.chosen, candidates)
     gain = chosen[-1].gain if chosen else 0.0
-    proven = found.bound <= found.value + selection.margin()
+    proven = found.bound <= found.value
     return Instrumentation(
         monmdp=monmdp,
         gamma=gamma,
@@ -300,9 +300,7 @@ def instrument(
 
 def _found(selection: Selection, method: str, most_plans: int) -> Choice:
     """The choice of a method, without members that add nothing."""
-    found = selection.search(selection.greedy(), nodes=1, most_plans=None)
-    if method != "greedy":
-        found = selection.search(found.chosen, nodes=None, most_plans=most_plans)
+    found = selection.search(selection.greedy(), 0 if method == "greedy" else most_plans)
     if method == "exact" and found.bound > found.value:
         gain, most = found.value - selection.nothing, found.bound - selection.nothing
         raise MonMDPError(
@@ -314,7 +312,7 @@ def _found(selection: Selection, method: str, most_plans: int) -> Choice:
 
 
 def _purchases(
-    selection: Selection, chosen: Names, candidates: list[Candidate]
+    selection: Selection, chosen: Subset, candidates: list[Candidate]
 ) -> tuple[Purchase, ...]:
     """The chosen ones in the order in which they gain most."""
     done, bought = NOTHING, []
@@ -324,58 +322,6 @@ def _purchases(
         gain = max(0.0, selection.worth(done) - selection.nothing)
         bought.append(Purchase(candidates[next_one], selection.spent(done), gain))
     return tuple(bought)
-
-
-def _members(
-    mdp: MDP, hidden: BoolArray, by: str, groups: Mapping[str, Sequence[Any]] | None
-) -> dict[str, BoolArray]:
-    """Name -> [sᵉ, aᵉ] the hidden pairs of each candidate."""
-    if by not in KINDS:
-        raise MonMDPError(f"unknown by {by!r}{nearest(str(by), KINDS)}")
-    if groups is not None:
-        if not isinstance(groups, Mapping):
-            raise MonMDPError(f"groups: {{name: [members]}} expected, got {groups!r}")
-        return {str(name): _group(mdp, hidden, str(name), of) for name, of in groups.items()}
-    made: dict[str, BoolArray] = {}
-    for s, a in np.argwhere(hidden):
-        label = mdp.state_labels[s]
-        name = f"{label}:{mdp.action_labels[a]}" if by == "pair" else label
-        made.setdefault(name, np.zeros_like(hidden))[s, a] = True
-    return made
-
-
-def _group(mdp: MDP, hidden: BoolArray, name: str, members: Any) -> BoolArray:
-    """[sᵉ, aᵉ] the hidden pairs of a group."""
-    if isinstance(members, str) or not isinstance(members, Sequence) or not members:
-        raise MonMDPError(f"group {name!r}: a list of pairs or states expected, got {members!r}")
-    mask = np.zeros_like(hidden)
-    for member in members:
-        of = pairs_of(mdp, member, {}, f"group {name!r}:")
-        if not (of & hidden).any():
-            raise MonMDPError(
-                f"group {name!r}: nothing of {member!r} is hidden; its rewards can be seen already,"
-                " or it can never be reached"
-            )
-        mask |= of & hidden
-    return mask
-
-
-def _costs(members: Mapping[str, BoolArray], cost: float | Mapping[str, float]) -> FloatArray:
-    """[candidate] what each costs."""
-    given = dict(cost) if isinstance(cost, Mapping) else {OTHERS: cost}
-    for name in given:
-        if name != OTHERS and name not in members:
-            raise MonMDPError(f"cost: no candidate is named {name!r}{nearest(str(name), members)}")
-    found = np.zeros(len(members))
-    for i, name in enumerate(members):
-        if name not in given and OTHERS not in given:
-            raise MonMDPError(
-                f"cost: none is given for {name!r}; {OTHERS!r} stands for all without an entry"
-            )
-        found[i] = number(given.get(name, given.get(OTHERS)), f"cost of {name!r}")
-        if found[i] < 0:
-            raise MonMDPError(f"cost of {name!r} must not be negative, got {found[i]:g}")
-    return found
 
 
 def _pairs(mask: BoolArray) -> tuple[tuple[int, int], ...]:

@@ -5,17 +5,17 @@ ruled out is worth no more than all of them at once; and if the plan with all of
 that can be paid together, those are the best choice. Else at least one of the used ones has to go.
 This is all that the search knows:
 
-*Node.* (I, O): candidates that are chosen, and ruled out. What cannot be paid any more is ruled out,
-too. Bound: V(all but O).
+*Node.* (I, O): candidates that are chosen, and ruled out. What cannot be paid any more is ruled
+out, too. Bound: V(all but O).
 *Leaf.* The plan with all but O uses W. If I ∪ W is within the budget its value is the bound.
 *Branch.* Order W ∖ I by V(all but O and i), the dearest loss first: i₁, i₂, …. Either i₁ is ruled
 out; or i₁ is chosen and i₂ is ruled out; or both are chosen and i₃ is ruled out; and so on, as long
 as the chosen ones can be paid. Branches that are bounded by what has been found are cut.
 
 One such step at the root gives an upper bound already: V(all but i), for the first i in this order
-that cannot be paid together with those before it. `greedy` makes this one step, which takes no more
-plans than it has made anyway. The more nodes, the lower the bound; when none is left the choice is
-optimal.
+that cannot be paid together with those before it. Greedy choices are judged by this one step, which
+takes no more plans than they have made anyway. The more nodes, the lower the bound; when none is
+left the choice is optimal.
 """
 
 from __future__ import annotations
@@ -26,17 +26,21 @@ from itertools import count
 from typing import NamedTuple
 
 from monmdp.model.arrays import BoolArray, FloatArray
-from monmdp.planning.worth import Names, Worth
+from monmdp.planning.worth import Subset, Worth
 
 MARGIN = 1e-9
 """values closer than this are equal, in units of the largest value"""
-NOTHING: Names = frozenset()
+FEW = 50
+"""candidates that are tried when a set has members already: those that gained most before"""
+MANY = 200
+"""plans that paring down may always make"""
+NOTHING: Subset = frozenset()
 
 
 class Choice(NamedTuple):
     """A set of candidates, and how good the best one can be."""
 
-    chosen: Names
+    chosen: Subset
     value: float
     """V(chosen)"""
     bound: float
@@ -63,64 +67,75 @@ class Selection:
         """Return what a set costs."""
         return float(sum(self.cost[i] for i in sorted(chosen)))
 
-    def _beyond(self, chosen: Names) -> Names:
+    def _beyond(self, chosen: Subset) -> Subset:
         """Candidates that cannot be paid besides those that are chosen."""
         left = self.budget - self.spent(chosen)
         return frozenset(i for i, c in enumerate(self.cost) if c > left) - chosen
 
     # ---- greedy -----------------------------------------------------------------------------
 
-    def greedy(self) -> Names:
-        """Return the best of three: built up by gain, by gain per cost, and pared down."""
+    def greedy(self) -> Subset:
+        """Return the best of three: built up by gain, by gain per cost, and pared down.
+
+        Then every member is given up in turn, to see what else could take its place.
+        """
         found = [self._build_up(NOTHING, per_cost=False), self._pare_down()]
         if len(set(self.cost)) > 1:
             found.append(self._build_up(NOTHING, per_cost=True))
-        return self._exchange(self._best(found))
+        best = self._best(found)
+        while (other := self._best(self._exchanged(best))) != best:
+            best = other
+        return best
 
-    def _best(self, sets: Iterable[Names]) -> Names:
-        return max(sets, key=lambda x: (self.worth(x), -self.spent(x)))
+    def _best(self, sets: Iterable[Subset]) -> Subset:
+        """The first of the sets that none is better than."""
+        best, *others = sets
+        for other in others:
+            if self.worth(other) > self.worth(best) + self.margin():
+                best = other
+        return best
 
-    def _build_up(self, chosen: Names, *, per_cost: bool) -> Names:
-        """Add what gains most, again and again."""
+    def _exchanged(self, chosen: Subset) -> Iterable[Subset]:
+        yield chosen
+        for i in sorted(chosen):
+            yield self._build_up(chosen - {i}, per_cost=False)
+
+    def _build_up(self, chosen: Subset, *, per_cost: bool) -> Subset:
+        """Add what gains most, again and again; only the most promising are tried."""
+        gain = {i: self.worth(frozenset({i}), NOTHING) - self.nothing for i in self.everything}
         while rest := self.everything - chosen - self._beyond(chosen):
+            price = {i: self._price(i) if per_cost else 1.0 for i in rest}
+            tried = sorted(rest, key=lambda i: (-gain[i] / price[i], i))[:FEW]
             here = self.worth(chosen)
-            gain = {i: self.worth(chosen | {i}, chosen) - here for i in sorted(rest)}
-            gain = {i: g for i, g in gain.items() if g > self.margin()}
-            if not gain:
+            gain |= {i: self.worth(chosen | {i}, chosen) - here for i in tried}
+            best = max(tried, key=lambda i: gain[i] / price[i])
+            if gain[best] <= self.margin():
                 break
-            chosen |= {max(gain, key=lambda i: gain[i] / (self._price(i) if per_cost else 1.0))}
+            chosen |= {best}
         return chosen
 
-    def _pare_down(self) -> Names:
-        """Begin with everything, and follow the branch of the highest bound down to a leaf."""
+    def _pare_down(self) -> Subset:
+        """Begin with everything, and follow the branch of the highest bound down to a leaf.
+
+        Where this takes more plans than trying each candidate alone, building up is the better way.
+        """
         inside, left = NOTHING, self.everything
         self.worth(left, NOTHING)
+        most_plans = self.worth.plans + max(MANY, len(left) * len(self.worth.pay))
         while self.spent(inside | (used := self.needed(left, None, inside))) > self.budget:
             branches = self._branches(inside, left)
             bound = {branch: self.worth(left - branch[1], left) for branch in branches}
             inside, gone = max(bound, key=bound.__getitem__)
             left -= gone
-        return self._build_up(inside | used, per_cost=True)
+            if self.worth.plans > most_plans:
+                return self._build_up(inside, per_cost=True)
+        return inside | used
 
     def _price(self, i: int) -> float:
         """Cost of a candidate; one that is free is almost free."""
         return max(float(self.cost[i]), 1e-12 * max(1.0, self.budget))
 
-    def _exchange(self, chosen: Names) -> Names:
-        """Put one in the place of another, as long as it helps."""
-        better = True
-        while better:
-            better = False
-            here = self.worth(chosen)
-            for i in sorted(chosen):
-                without = chosen - {i}
-                other = self._build_up(without, per_cost=False)
-                if self.worth(other) > here + self.margin():
-                    chosen, better = other, True
-                    break
-        return chosen
-
-    def needed(self, chosen: Names, near: Names | None = None, given: Names = NOTHING) -> Names:
+    def needed(self, chosen: Subset, near: Subset | None = None, given: Subset = NOTHING) -> Subset:
         """Return what the plan of a set uses, besides what is `given`.
 
         Where a pair belongs to several candidates, a few cheap ones that have all of them.
@@ -134,7 +149,7 @@ class Selection:
             to_see = to_see & ~covers[best]
         return taken
 
-    def trimmed(self, chosen: Names) -> Names:
+    def trimmed(self, chosen: Subset) -> Subset:
         """Return a choice without what adds nothing to it, the dearest first."""
         for i in sorted(chosen, key=lambda i: (-self.cost[i], i)):
             if self.worth(chosen - {i}, chosen) >= self.worth(chosen) - self.margin():
@@ -143,37 +158,37 @@ class Selection:
 
     # ---- branch and bound -------------------------------------------------------------------
 
-    def search(self, chosen: Names, nodes: int | None, most_plans: int | None) -> Choice:
-        """Improve a choice until it is proven, or so many nodes or plans have been made."""
+    def search(self, chosen: Subset, most_plans: int) -> Choice:
+        """Improve a choice until it is proven, or so many plans are made; look at the root anyway."""
         margin = self.margin()
         best, reached = chosen, self.worth(chosen)
-        bound = self.worth(self.everything, NOTHING)
-        number = count()
-        out = frozenset(range(len(self.cost))) - self.everything
-        heap = [(-bound, next(number), NOTHING, out)]
+        everyone = frozenset(range(len(self.cost)))
+        number = count(1)
+        heap = [(-self.worth(self.everything, NOTHING), 0, NOTHING, everyone - self.everything)]
+        unproven = reached
         while heap and -heap[0][0] > reached + margin:
-            if nodes is not None and nodes <= 0:
+            if heap[0][1] > 0 and self.worth.plans >= most_plans:
                 break
-            if most_plans is not None and self.worth.plans >= most_plans:
-                break
-            nodes = None if nodes is None else nodes - 1
-            bound, _, inside, out = heapq.heappop(heap)
-            left = frozenset(range(len(self.cost))) - out
+            below, _, inside, out = heapq.heappop(heap)
+            left = everyone - out
             used = self.needed(left, self.everything, inside)
             if self.spent(inside | used) <= self.budget:
                 value = self.worth(inside | used, left)
                 if value > reached:
                     best, reached = inside | used, value
+                if -below > value + margin:  # ties are decided only as exactly as values are
+                    unproven = max(unproven, -below)
                 continue
             for child, gone in self._branches(inside, left):
-                limit = min(-bound, self.worth(left - gone, left))
+                limit = min(-below, self.worth(left - gone, left))
                 if limit > reached + margin:
                     heapq.heappush(heap, (-limit, next(number), child, out | gone))
-        if heap and -heap[0][0] > reached + margin:
-            return Choice(best, reached, -heap[0][0] + 2 * self.worth.error)
-        return Choice(best, reached, reached)
+        bound = max(unproven, -heap[0][0] if heap else reached)
+        if bound <= reached + margin:
+            return Choice(best, reached, reached)
+        return Choice(best, reached, bound + 2 * self.worth.error)
 
-    def _branches(self, inside: Names, left: Names) -> Iterable[tuple[Names, Names]]:
+    def _branches(self, inside: Subset, left: Subset) -> Iterable[tuple[Subset, Subset]]:
         """Yield what is chosen and what is newly ruled out, for each branch of a node."""
         touching = sorted(
             i for i in left - inside

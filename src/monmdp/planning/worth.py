@@ -25,11 +25,12 @@ import numpy as np
 
 from monmdp.model.arrays import BoolArray, FloatArray, IntArray
 from monmdp.model.monmdp import MonMDP
+from monmdp.planning.factors import share_structure
 from monmdp.planning.observability import Observability, worst_case
 from monmdp.planning.policy_iteration import Optimum, optimal
 from monmdp.planning.progress import Progress, Tell
 
-Names = frozenset[int]
+Subset = frozenset[int]
 """a set of candidates, by number"""
 
 TIE = 1e-11
@@ -45,6 +46,8 @@ class _Plan:
     optimum: Optimum
     pairs: IntArray
     """[hidden] the never-observable pairs"""
+    moves: Any
+    """[s·|A| + a, s′] joint transitions that do not end the episode"""
 
     @cached_property
     def behind(self) -> FloatArray:
@@ -56,11 +59,9 @@ class _Plan:
         lost = plan.values.reshape(-1, n_sm)[se] - q.max(axis=2)
         return np.asarray(lost.min(axis=1))
 
-    def used(self, moves: Any) -> BoolArray:
-        """[hidden] whether the plan ever chooses the pair; of equally good actions it takes others.
-
-        `moves` are the joint transitions [s·|A| + a, s′] that do not end the episode.
-        """
+    @cached_property
+    def used(self) -> BoolArray:
+        """[hidden] whether the plan ever chooses the pair; of equally good ones it takes others."""
         plan, problem = self.optimum, self.optimum.monmdp
         chosen = np.zeros(problem.mdp.n_pairs, dtype=np.bool_)
         reached = problem.start > 0
@@ -69,7 +70,7 @@ class _Plan:
                 s = np.flatnonzero(reached)
                 ae = choice[s] // problem.monitor.n_actions
                 chosen[s // problem.monitor.n_states * problem.mdp.n_actions + ae] = True
-                rows = moves[s * problem.n_actions + choice[s]]
+                rows = self.moves[s * problem.n_actions + choice[s]]
                 after = np.zeros_like(reached)
                 after[rows.indices] = True
                 if plan.stages is not None:
@@ -129,7 +130,7 @@ class Worth:
         self._used: dict[bytes, BoolArray] = {}
         self._kept: OrderedDict[tuple[bytes, int], _Plan] = OrderedDict()
 
-    def __call__(self, chosen: Names, near: Names | None = None) -> float:
+    def __call__(self, chosen: Subset, near: Subset | None = None) -> float:
         """Return V(X); `near` is a similar set whose plans save time."""
         shown = self.shown(chosen)
         key = shown.tobytes()
@@ -140,18 +141,18 @@ class Worth:
             )
         return float(self._values[key].mean())
 
-    def shown(self, chosen: Names) -> BoolArray:
+    def shown(self, chosen: Subset) -> BoolArray:
         """[hidden] the pairs that candidates make visible."""
         return np.asarray(self.covers[sorted(chosen)].any(axis=0))
 
-    def used(self, chosen: Names, near: Names | None = None) -> BoolArray:
+    def used(self, chosen: Subset, near: Subset | None = None) -> BoolArray:
         """[hidden] the pairs of X that the plan of some scenario needs to see."""
         shown = self.shown(chosen)
         key = shown.tobytes()
         if key not in self._used:
             close = None if near is None else self.shown(near)
             plans = (self._plan(k, shown, close) for k in range(len(self.pay)))
-            self._used[key] = shown & np.any([plan.used(self._moves) for plan in plans], axis=0)
+            self._used[key] = shown & np.any([plan.used for plan in plans], axis=0)
         return self._used[key]
 
     @cached_property
@@ -159,11 +160,14 @@ class Worth:
         return self.worst.transition_matrix(continuing=True)
 
     def _value(self, k: int, shown: BoolArray, near: BoolArray | None) -> float:
-        if near is not None and (near <= shown).all():
-            more = shown & ~near
+        if near is not None and (shown.tobytes(), k) not in self._kept:
             plan = self._plan(k, near)
+            more, less = shown & ~near, near & ~shown
             # With few steps left a pair may be worth choosing that otherwise is not.
-            if plan.optimum.stages is None and (self.rise[k] <= plan.behind)[more].all():
+            no_gain = not more.any() or (
+                plan.optimum.stages is None and (self.rise[k] <= plan.behind)[more].all()
+            )
+            if no_gain and not (less.any() and plan.used[less].any()):
                 self._keep((shown.tobytes(), k), plan)
                 return plan.optimum.value
         return self._plan(k, shown, near).optimum.value
@@ -173,7 +177,7 @@ class Worth:
         key = shown.tobytes(), k
         if key not in self._kept:
             start = None if near is None else self._plan(k, near).optimum.values
-            self._keep(key, _Plan(self._solved(k, shown, start), self.pairs))
+            self._keep(key, _Plan(self._solved(k, shown, start), self.pairs, self._moves))
         self._kept.move_to_end(key)
         return self._kept[key]
 
@@ -189,6 +193,7 @@ class Worth:
         by_outcome = pay[mdp.pair_of_outcome]
         reward = np.where(np.isnan(by_outcome), mdp.reward, by_outcome)
         problem = self.worst.with_mdp(mdp.with_outcome_rewards(reward))
+        share_structure(self.worst, problem)
         self.plans += 1
         self._progress(f"{self.plans:,} plans")
         plan = optimal(problem, self.gamma, start_from=start_from)
