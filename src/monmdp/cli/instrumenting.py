@@ -70,6 +70,8 @@ def instrument(
         for path, kind in ((png, "png"), (svg, "svg"))
         if path is not None
     ]
+    if costs is not None and cost != 1:
+        raise MonMDPError("--cost or --costs, not both: a file has a cost for each candidate")
     given: dict[str, Any] = {
         "cost": cost if costs is None else _read(costs, "--costs"),
         "groups": None if groups is None else _read(groups, "--groups"),

@@ -159,7 +159,7 @@ class Selection:
     # ---- branch and bound -------------------------------------------------------------------
 
     def search(self, chosen: Subset, most_plans: int) -> Choice:
-        """Improve a choice until it is proven, or so many plans are made; look at the root anyway."""
+        """Improve a choice until it is proven or enough plans are made; the root comes anyway."""
         margin = self.margin()
         best, reached = chosen, self.worth(chosen)
         everyone = frozenset(range(len(self.cost)))
