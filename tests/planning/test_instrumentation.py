@@ -16,10 +16,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conftest import ROOT
-from monmdp import MonMDPError, join, make, monitors, planning, worlds
+from monmdp import MDP, MonMDPError, join, make, monitors, planning, worlds
 from monmdp.planning import instrument, optimal
 from monmdp.planning.factors import share_structure
 from monmdp.planning.hidden_pay import scenarios
+from monmdp.planning.selection import NOTHING, Selection
+from monmdp.planning.worth import Worth
 
 _spec = importlib.util.spec_from_file_location(
     "instrumentation", ROOT / "benchmarks" / "instrumentation.py"
@@ -87,6 +89,40 @@ def test_exact_equals_brute_force_and_certificates_hold_on_200_worlds():
     check([benchmark.outcome(seed) for seed in range(200)])
 
 
+def selection_of(made):
+    """The search of one world, and the largest gain of any set."""
+    seen = planning.observability(made.problem)
+    masks = [np.zeros_like(seen.never_observable) for _ in made.pairs]
+    for mask, (s, a) in zip(masks, made.pairs, strict=True):
+        mask[s, a] = True
+    pay = made.problem.mdp.mean_reward[None]
+    worth = Worth(made.problem, seen, benchmark.GAMMA, pay, masks)
+    selection = Selection(worth, made.cost, made.budget)
+    return selection, selection.nothing + made.gains(made.payable()).max()
+
+
+@pytest.mark.parametrize("seed", range(0, 60, 5))
+def test_branch_and_bound_needs_no_help_from_greedy_and_its_bound_holds_wherever_it_stops(seed):
+    made = benchmark.task(seed)
+    made = made._replace(budget=max(made.budget, 3.0))
+    for most_plans in (0, 10, 20, 40, 10_000):
+        selection, best = selection_of(made)
+        found = selection.search(NOTHING, most_plans)
+        assert found.value <= best + CLOSE <= found.bound + 2 * CLOSE
+        assert selection.spent(found.chosen) <= made.budget + 1e-9
+    assert found.value == found.bound == pytest.approx(best, abs=CLOSE)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_what_adds_nothing_is_left_out(seed):
+    selection, _ = selection_of(benchmark.task(seed))
+    everything = selection.everything
+    kept = selection.trimmed(everything)
+    assert selection.worth(kept) == pytest.approx(selection.worth(everything), abs=CLOSE)
+    assert all(selection.worth(kept - {i}) < selection.worth(kept) - CLOSE for i in kept)
+    assert len(kept) < len(everything)
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_overlapping_groups_of_mixed_cost(seed):
     made = benchmark.task(seed)
@@ -138,6 +174,16 @@ def test_without_a_discount_where_only_the_time_limit_ends_episodes(limit):
     assert best > 0.1
 
 
+def test_a_reward_that_is_worth_choosing_with_few_steps_left_only():
+    outcomes = [(0, 0, 0, 1.0, 0.1, False, False), (0, 1, 0, 1.0, 0.3, True, True)]
+    mdp = MDP.from_outcomes(
+        outcomes, name="leave", n_states=1, n_actions=2, start=[1.0], r_min=-1.0, time_limit=10
+    )
+    found = instrument(join(mdp, monitors.make("ask")), 1, gamma=1.0, assume="truth")
+    assert found.value_before == pytest.approx(1.0)
+    assert found.gain == pytest.approx(0.2)
+
+
 def test_without_a_discount_where_every_episode_ends():
     problem = make("treasure-hunter", "ask")
     found = instrument(problem, 1, assume="truth", gamma=1.0)
@@ -145,16 +191,18 @@ def test_without_a_discount_where_every_episode_ends():
     assert found.gain == pytest.approx(0.9)
 
 
-def test_two_rewards_that_are_worth_something_only_together():
+@pytest.mark.parametrize("gamma", [0.99, 1.0])
+def test_two_rewards_that_are_worth_something_only_together(gamma):
     # Right of the start both steps of a corridor are hidden; the treasure at its end is worth one.
     text = "r_min: -1\ntile H: land 0 hidden\n---\n@HH$"
     problem = join(worlds.grid_world(text, time_limit=20), monitors.make("ask"))
-    alone = instrument(problem, 1, assume="truth")
-    both = instrument(problem, 2, assume="truth")
+    how = {"assume": "truth", "gamma": gamma}
+    alone = instrument(problem, 1, **how)
+    both = instrument(problem, 2, **how)
     assert alone.gain == pytest.approx(0.0)
     assert set(both.names) == {"0,0:RIGHT", "0,1:RIGHT"}
     assert [of.gain > 0.5 for of in both.chosen] == [False, True]
-    assert instrument(problem, 2, assume="truth", method="greedy").gain == both.gain
+    assert instrument(problem, 2, **how, method="greedy").gain == both.gain
 
 
 def test_it_agrees_with_what_if():

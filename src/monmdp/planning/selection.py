@@ -165,7 +165,6 @@ class Selection:
         everyone = frozenset(range(len(self.cost)))
         number = count(1)
         heap = [(-self.worth(self.everything, NOTHING), 0, NOTHING, everyone - self.everything)]
-        unproven = reached
         while heap and -heap[0][0] > reached + margin:
             if heap[0][1] > 0 and self.worth.plans >= most_plans:
                 break
@@ -176,14 +175,12 @@ class Selection:
                 value = self.worth(inside | used, left)
                 if value > reached:
                     best, reached = inside | used, value
-                if -below > value + margin:  # ties are decided only as exactly as values are
-                    unproven = max(unproven, -below)
                 continue
             for child, gone in self._branches(inside, left):
                 limit = min(-below, self.worth(left - gone, left))
                 if limit > reached + margin:
                     heapq.heappush(heap, (-limit, next(number), child, out | gone))
-        bound = max(unproven, -heap[0][0] if heap else reached)
+        bound = -heap[0][0] if heap else reached
         if bound <= reached + margin:
             return Choice(best, reached, reached)
         return Choice(best, reached, bound + 2 * self.worth.error)

@@ -27,7 +27,7 @@ from monmdp.model.arrays import BoolArray, FloatArray, IntArray
 from monmdp.model.monmdp import MonMDP
 from monmdp.planning.factors import share_structure
 from monmdp.planning.observability import Observability, worst_case
-from monmdp.planning.policy_iteration import Optimum, optimal
+from monmdp.planning.policy_iteration import Optimum, decay, optimal
 from monmdp.planning.progress import Progress, Tell
 
 Subset = frozenset[int]
@@ -48,6 +48,19 @@ class _Plan:
     """[hidden] the never-observable pairs"""
     moves: Any
     """[s·|A| + a, s′] joint transitions that do not end the episode"""
+
+    @property
+    def tie(self) -> float:
+        """Actions that are worse by no more are as good as the best."""
+        return TIE * max(1.0, float(np.abs(self.optimum.values).max())) + 2 * self.optimum.residual
+
+    @property
+    def error(self) -> float:
+        """How far its value is from the exact one at most, also if ties are decided at will."""
+        plan = self.optimum
+        if plan.stages is not None:
+            return self.tie * (len(plan.stages) - 1)
+        return plan.error_bound + self.tie / decay(plan.monmdp, plan.gamma)
 
     @cached_property
     def behind(self) -> FloatArray:
@@ -87,11 +100,10 @@ class _Plan:
         hidden = np.zeros(problem.mdp.n_pairs)
         hidden[self.pairs] = 1.0
         by_state = hidden.reshape(problem.mdp.n_states, 1, problem.mdp.n_actions, 1)
-        tie = TIE * max(1.0, float(np.abs(plan.values).max())) + 2 * plan.error_bound
         for step in range(1 if plan.stages is None else len(plan.stages) - 1):
             choice = np.empty((problem.mdp.n_states, problem.monitor.n_states), dtype=np.int64)
             for states, q in plan._action_values(step):
-                best = q >= q.max(axis=(2, 3), keepdims=True) - tie
+                best = q >= q.max(axis=(2, 3), keepdims=True) - self.tie
                 liked = np.where(best, 2.0 - by_state[states], 0.0)
                 choice[states] = liked.reshape(*liked.shape[:2], -1).argmax(axis=2)
             yield choice.reshape(-1)
@@ -177,7 +189,10 @@ class Worth:
         key = shown.tobytes(), k
         if key not in self._kept:
             start = None if near is None else self._plan(k, near).optimum.values
-            self._keep(key, _Plan(self._solved(k, shown, start), self.pairs, self._moves))
+            plan = _Plan(self._solved(k, shown, start), self.pairs, self._moves)
+            self.error = max(self.error, plan.error)
+            self.converged &= plan.optimum.converged
+            self._keep(key, plan)
         self._kept.move_to_end(key)
         return self._kept[key]
 
@@ -196,7 +211,4 @@ class Worth:
         share_structure(self.worst, problem)
         self.plans += 1
         self._progress(f"{self.plans:,} plans")
-        plan = optimal(problem, self.gamma, start_from=start_from)
-        self.error = max(self.error, plan.error_bound)
-        self.converged &= plan.converged
-        return plan
+        return optimal(problem, self.gamma, start_from=start_from)
