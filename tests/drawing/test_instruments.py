@@ -42,6 +42,12 @@ def test_chosen_pairs_are_green_and_numbered_and_the_others_pale(by):
     assert "stays hidden" in words
 
 
+def test_what_is_no_candidate_stays_hidden_too():
+    found = planning.instrument(make("bottleneck", "button"), 1, groups={"one": ["0,2:UP"]})
+    shades = parts(draw_instrumentation(found))
+    assert (shades.count(GREEN), shades.count(LEFT_OUT)) == (1, 24)
+
+
 def test_a_large_map_without_room_for_icons_and_a_world_without_a_map():
     rng = np.random.default_rng(0)
     rows = ["." * 40, *("".join(rng.choice(list("......?"), 40)) for _ in range(34))]

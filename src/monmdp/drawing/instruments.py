@@ -13,13 +13,14 @@ from matplotlib.patches import Patch
 
 from monmdp.drawing.canvas import LINE, Picture
 from monmdp.drawing.heatmaps import action_parts
-from monmdp.drawing.icons import DARK
-from monmdp.drawing.labels import brief, folded, shortened
+from monmdp.drawing.icons import DARK, place, robot
+from monmdp.drawing.labels import brief, folded, marked_states, shortened
 from monmdp.drawing.palette import GREEN
-from monmdp.drawing.sheet import Sheet, draw_ground, sheet_of
+from monmdp.drawing.picture import MAX_ROBOTS
+from monmdp.drawing.sheet import CORNER, Sheet, draw_ground, sheet_of
 from monmdp.errors import MonMDPError
 from monmdp.model.arrays import FloatArray
-from monmdp.planning import Instrumentation
+from monmdp.planning import Instrumentation, observability
 from monmdp.planning.hidden_pay import INTERVAL
 from monmdp.tables import written
 
@@ -57,7 +58,8 @@ def draw_instrumentation(found: Instrumentation, *, title: str | None = None) ->
     draw_ground(ax, mdp, sheet)
     shapes, note = action_parts(mdp)
     number = {pair: i for i, of in enumerate(found.chosen, 1) for pair in of.candidate.pairs}
-    hidden = {pair for of in found.candidates for pair in of.pairs}
+    never = observability(found.monmdp).never_observable_pairs
+    hidden = [(int(s), int(a)) for s, a in never]
     corners = sheet.cells[:, ::-1].astype(np.float64)
     # The square in the middle lies over the triangles at the sides.
     order = sorted(hidden, key=lambda of: (len(shapes[of[1]]), of))
@@ -69,6 +71,10 @@ def draw_instrumentation(found: Instrumentation, *, title: str | None = None) ->
         **edge,
     )
     ax.add_collection(parts, autolim=False)
+    starts = marked_states(mdp, None)
+    if sheet.detailed and len(starts) <= MAX_ROBOTS:
+        for row, column in sheet.cells[starts]:
+            place(ax, robot(), column + CORNER, row + CORNER, 0.4)
     _write_numbers(ax, sheet, number, corners, shapes)
     ax.set_xlabel(folded(note, max(width, 2.2) / 0.7), fontsize=7, color="0.35", parse_math=False)
     ax.set_title(title, fontsize=10, parse_math=False, loc="left")
@@ -97,7 +103,8 @@ def _write_numbers(
         places.setdefault((s, i), []).append(corners[s] + shapes[a].mean(axis=0))
     size = 9.0 if sheet.width <= 12 else max(3.0, 110 / sheet.width)
     for (_, i), of in places.items():
-        x, y = np.mean(of, axis=0)
+        # Between two parts there may be none: it stands in the one that is nearest to the middle.
+        x, y = min(of, key=lambda at: float(np.linalg.norm(at - np.mean(of, axis=0)).round(6)))
         look: dict[str, Any] = {"ha": "center", "va": "center", "color": "white", "zorder": 4}
         ax.text(x, y, str(i), fontsize=size, weight="bold", clip_on=True, **look)
 
