@@ -72,7 +72,7 @@ class Instrumentation:
     monmdp: MonMDP = field(repr=False)
     gamma: float
     assume: str
-    """what hidden rewards are taken to pay: "interval", "prior" or "truth\""""
+    """"interval", "prior" or "truth": what hidden rewards are taken to pay"""
     scenarios: int
     """how many there are of what hidden rewards pay; gains are means over them"""
     budget: float
@@ -88,7 +88,7 @@ class Instrumentation:
     upper_bound: float
     """no set within the budget gains more"""
     method: str
-    """"exact" if the choice was searched for until it was proven, else "greedy\""""
+    """"greedy", or "exact" if the search went on until the choice was proven"""
     plans: int
     """how many plans were made"""
     converged: bool
@@ -101,7 +101,7 @@ class Instrumentation:
 
     @property
     def lower_gain(self) -> float:
-        """The least that is gained: with "interval" nothing, else `gain`."""
+        """The lower end of the gain: 0 with "interval", else the same as `gain`."""
         return 0.0 if self.assume == INTERVAL else self.gain
 
     @property
@@ -111,7 +111,7 @@ class Instrumentation:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Subset of the chosen ones."""
+        """Names of the chosen ones."""
         return tuple(of.candidate.name for of in self.chosen)
 
     @property
