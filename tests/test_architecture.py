@@ -15,7 +15,7 @@ from conftest import ROOT
 # Each part may import only what stands before it.
 ORDER = [
     "stopping", "errors", "memory", "escaping", "files", "schema", "caching", "compiling", "model",
-    "naming", "worlds", "monitors", "catalogue", "planning", "stats", "tables", "drawing",
+    "naming", "worlds", "monitors", "catalogue", "stats", "tables", "planning", "drawing",
     "registration", "envs", "agents", "experiment", "suites", "results", "report", "api", "theory",
     "testing", "cli",
 ]  # fmt: skip

@@ -9,7 +9,7 @@ import sys
 from contextlib import suppress
 
 # Importing the modules adds their commands, in the order in which --help lists them.
-from monmdp.cli import problems, data, running, benchmarking  # isort: skip
+from monmdp.cli import problems, data, instrumenting, running, benchmarking  # isort: skip
 from monmdp.cli import results, policies, theory  # isort: skip
 from monmdp.cli.app import app, print_nothing_more
 from monmdp.cli.terminal import ignore_settings_here, make_safe
@@ -20,6 +20,7 @@ __all__ = [
     "app",
     "benchmarking",
     "data",
+    "instrumenting",
     "main",
     "policies",
     "problems",

@@ -21,20 +21,22 @@ if TYPE_CHECKING:
     from monmdp.drawing.film import frame, save_film
     from monmdp.drawing.graph import draw_dynamics
     from monmdp.drawing.heatmaps import draw_heatmap, draw_values
+    from monmdp.drawing.instruments import draw_instrumentation
     from monmdp.drawing.interaction import draw_interaction
     from monmdp.drawing.pessimism import draw_pessimism
     from monmdp.drawing.picture import draw_world, gallery
 
 __all__ = [
     "CurveData", "Dot", "PanelData", "RowData", "Style", "dot_chart", "draw_dynamics",
-    "draw_heatmap", "draw_interaction", "draw_pessimism", "draw_policy", "draw_values",
-    "draw_world", "frame", "gallery", "grid_text", "panel_grid", "policy_text", "power_law",
-    "profiles", "save", "save_film", "sparkline", "styles", "world_text",
+    "draw_heatmap", "draw_instrumentation", "draw_interaction", "draw_pessimism", "draw_policy",
+    "draw_values", "draw_world", "frame", "gallery", "grid_text", "panel_grid", "policy_text",
+    "power_law", "profiles", "save", "save_film", "sparkline", "styles", "world_text",
 ]  # fmt: skip
 
 # These load when they are first asked for, and Matplotlib with them.
 _MODULE_OF = {
-    "draw_dynamics": "graph", "draw_heatmap": "heatmaps", "draw_interaction": "interaction",
+    "draw_dynamics": "graph", "draw_heatmap": "heatmaps",
+    "draw_instrumentation": "instruments", "draw_interaction": "interaction",
     "draw_pessimism": "pessimism", "draw_policy": "arrows", "draw_values": "heatmaps",
     "draw_world": "picture", "frame": "film", "gallery": "picture", "save": "canvas",
     "save_film": "film",

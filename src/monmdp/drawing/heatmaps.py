@@ -126,8 +126,8 @@ def draw_values(
     return figure
 
 
-def _parts(mdp: MDP) -> tuple[list[FloatArray], str]:
-    """The part of a cell that stands for each action, [corner, 2] x and y, and a note."""
+def action_parts(mdp: MDP) -> tuple[list[FloatArray], str]:
+    """Return the part of a cell that stands for each action, [corner, 2] x and y, and a note."""
     names = [label.upper() for label in mdp.action_labels]
     if sorted(names) in (sorted(DIRECTIONS), sorted([*DIRECTIONS, "STAY"])):
         square = 0.5 + CENTRE * np.array([(-1, -1), (1, -1), (1, 1), (-1, 1)])
@@ -190,7 +190,7 @@ def _paint(ax: Axes, mdp: MDP, sheet: Sheet, values: FloatArray, scale: dict[str
     """Draw the world with the numbers [se] or [se, ae] under its icons; return what is coloured."""
     draw_ground(ax, mdp, sheet)
     corners = sheet.cells[:, ::-1].astype(np.float64)  # [se, 2] x and y
-    shapes, note = (_stripes(1), "") if values.ndim == 1 else _parts(mdp)
+    shapes, note = (_stripes(1), "") if values.ndim == 1 else action_parts(mdp)
     polygons: list[FloatArray] = []
     colours: list[FloatArray] = []
     empty: list[FloatArray] = []

@@ -1,6 +1,7 @@
 """Exact planning: what can be seen, optimal and minimax-optimal policies, exact evaluation."""
 
 from monmdp.planning.decision import Contender, Decision, Need, decide
+from monmdp.planning.instrumentation import Candidate, Instrumentation, Purchase, instrument
 from monmdp.planning.observability import (
     Bias,
     Observability,
@@ -15,18 +16,22 @@ from monmdp.planning.solution import Solution, WhatIf, gain_of_all, minimax, sol
 
 __all__ = [
     "Bias",
+    "Candidate",
     "Contender",
     "Decision",
     "Evaluation",
+    "Instrumentation",
     "Need",
     "Observability",
     "Optimum",
+    "Purchase",
     "Solution",
     "WhatIf",
     "biased_pairs",
     "decide",
     "evaluate",
     "gain_of_all",
+    "instrument",
     "minimax",
     "observability",
     "optimal",

@@ -88,10 +88,35 @@ def _prepared(monmdp: MonMDP) -> Prepared:
         usual = np.bincount(m.pair_class).argmax()
         special = np.any((m.pair_class != usual).reshape(n_se, -1), axis=1)
         second_order = _distance_order(m, special)
+    rewards = _reward_span(m, by_state)
+    return Prepared(m, likeliest, old_number, Elimination(m), second_order, *rewards)
+
+
+def share_structure(known: MonMDP, other: MonMDP) -> MonMDP:
+    """Hand on what is worked out of a Mon-MDP to one that differs from it in rewards alone.
+
+    The states keep the order that suited the old rewards: right for any, and good where values to
+    start from are known.
+    """
+    ready, reward = prepared(known), np.ascontiguousarray(other.mdp.mean_reward.reshape(-1))
+    other.__dict__[_factors.__name__] = factors(known)._replace(env_reward=reward)
+    by_state = reward.reshape(other.mdp.n_states, -1)
+    moved = np.ascontiguousarray(by_state[ready.old_number]).reshape(-1)
+    least, span = _reward_span(ready.model, by_state)
+    other.__dict__[_prepared.__name__] = ready._replace(
+        model=ready.model._replace(env_reward=moved),
+        likeliest=ready.likeliest._replace(env_reward=moved),
+        least_reward=least,
+        span_of_rewards=span,
+    )
+    return other
+
+
+def _reward_span(m: Factors, by_state: FloatArray) -> tuple[float, float]:
+    """What the best action pays at least, and how much more an action pays at most."""
     least = by_state.max(axis=1).min() + m.monitor_reward.max(axis=1).min()
     span = by_state.max() + m.monitor_reward.max() - least
-    rewards = float(least), float(span)
-    return Prepared(m, likeliest, old_number, Elimination(m), second_order, *rewards)
+    return float(least), float(span)
 
 
 def _distance_order(m: Factors, seed: BoolArray) -> IntArray:
