@@ -296,6 +296,21 @@ def test_it_says_when_it_says_nothing():
     assert told["recommended"] == "safe"
 
 
+def test_of_a_log_only_what_was_tried_and_never_seen_can_be_made_visible():
+    log = pd.DataFrame(
+        {"episode": range(4), "state": ["a", "a", "b", "b"], "action": ["x", "y", "x", "x"],
+         "reward": [1.0, None, 0.5, None], "next_state": "end", "done": True}
+    )  # fmt: skip
+    problem = worlds.from_log(log, r_min=0, r_max=2)
+    found = planning.instrument(problem, budget=5)
+    assert [of.name for of in found.candidates] == ["a:y"]  # b:y was never tried
+    assert found.gain == pytest.approx(0.5)  # a:y may pay 2 instead of 1, half of the time
+    with pytest.raises(MonMDPError, match="nobody knows"):
+        planning.instrument(problem, budget=5, assume="truth")
+    with pytest.raises(MonMDPError, match="instrument"):
+        planning.what_if(planning.solve(problem))
+
+
 def test_wrong_questions_are_refused():
     problem = monmdp.make("loop", "ask")
     with pytest.raises(MonMDPError, match="fitted from a log"):

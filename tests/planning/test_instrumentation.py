@@ -289,14 +289,6 @@ def test_what_a_prior_says_of_a_pair_counts_before_what_it_says_of_its_state():
         assert (pay[others] == 0.0).all()
 
 
-def test_the_truth_of_a_fitted_problem_is_refused():
-    problem = small()
-    object.__setattr__(problem, "evidence", "counts")
-    with pytest.raises(MonMDPError, match=r'fitted.*assume="interval".*assume="prior"'):
-        instrument(problem, 1, assume="truth")
-    assert instrument(problem, 1).gain > 0
-
-
 # ---- candidates, costs, what comes back -----------------------------------------------------
 
 

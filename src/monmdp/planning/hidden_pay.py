@@ -21,6 +21,7 @@ import numpy as np
 
 from monmdp.errors import MonMDPError, nearest
 from monmdp.model.arrays import BoolArray, FloatArray, as_array
+from monmdp.model.evidence import FittedMonMDP
 from monmdp.model.mdp import MDP, number, whole_number
 from monmdp.model.monmdp import MonMDP
 from monmdp.planning.candidates import OTHERS, pairs_of
@@ -71,7 +72,7 @@ def scenarios(
     if assume == INTERVAL:
         return Scenarios(assume, np.where(hidden, mdp.r_max, mdp.r_min)[None])
     if assume == TRUTH:
-        if getattr(monmdp, "evidence", None) is not None:
+        if isinstance(monmdp, FittedMonMDP):
             raise MonMDPError(
                 f'assume="truth": nobody knows what the hidden rewards of {mdp.name!r} are, it was '
                 'fitted from data; take assume="interval", or assume="prior" with an idea of them'

@@ -16,6 +16,7 @@ import numpy as np
 
 from monmdp.errors import MonMDPError, nearest
 from monmdp.model.arrays import BoolArray
+from monmdp.model.evidence import FittedMonMDP
 from monmdp.model.mdp import number, whole_number
 from monmdp.model.monmdp import MonMDP
 from monmdp.planning.candidates import costs_of, members_of
@@ -232,7 +233,7 @@ def instrument(
     """Find the set of hidden rewards that is most worth making visible within a budget.
 
     Args:
-        monmdp: the problem.
+        monmdp: the problem; if it was fitted from a log, of pairs that were tried and never seen.
         budget: what may be spent.
         cost: of each candidate, or name -> cost; ``"*"`` stands for those that have no entry.
         by: the candidates: each never-observable "pair", or all those of a "state" together.
@@ -266,10 +267,13 @@ def instrument(
         raise MonMDPError(f"budget must not be negative, got {budget:g}")
     most_plans = whole_number(most_plans, "most_plans", at_least=1)
     seen = observability(monmdp)
-    members = members_of(mdp, seen.never_observable, by, groups)
+    hidden = seen.never_observable
+    if isinstance(monmdp, FittedMonMDP):  # what nobody tried is not for want of looking
+        hidden = hidden & monmdp.never_seen
+    members = members_of(mdp, hidden, by, groups)
     costs = costs_of(members, cost)
     masks = list(members.values())
-    said = scenarios(monmdp, seen.never_observable, assume, prior, members, draws, seed)
+    said = scenarios(monmdp, hidden, assume, prior, members, draws, seed)
     worth = Worth(monmdp, seen, gamma, said.pay, masks, tell)
     selection = Selection(worth, costs, budget)
     alone = [worth(frozenset({i}), NOTHING) - selection.nothing for i in range(len(masks))]

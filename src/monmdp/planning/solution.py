@@ -11,6 +11,7 @@ import numpy as np
 
 from monmdp.errors import MonMDPError
 from monmdp.model.arrays import BoolArray
+from monmdp.model.evidence import FittedMonMDP
 from monmdp.model.mdp import MDP
 from monmdp.model.monmdp import MonMDP
 from monmdp.planning import backup
@@ -247,6 +248,11 @@ def what_if(
     """
     monmdp, plan = solution.monmdp, solution.minimax
     mdp = monmdp.mdp
+    if isinstance(monmdp, FittedMonMDP):
+        raise MonMDPError(
+            f"{mdp.name} was fitted from a log, and what its hidden rewards are nobody knows; "
+            "planning.instrument (monmdp instrument) asks what they may be worth"
+        )
     if pairs is None:
         pairs = [(int(s), int(a)) for s, a in solution.seen.never_observable_pairs]
     q = plan.action_values()
