@@ -58,6 +58,16 @@ def test_a_large_map_without_room_for_icons_and_a_world_without_a_map():
         assert pixels(draw_instrumentation(found)).ndim == 3
 
 
+def test_without_a_map_there_is_a_bar_for_each_candidate():
+    mdp = replace(worlds.make("bottleneck"), picture=None, state_labels=())
+    found = planning.instrument(join(mdp, monitor("button")), 2)
+    (ax,) = draw_instrumentation(found).axes
+    names = [of.get_text() for of in ax.get_yticklabels()]
+    assert [name.partition("  ")[2] for name in names[: len(found.chosen)]] == list(found.names)
+    widths = [bar.get_width() for bar in ax.patches[: len(found.chosen)]]
+    assert widths == pytest.approx([of.gain for of in found.chosen])
+
+
 def test_where_nothing_is_worth_its_cost():
     found = planning.instrument(make("bottleneck", "button"), 3, assume="truth")
     (legend,) = draw_instrumentation(found).legends

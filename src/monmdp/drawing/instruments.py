@@ -1,4 +1,4 @@
-"""Which hidden rewards to make visible, on the map."""
+"""Which hidden rewards to make visible, on the map; as bars where there is none."""
 
 from __future__ import annotations
 
@@ -30,14 +30,16 @@ LISTED = 12
 """of the chosen ones, in the legend"""
 BESIDE = 2.6
 """inches for the legend"""
+BARS_WIDE = 7.0
+"""inches"""
 
 
 def draw_instrumentation(found: Instrumentation, *, title: str | None = None) -> Figure:
     """Draw what `planning.instrument` found: the rewards to make visible, in their order.
 
     Each hidden pair is a part of its state's cell, as in `draw_heatmap`: green and numbered if it
-    is to be made visible, pale if it stays hidden. The states of a world without a map are laid out
-    in rows.
+    is to be made visible, pale if it stays hidden. Without a map there is a bar for each candidate:
+    what it gains alone, and for the chosen ones what is gained so far.
 
     >>> from monmdp import drawing, make, planning
     >>> found = planning.instrument(make("bottleneck", "button"), 2)
@@ -48,6 +50,8 @@ def draw_instrumentation(found: Instrumentation, *, title: str | None = None) ->
             f"draw_instrumentation takes what planning.instrument returns; got {brief(found)}"
         )
     mdp = found.monmdp.mdp
+    if mdp.picture is None:
+        return _bars(found, _title(found) if title is None else title)
     sheet = sheet_of(mdp)
     width, height = sheet.inches()
     title = folded(_title(found) if title is None else title, width + BESIDE)
@@ -79,6 +83,42 @@ def draw_instrumentation(found: Instrumentation, *, title: str | None = None) ->
     ax.set_xlabel(folded(note, max(width, 2.2) / 0.7), fontsize=7, color="0.35", parse_math=False)
     ax.set_title(title, fontsize=10, parse_math=False, loc="left")
     _explain(figure, found, some_left=len(hidden) > len(number))
+    return figure
+
+
+def _bars(found: Instrumentation, title: str) -> Figure:
+    """A bar for each of the chosen candidates, then for the best of the others."""
+    chosen = found.chosen[:LISTED]
+    others = [of for of in found.candidates if of.name not in found.names]
+    others = others[: max(LISTED - len(chosen), 3)]
+    title = folded(title, BARS_WIDE)
+    n = len(chosen) + len(others)
+    figure = Picture(BARS_WIDE, 0.28 * max(n, 2) + 1.2 + LINE * title.count("\n"))
+    figure.set_layout_engine("constrained")
+    ax = figure.add_subplot()
+    rows = np.arange(n)
+    so_far = [of.gain for of in chosen]
+    alone = [*(of.candidate.gain for of in chosen), *(of.gain for of in others)]
+    names = [f"{i}  {of.candidate.name}" for i, of in enumerate(chosen, 1)]
+    names += [of.name for of in others]
+    ax.barh(rows[: len(chosen)], so_far, 0.78, color=GREEN, alpha=0.35)
+    colours = [GREEN] * len(chosen) + [LEFT_OUT] * len(others)
+    ax.barh(rows, alone, 0.42, color=colours)
+    for y, value in enumerate([*so_far, *alone[len(chosen) :]]):
+        ax.text(value, y, f" {written(value)}", va="center", fontsize=8, color="0.35")
+    ax.set_yticks(rows, [shortened(name, 40) for name in names], fontsize=8, parse_math=False)
+    ax.invert_yaxis()
+    ax.set_xlim(0, 1.15 * max([*so_far, *alone, 1e-12]))
+    ax.set_xlabel("gain of the guaranteed value", fontsize=8)
+    ax.tick_params(axis="x", labelsize=8)
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.set_title(title, fontsize=10, parse_math=False, loc="left")
+    shown = [Patch(facecolor=GREEN, alpha=0.35), Patch(facecolor=GREEN), Patch(facecolor=LEFT_OUT)]
+    words = ["chosen, gain so far", "alone", "stays hidden, alone"]
+    there = [i for i, of in enumerate((chosen, chosen, others)) if of]
+    if there:
+        look: dict[str, Any] = {"fontsize": 8, "frameon": False, "loc": "lower right"}
+        ax.legend([shown[i] for i in there], [words[i] for i in there], **look)
     return figure
 
 
