@@ -38,7 +38,7 @@ def main() -> None:
     assert (files("monmdp") / "py.typed").is_file()
     extras = {line.split("extra ==")[-1].strip(" '\"") for line in requires("monmdp") or []
               if "extra ==" in line}  # fmt: skip
-    assert extras >= {"cluster", "deep", "docs", "dev"}, extras
+    assert extras >= {"cluster", "deep", "docs", "dev", "exchange", "gpu", "icu"}, extras
 
     assert "bottleneck" in monmdp("list")
     solved = json.loads(monmdp("solve", "bottleneck", "button", "rho=0.05", "--json"))
@@ -55,6 +55,14 @@ def main() -> None:
     assert "monitored-mbie-eb" in Path("results/report.html").read_text(encoding="utf-8")
     words = ("reproduce", "figure-4", "--quick", "--scheduler", "tcp://127.0.0.1:1")
     assert "pip install 'monmdp[cluster]'" in monmdp(*words, code=2)
+
+    monmdp("log", "treasure-hunter", "ask", "--rows", "2000", "-o", "log.csv")
+    assert "never seen               1" in monmdp("fit", "log.csv")
+    assert "recommended: robust" in monmdp("decide", "problem.npz")
+    assert "START:LEFT" in monmdp("instrument", "problem.npz", "--budget", "1")
+    assert "factored-mbie-eb" in monmdp("bench")
+    monmdp("export", "loop", "-o", "loop.umb")
+    assert "pip install 'monmdp[exchange]'" in monmdp("solve", "loop.umb", "ask", code=2)
 
     env = gymnasium.make("monmdp/Bottleneck-v0", monitor="ask")
     env.reset(seed=0)

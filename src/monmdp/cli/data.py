@@ -257,15 +257,8 @@ def _print_decision(decision: Decision) -> None:
     problem = decision.problem
     mdp, best = problem.mdp, decision.recommended
     print(printable(f"{mdp.name}: {problem.evidence.rows:,} rows, gamma {decision.gamma:g}\n"))
-    about = {
-        "robust": "the highest guarantee over all that the counts allow",
-        "safe": f"what the log did, unless {decision.thin} rows show better",
-        "logged": "what the log did",
-    }
     candidates = (decision.robust, decision.safe, decision.logged)
-    columns = ("policy", Column("guaranteed", form=""), Column("estimated", form=""), "")
-    rows = [(of.name, of.lower_bound, of.estimate, about[of.name]) for of in candidates]
-    print(Table.of(columns, rows))
+    print(decision.table())
     print(f"\nrecommended: {best.name}")
     sure = f"with {1 - decision.delta:.4g} confidence"
     if decision.says_nothing:

@@ -149,6 +149,11 @@ class FittedMonMDP(MonMDP):
             raise MonMDPError(f"evidence: counts {self.evidence.taken.shape}, not {self.shape}")
         if self.evidence.moved.shape != self.monitor.transition.shape[:-1]:
             raise MonMDPError("evidence: 'moved' has the wrong shape")
+        low, high = self.mdp.r_min, self.mdp.r_max
+        slack = 1e-12 * max(1.0, abs(low), abs(high))
+        value = self.evidence.value
+        if ((value < low - slack) | (value > high + slack)).any():
+            raise MonMDPError(f"evidence: a reward lies outside [{low:g}, {high:g}]")
         counts = self.mdp.probability * self.evidence.tried.reshape(-1)[self.mdp.pair_of_outcome]
         if (np.abs(counts - np.rint(counts)) > 1e-6 * np.maximum(counts, 1)).any():
             raise MonMDPError("evidence: the chances of the outcomes are not shares of the rows")

@@ -32,6 +32,7 @@ from monmdp.planning.policy_evaluation import evaluate
 from monmdp.planning.policy_iteration import checked_gamma
 from monmdp.planning.progress import Progress, Tell
 from monmdp.planning.robust import RobustValue, lowest_possible, robust_value, uncertainty
+from monmdp.tables import Column, Table
 
 NOTHING = 0.05
 """a guarantee that covers less of the way from the worst to the estimate than this says nothing"""
@@ -118,6 +119,21 @@ class Decision:
         worst = lowest_possible(self.problem, self.gamma)
         way = self.recommended.estimate - worst
         return self.recommended.lower_bound - worst <= NOTHING * way
+
+    def table(self) -> Table:
+        """Return the three policies with what is guaranteed and what is estimated."""
+        about = {
+            "robust": "the highest guarantee over all that the counts allow",
+            "safe": f"what the log did, unless {self.thin} rows show better",
+            "logged": "what the log did",
+        }
+        columns = ("policy", Column("guaranteed", form=""), Column("estimated", form=""), "about")
+        of = (self.robust, self.safe, self.logged)
+        rows = [(each.name, each.lower_bound, each.estimate, about[each.name]) for each in of]
+        return Table.of(columns, rows)
+
+    def _repr_html_(self) -> str:
+        return self.table().to_html()
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain Python objects, for JSON."""
