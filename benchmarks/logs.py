@@ -82,6 +82,8 @@ def main() -> None:
                 )
                 seconds, libraries, peak, read, outcomes = done.stdout.split()
                 assert int(read) == rows
+                if rows <= PART and (float(seconds) > 10 or float(peak) > 2):
+                    sys.exit(f"a million rows took {seconds} s and {peak} GB")
                 print(
                     f"{rows:>12,} {ending:<9} {path.stat().st_size / 1e6:>5,.0f} MB "
                     f"{float(seconds):>7.1f}s {float(peak):>5.2f} GB {float(libraries):>6.2f} GB "

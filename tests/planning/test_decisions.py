@@ -200,37 +200,26 @@ def test_guarantees_hold_and_nobody_falls_below_the_log(world, monitor):
         _, problem = fitted(world, monitor, rows=4000, seed=seed)
         decision = planning.decide(problem, delta=0.05)
         for of in (decision.robust, decision.safe, decision.logged):
-            true = planning.evaluate(worst, onto(of.policy, problem, truth)).value
+            true = planning.evaluate(worst, carried(of.policy, problem, truth)).value
             assert of.lower_bound <= true + 1e-6
             assert of.lower_bound <= of.estimate + 1e-6
         assert decision.robust.lower_bound >= decision.safe.lower_bound - 1e-6
 
 
-def onto(policy, problem, truth):
+def carried(policy, problem, truth):
     """[s, a] a policy of the fitted problem in the order of the true one."""
-    parts = policy.reshape(problem.shape)
-    places = [
-        [mine.index(label) if label in mine else 0 for label in other]
-        for mine, other in (
-            (problem.mdp.state_labels, truth.mdp.state_labels),
-            (problem.monitor.states, truth.monitor.states),
-            (problem.mdp.action_labels, truth.mdp.action_labels),
-            (problem.monitor.actions, truth.monitor.actions),
-        )
-    ]
-    flat = parts[np.ix_(*places)].reshape(truth.n_states, truth.n_actions)
-    return flat / flat.sum(axis=1, keepdims=True)
+    return Policy(problem.shape, policy).carried_over(problem, truth).probability
 
 
 def test_what_a_guarantee_lacks_is_the_sum_over_the_pairs():
     _, problem = fitted(rows=20_000)
     start = problem.mdp.state_labels[int(problem.mdp.start.argmax())]
     log = experiment.draw_log(problem, Policy.uniform(problem), rows=5000)
-    again = worlds.from_log(log, start=start, **MONITOR)  # the start is known: nothing lost there
-    decision = planning.decide(again)
+    decision = planning.decide(worlds.from_log(log, start=start, **MONITOR))
     best = decision.recommended
     lost = sum(of.lost for of in decision.needs)
     assert lost == pytest.approx(best.estimate - best.lower_bound, rel=1e-3)
+    assert planning.decide(worlds.from_log(log, **MONITOR)).lost_at_start > 0.001
     assert [of.lost for of in decision.needs] == sorted(of.lost for of in decision.needs)[::-1]
 
 
@@ -253,13 +242,73 @@ def test_the_safe_policy_keeps_to_the_log_where_rows_are_few():
     assert ((policy > 0) & ~kept).sum(axis=1).max() <= 1
 
 
-def test_a_pair_that_is_never_seen_is_no_reason_to_stay():
-    _, problem = fitted("treasure-hunter", "ask", rows=3000)
-    decision = planning.decide(problem)
-    left = problem.mdp.find_action("LEFT")
-    start = int(problem.mdp.start.argmax())
-    assert problem.never_seen[start, left]
-    assert decision.safe.policy.reshape(problem.shape)[start, :, left].sum() == 0
+def test_a_log_that_lives_on_rewards_nobody_saw_is_not_left_without_proof():
+    """90 % of the rows do what pays 1 and is never shown, the others what pays 0.3 and is."""
+    log = pd.DataFrame(
+        {"episode": range(1000), "state": "s", "next_state": "end", "done": True,
+         "action": ["good"] * 900 + ["meh"] * 100, "reward": [None] * 900 + [0.3] * 100}
+    )  # fmt: skip
+    decision = planning.decide(worlds.from_log(log, r_min=0, r_max=1))
+    assert decision.robust.lower_bound > decision.logged.estimate
+    assert decision.logged_at_most == pytest.approx(0.93)
+    assert decision.recommended.name == "safe"
+    assert not decision.certified
+    good = decision.problem.mdp.find_action("good")
+    assert decision.safe.policy[int(decision.problem.mdp.start.argmax()), good] == 0.9
+    # where the most that it may be worth is less, there is proof
+    actions = ["good"] * 100 + ["meh"] * 800 + ["best"] * 100
+    rewards = [None] * 100 + [0.1] * 800 + [0.9] * 100
+    known = log.assign(action=actions, reward=rewards)
+    sure = planning.decide(worlds.from_log(known, r_min=0, r_max=1))
+    assert sure.recommended.name == "robust"
+    assert sure.certified
+
+
+def test_an_end_is_worth_nothing_where_all_rewards_are_positive():
+    log = pd.DataFrame({"episode": range(1000), "state": "s", "action": "x", "reward": 1.0,
+                        "next_state": "end", "done": True})  # fmt: skip
+    decision = planning.decide(worlds.from_log(log, r_min=0.5, r_max=2))
+    for of in (decision.robust, decision.safe, decision.logged):
+        assert 0.5 < of.lower_bound <= 1
+
+
+@given(seed=st.integers(0, 10**6), r_min=st.sampled_from([-1.0, 0.0, 0.4]))
+@settings(deadline=None, max_examples=15)
+def test_sweeps_only_rise(seed, r_min):
+    rng = np.random.default_rng(seed)
+    n = 60
+    log = pd.DataFrame(
+        {"episode": rng.integers(0, 8, n), "state": rng.integers(0, 3, n).astype(str),
+         "action": rng.integers(0, 2, n).astype(str), "reward": rng.uniform(r_min, 1, n),
+         "next_state": rng.integers(0, 3, n).astype(str), "done": rng.random(n) < 0.2}
+    )  # fmt: skip
+    problem = worlds.from_log(log, r_min=r_min, r_max=1.0)
+    sets = uncertainty(problem, 0.05)
+    V = np.full((problem.mdp.n_states, 1), lowest_possible(problem, 0.9))
+    for _ in range(5):
+        after = _backup(sets, 0.9, V).max(axis=(2, 3))
+        assert (after >= V - 1e-12).all()
+        V = after
+
+
+def test_a_start_that_is_given_says_nothing_of_the_monitor_s():
+    truth = monmdp.make("hazard", "n-experts")
+    log = experiment.draw_log(truth, Policy.uniform(truth), rows=300)
+    start = truth.mdp.state_labels[int(truth.mdp.start.argmax())]
+    known = uncertainty(worlds.from_log(log, start=start, **MONITOR), 0.05)
+    assert (known.start_low == known.start_high).all()
+    assert (known.monitor_start_low < known.monitor_start_high).all()
+
+
+def test_nothing_is_certified_if_nobody_said_what_rewards_may_be():
+    problem = monmdp.make("loop", "ask")
+    best = planning.minimax(problem).policy
+    policy = Policy(problem.shape, 0.7 * best + 0.3 / problem.n_actions)
+    log = experiment.draw_log(problem, policy, rows=20_000)
+    guessed = planning.decide(worlds.from_log(log, **MONITOR))
+    told = planning.decide(worlds.from_log(log, r_min=0, r_max=1, **MONITOR))
+    assert guessed.recommended.lower_bound == told.recommended.lower_bound
+    assert (guessed.certified, told.certified) == (False, True)
 
 
 def test_missing_at_worst_guarantees_less():

@@ -139,6 +139,24 @@ def test_without_a_column_an_episode_begins_after_each_end(log):
     assert told.mdp.time_limit == untold.mdp.time_limit
 
 
+@given(log=logs(), batch=st.integers(1, 7))
+@settings(deadline=None, max_examples=40)
+def test_where_nothing_tells_episodes_apart_they_begin_at_jumps(log, batch):
+    bare = log.drop(columns=["episode", "done"])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reading, "BATCH", batch)
+        parts = worlds.from_log(bare, episode=None, done=None, r_min=-2.0, r_max=2.0)
+    before, starts = None, Counter()
+    for row in bare.itertuples():
+        starts[row.state] += before != row.state
+        before = row.next_state
+    for label in parts.mdp.state_labels:
+        share = starts[label] / sum(starts.values())
+        assert parts.mdp.start[parts.mdp.find_state(label)] == pytest.approx(share)
+    assert parts.evidence.episodes == sum(starts.values())
+    assert parts.evidence.rows == len(log)
+
+
 @pytest.mark.parametrize("ending", [".parquet", ".csv", ".csv.gz", ".tsv"])
 def test_files_hold_the_same_as_frames(tmp_path, ending, monkeypatch):
     problem = monmdp.make("loop", "ask")
@@ -259,6 +277,35 @@ def test_a_button_has_a_table_of_its_own():
 # ---- names ----------------------------------------------------------------------------------
 
 
+def test_what_was_never_tried_is_not_better_than_ending():
+    log = two_episodes().assign(reward=[1.0, None, 1.0, None, 1.0])
+    problem = worlds.from_log(log, r_min=0.5, r_max=1.0)
+    policy = planning.solve(problem, 0.99).minimax.policy
+    tried = problem.evidence.tried
+    for s in np.flatnonzero(tried.any(axis=1)):
+        assert policy[s][tried[s] == 0].sum() == 0
+
+
+def test_monitor_actions_that_were_never_taken_cost_as_much_as_any():
+    asked = {"m": ["ON", "ON", "OFF", "OFF", "OFF"], "b": ["ASK", "NO", "NO", "NO", "NO"]}
+    log = two_episodes().assign(**asked, c=[-0.5, -0.1, -0.1, -0.1, -0.1])
+    names = {"monitor_state": "m", "monitor_action": "b", "monitor_reward": "c"}
+    problem = worlds.from_log(log, **names)
+    off, ask = problem.monitor.states.index("OFF"), problem.monitor.actions.index("ASK")
+    assert problem.monitor.reward[off, ask] == -0.5
+    assert any("taken to move alike" in line for line in problem.evidence.remarks)
+    assert not any("varies" in line for line in problem.evidence.remarks)
+    varied = worlds.from_log(log.assign(c=[-1, 0, -1, 0, -1]), **names)
+    assert any("varies within" in line for line in varied.evidence.remarks)
+
+
+def test_a_table_of_all_pairs():
+    pairs = worlds.from_log(two_episodes()).pairs()
+    row = pairs.set_index(["state", "action"]).loc[("b", "go")]
+    assert row.tolist() == [2, 1, 0.5, 3.0]
+    assert len(pairs) == 4  # nothing goes on in c
+
+
 def test_names_are_kept_and_ordered_as_people_do():
     states = [f"bed {n}" for n in (10, 9, 1)]
     log = frame(*((1, s, "x", 0.0, s, False) for s in states))
@@ -313,11 +360,38 @@ def test_jumps_copies_and_rows_after_the_end_are_named():
         (3, "a", "go", 0.0, None, False),  # leads nowhere
     )
     said = "\n".join(worlds.from_log(log).evidence.remarks)
-    assert "1 row repeat the row before (kept; remove them if they are copies): row 1" in said
-    assert "1 row do not begin in the next state of the row before (kept): row 2" in said
-    assert "1 row follow the end of their own episode: row 3" in said
-    assert "1 row lead nowhere that is known and are left out" in said
-    assert "row 6" in said
+    for line in (
+        "rows that repeat the row before (kept; remove them if they are copies): 1 (row 1)",
+        "rows that do not begin in the next state of the row before (kept): 1 (row 2)",
+        "rows that follow the end of their own episode (counted as another one): 1 (row 3)",
+        "rows that lead nowhere that is known and are left out (no next state, and not done): 1 "
+        "(row 6)",
+    ):
+        assert line in said
+
+
+def test_jumps_and_copies_are_named_without_a_column_for_episodes():
+    log = frame(
+        (0, "a", "go", 0.0, "b", False),
+        (0, "a", "go", 0.0, "b", False),
+        (0, "c", "go", 0.0, "a", False),
+        (0, "a", "go", 0.0, "a", True),
+        (0, "d", "go", 0.0, "a", True),  # after an end: another episode, nothing odd
+    ).drop(columns="episode")
+    said = worlds.from_log(log, episode=None).evidence.remarks
+    assert sum("repeat the row before" in line and "(row 1)" in line for line in said) == 1
+    assert sum("do not begin in the next" in line and "(row 2)" in line for line in said) == 1
+
+
+def test_a_row_without_an_action_closes_an_episode_or_is_odd():
+    rows = [("a", "go", 1.0), ("b", None, 9.0), ("c", "go", 2.0), ("d", None, None)]
+    log = pd.DataFrame(rows, columns=["state", "action", "reward"]).assign(episode=1)
+    problem = worlds.from_log(log, next_state=None, done=None)
+    said = problem.evidence.remarks
+    assert any("have no action, and their episode goes on (left out): 1 (row 1)" in s for s in said)
+    assert problem.evidence.rows == 2
+    assert problem.mdp.time_limit == 2
+    assert problem.mdp.r_max == 2.0  # the reward of what is left out is left out
 
 
 def test_rows_after_the_end_are_found_across_batches(monkeypatch):
@@ -335,6 +409,9 @@ BAD = {
     "no done": (lambda log: log.drop(columns="done"), {}, "if the log has none, done=None"),
     "mixed states": (lambda log: log.assign(state=["a", "b", 3, "a", "b"]), {},
                      "states are of several kinds: text (row 0) and whole numbers (row 2)"),
+    "truths among numbers": (lambda log: log.assign(state=pd.Series([1, True, 2, 1, 2], dtype="O")),
+                             {}, "whole numbers (row 0) and truth values (row 1)"),
+    "complex rewards": (lambda log: log.assign(reward=1j), {}, "holds complex numbers"),
     "mixed columns": (lambda log: log.assign(next_state=[1, 2, 3, 4, 5]), {},
                       "states are of several kinds"),
     "missing states": (lambda log: log.assign(state=["a", None, "a", None, "b"]), {},
@@ -374,6 +451,10 @@ def test_lines_of_a_csv_file_count_from_its_heading(tmp_path):
     path = tmp_path / "log.csv"
     path.write_text("state,action,reward,next_state,done\na,x,0,b,0\nb,x,oops,a,1\n")
     with pytest.raises(MonMDPError, match=r"no number as reward, such as 'oops': line 3$"):
+        worlds.from_log(path, episode=None)
+    rows = 'a,x,0,b,0,"two\nlines"\n\nb,x,!,a,1,\n'
+    path.write_text(f"state,action,reward,next_state,done,why\n\n{rows}")
+    with pytest.raises(MonMDPError, match=r"no number as reward, such as '!': line 6$"):
         worlds.from_log(path, episode=None)
 
 
@@ -426,7 +507,7 @@ def test_a_fitted_problem_is_saved_with_its_evidence(tmp_path):
 @pytest.mark.parametrize("part", ["taken", "shown", "moved", "value_pair", "value_count"])
 def test_evidence_that_contradicts_itself_is_refused(part):
     problem = worlds.from_log(two_episodes())
-    fields = {name: getattr(problem.evidence, name) for name in problem.evidence.__dict__}
+    fields = dict(problem.evidence.__dict__)
     fields[part] = fields[part] + 1 if part != "moved" else fields[part][None]
     with pytest.raises(MonMDPError, match="evidence"):
         type(problem)(problem.mdp, problem.monitor, type(problem.evidence)(**fields))

@@ -111,6 +111,7 @@ def fit(
                 "r_max": problem.mdp.r_max,
                 "time_limit": problem.mdp.time_limit,
                 "never_seen_pairs": _named(problem),
+                "table": _pairs(problem),
                 "remarks": list(problem.evidence.remarks),
                 "out": str(out),
             }
@@ -194,6 +195,12 @@ def draw(
     print(f"{out}: {len(frame):,} rows, {shown:.1%} of them show their reward")
 
 
+def _pairs(problem: FittedMonMDP) -> list[dict[str, Any]]:
+    """All pairs with their rows, how often they are shown, and the mean of what is."""
+    records = problem.pairs().to_dict("records")
+    return [{key: None if of != of else of for key, of in row.items()} for row in records]
+
+
 def _named(problem: FittedMonMDP) -> list[dict[str, Any]]:
     """Pairs that were tried, and whose reward no row shows; those tried most come first."""
     import numpy as np
@@ -268,8 +275,20 @@ def _print_decision(decision: Decision) -> None:
     elif decision.certified:
         print(f"certified, {sure}, to be worth no less than the log's policy is estimated to be")
     else:
-        less = short(decision.logged.estimate - best.lower_bound)
-        print(f"the guarantee, {sure}, is {less} below the estimate of what the log did")
+        less = short(decision.logged_at_most - best.lower_bound)
+        if decision.logged_at_most > best.lower_bound:
+            print(f"the guarantee, {sure}, is {less} below the estimate of what the log did")
+        else:
+            print("not certified: `fit` was not told the bounds of rewards (--r-min, --r-max)")
+    if decision.logged_at_most > decision.logged.estimate + 1e-9:
+        print(
+            f"rewards never seen count as r_min = {mdp.r_min:g}; if they all pay r_max, the log's "
+            f"policy is worth {short(decision.logged_at_most)}"
+        )
+    print(
+        "guarantees: rectangular intervals of chances and betting bounds of mean rewards, which "
+        f"together fail in at most {decision.delta:g} of all logs"
+    )
     if not all(of.converged for of in candidates):
         print("note: more sweeps would raise the guarantees; they hold as they are")
     print()
@@ -288,12 +307,18 @@ def _print_decision(decision: Decision) -> None:
             for of in decision.needs[:MOST_LINES]
         ]
         print(Table.of((*heads, "pair"), lines))
+        if decision.lost_at_start > 1e-6 * abs(lost):
+            print(f"not knowing exactly where episodes begin takes {short(decision.lost_at_start)}")
     hidden = int(problem.never_seen.sum())
     if hidden:
         print(
-            f"\n{plural(hidden, 'pair')} tried and never seen count as r_min = {mdp.r_min:g}; "
-            "`monmdp instrument` tells which of them are worth seeing"
+            f"\n{plural(hidden, 'pair')} tried and never seen: `monmdp instrument` tells which are "
+            "worth seeing"
         )
+    if problem.evidence.remarks:
+        print()
+    for remark in problem.evidence.remarks:
+        print(printable(f"note: {remark}"))
 
 
 def _policy_lines(decision: Decision) -> list[str]:

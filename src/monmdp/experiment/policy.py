@@ -143,6 +143,38 @@ class Policy(FrozenArrays):
         )
         return Returns(env, whole - env)
 
+    def carried_over(self, source: MonMDP, target: MonMDP) -> Policy:
+        """Return the policy for another problem whose states and actions have the same names.
+
+        They may stand in another order, as after `worlds.from_log`. In states that the source does
+        not have it is uniform.
+
+        >>> import monmdp
+        >>> problem = monmdp.make("loop", "ask")
+        >>> uniform = monmdp.Policy.uniform(problem)
+        >>> log = monmdp.experiment.draw_log(problem, uniform, rows=500)
+        >>> fitted = monmdp.worlds.from_log(log, monitor_action="monitor_action")
+        >>> logged = monmdp.Policy(fitted.shape, fitted.evidence.logged_policy)
+        >>> logged.carried_over(fitted, problem).shape == problem.shape
+        True
+        """
+        self.check_fits(source)
+        names = [(of.mdp.state_labels, of.monitor.states, of.mdp.action_labels, of.monitor.actions)
+                 for of in (source, target)]  # fmt: skip
+        places = []
+        for mine, other in zip(*names, strict=True):
+            where = {label: i for i, label in enumerate(mine)}
+            places.append(np.array([where.get(label, -1) for label in other]))
+        n_se, n_sm, n_ae, n_am = self.shape
+        chances = self.probability.reshape(n_se, n_sm, n_ae, n_am)[np.ix_(*places)]
+        for axis, where_from in enumerate(places):
+            chances[(slice(None),) * axis + (where_from < 0,)] = 0.0
+        flat = chances.reshape(target.n_states, target.n_actions)
+        total = flat.sum(axis=1, keepdims=True)
+        known = total > 0
+        spread = np.where(known, flat / np.where(known, total, 1.0), 1 / target.n_actions)
+        return Policy(target.shape, spread, self.origin)
+
     @classmethod
     def uniform(cls, monmdp: MonMDP) -> Policy:
         """Return the policy that takes every joint action equally often."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from monmdp.errors import MonMDPError, nearest
 from monmdp.model.arrays import BoolArray, FloatArray, FrozenArrays, IntArray, frozen
 from monmdp.model.mdp import whole_number
 from monmdp.model.monmdp import MonMDP
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Missing = Literal["random", "worst"]
 Untried = Literal["worst", "forbidden"]
@@ -40,7 +43,11 @@ class Evidence(FrozenArrays):
     value_count: IntArray
     """[k] the rows that show it"""
     episodes: int
-    """episodes whose first states are the start distribution; 0: it was given"""
+    """whose first states are the start distribution"""
+    start_given: bool
+    """whether the environment's start was given instead"""
+    bounds_given: bool
+    """whether r_min and r_max were given; otherwise they are the lowest and highest shown"""
     rows: int
     """rows of the log that were counted"""
     missing: Missing
@@ -52,7 +59,7 @@ class Evidence(FrozenArrays):
 
     def __post_init__(self) -> None:
         """Check the counts against each other."""
-        for name in ("taken", "shown", "moved", "value_pair", "value", "value_count"):
+        for name in ARRAYS:
             given = np.asarray(getattr(self, name))
             kind = np.float64 if name == "value" else np.int64
             self._set(**{name: frozen(given, kind, given.shape, name)})
@@ -64,6 +71,8 @@ class Evidence(FrozenArrays):
                 raise MonMDPError(f"{name}={choice!r}{nearest(str(choice), kinds)}")
         for name in ("episodes", "rows"):
             self._set(**{name: whole_number(getattr(self, name), name, at_least=0)})
+        for name in ("start_given", "bounds_given"):
+            self._set(**{name: bool(getattr(self, name))})
         self._set(remarks=tuple(str(line) for line in self.remarks))
         if self.taken.sum() != self.rows:
             raise MonMDPError(f"evidence: counts of {self.taken.sum():,} rows, not {self.rows:,}")
@@ -92,21 +101,36 @@ class Evidence(FrozenArrays):
 
     @property
     def logged_policy(self) -> FloatArray:
-        """[s, a] how often the log takes each joint action; uniform where it takes none."""
+        """[s, a] how often the log takes each joint action.
+
+        In a joint state that it never was in, it acts on the environment as it does in that state
+        otherwise, and on the monitor likewise; where it never was in either, uniformly.
+        """
         n_se, n_sm, n_ae, n_am = self.taken.shape
-        taken = self.taken.reshape(n_se * n_sm, n_ae * n_am).astype(np.float64)
-        total = taken.sum(axis=1, keepdims=True)
-        return np.where(total > 0, taken / np.maximum(total, 1), 1 / taken.shape[1])
+        env = _shares(self.tried, 1)[:, None, :, None]
+        monitor = _shares(self.taken.sum(axis=(0, 2)), 1)[None, :, None, :]
+        total = self.taken.sum(axis=(2, 3), keepdims=True)
+        policy = np.where(total > 0, self.taken / np.maximum(total, 1), env * monitor)
+        return policy.reshape(n_se * n_sm, n_ae * n_am)
 
     def meta(self) -> dict[str, Any]:
         """Return all that is no array, for a file."""
         return {
             "episodes": self.episodes,
+            "start_given": self.start_given,
+            "bounds_given": self.bounds_given,
             "rows": self.rows,
             "missing": self.missing,
             "untried": self.untried,
             "remarks": list(self.remarks),
         }
+
+
+def _shares(counts: IntArray, axis: int) -> FloatArray:
+    """Counts as shares along an axis; equal ones where there are none."""
+    total = counts.sum(axis=axis, keepdims=True)
+    shares: FloatArray = np.where(total > 0, counts / np.maximum(total, 1), 1 / counts.shape[axis])
+    return shares
 
 
 class Coverage(NamedTuple):
@@ -197,6 +221,25 @@ class FittedMonMDP(MonMDP):
             never_seen=tried - seen,
             shown=float(evidence.shown.sum() / max(evidence.rows, 1)),
             once=float((self.outcome_rows == 1).sum() / max(evidence.rows, 1)),
+        )
+
+    def pairs(self) -> pd.DataFrame:
+        """Return a table of all pairs in states where an episode goes on: rows, shown, mean."""
+        import pandas as pd
+
+        s, a = np.nonzero(np.repeat(self.live[:, None], self.mdp.n_actions, axis=1))
+        tried, shown = self.evidence.tried[s, a], self.evidence.shown[s, a]
+        rate = np.divide(shown, tried, out=np.full(len(s), np.nan), where=tried > 0)
+        states, actions = self.mdp.state_labels, self.mdp.action_labels
+        return pd.DataFrame(
+            {
+                "state": [states[int(i)] for i in s],
+                "action": [actions[int(i)] for i in a],
+                "rows": tried,
+                "shown": shown,
+                "chance_shown": rate,
+                "mean_reward": np.where(shown > 0, self.mdp.mean_reward[s, a], np.nan),
+            }
         )
 
     def _stored(self) -> tuple[dict[str, Any], dict[str, Any]]:

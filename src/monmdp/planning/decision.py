@@ -7,13 +7,15 @@ Three policies stand beside each other:
   pair was shown in fewer than `thin` rows (SPIBB: Laroche, Trichelair, Tachet des Combes, 2019);
 * *logged*: what the log did.
 
-Never-seen rewards count as r_min in all of them. The robust policy is recommended where it is
-certified to be worth what the logged one is estimated to be worth; else the safe one is: nobody
-should leave what was done without proof.
+Rewards that were never seen count as r_min in all of them. So a log that lives on such rewards
+looks worse than it is; with r_max in their place its policy is worth `logged_at_most`. The robust
+policy is recommended where it is certified to be worth as much as that; else the safe one is:
+nobody should leave what was done without proof.
 
 A policy's bound V is lower than its estimate V̂ by the sum over all pairs of their discounted visits
 in the fitted model times the width of their uncertainty, since V̂ − V = width + γ P̂ (V̂ − V). So
-the pairs with the largest terms are where more data helps most.
+the pairs with the largest terms are where more data helps most. What is left is what the
+uncertainty of the start takes (`lost_at_start`).
 """
 
 from __future__ import annotations
@@ -103,6 +105,8 @@ class Decision:
     logged: Contender
     recommended: Contender
     """one of the first two"""
+    logged_at_most: float
+    """what the logged policy is estimated to be worth if rewards that were never seen pay r_max"""
     needs: list[Need] = field(repr=False)
     """where more data would raise the recommended policy's guarantee, the most first"""
     changed: BoolArray = field(repr=False)
@@ -110,8 +114,18 @@ class Decision:
 
     @property
     def certified(self) -> bool:
-        """Whether the guarantee is no less than the estimate of the logged policy."""
-        return self.recommended.lower_bound >= self.logged.estimate
+        """Whether the guarantee is no less than what the logged policy is estimated to be worth.
+
+        Never, if nobody said between which bounds rewards lie.
+        """
+        proven = self.recommended.lower_bound >= self.logged_at_most
+        return proven and self.problem.evidence.bounds_given
+
+    @property
+    def lost_at_start(self) -> float:
+        """What not knowing the start distribution exactly takes from the guarantee."""
+        best = self.recommended
+        return best.estimate - best.lower_bound - sum(of.lost for of in self.needs)
 
     @property
     def says_nothing(self) -> bool:
@@ -145,11 +159,13 @@ class Decision:
             "world": mdp.name,
             "gamma": self.gamma,
             "delta": self.delta,
+            "sets": "rectangular intervals of chances, betting bounds of mean rewards",
             "thin": self.thin,
             "missing": evidence.missing,
             "rows": evidence.rows,
             "recommended": self.recommended.name,
             "certified": self.certified,
+            "logged_at_most": self.logged_at_most,
             "says_nothing": self.says_nothing,
             "policies": [of.to_dict() for of in (self.robust, self.safe, self.logged)],
             "policy": [
@@ -227,24 +243,29 @@ def decide(
         )
         for name, of in bounds.items()
     )
-    recommended = robust if robust.lower_bound >= logged.estimate else safe
+    at_most = _seen_at_best(problem, logged.policy, gamma)
+    recommended = robust if robust.lower_bound >= at_most else safe
     needs = _needs(problem, gamma, bounds[recommended.name])
     changed = _changed(problem, recommended.policy)
     chosen = (robust, safe, logged, recommended)
-    return Decision(problem, gamma, delta, thin, *chosen, needs, changed)
+    return Decision(problem, gamma, delta, thin, *chosen, at_most, needs, changed)
+
+
+def _seen_at_best(problem: FittedMonMDP, policy: FloatArray, gamma: float) -> float:
+    """Value of a policy in the fitted model if rewards that were never seen pay r_max."""
+    best = problem.mdp.with_rewards(problem.never_seen, problem.mdp.r_max)
+    return evaluate(problem.with_mdp(best), policy, gamma).value
 
 
 def safe_policy(problem: FittedMonMDP, gamma: float, thin: int) -> FloatArray:
     """Return [s, a] the best policy that leaves the logged one only where rows are many.
 
     In every state, actions whose pair has fewer than `thin` rows that show its reward keep the
-    chances they have in the log; what is left goes to the best of the others. A pair whose reward
-    should have been shown as often, at the log's rate, and never was, is known, too: to be hidden.
+    chances they have in the log; what is left goes to the best of the others.
     """
     evidence = problem.evidence
     logged = evidence.logged_policy
-    due = evidence.tried * (evidence.shown.sum() / evidence.rows)
-    known = ((evidence.shown >= thin) | ((evidence.shown == 0) & (due >= thin)))[:, None, :, None]
+    known = (evidence.shown >= thin)[:, None, :, None]
     monitored = (evidence.taken.sum(axis=(0, 2)) >= thin)[None, :, None, :]
     free = np.broadcast_to(known & monitored, evidence.taken.shape).reshape(logged.shape)
     kept = np.where(free, 0.0, logged)
@@ -284,7 +305,7 @@ def _visits(problem: FittedMonMDP, gamma: float, policy: FloatArray) -> FloatArr
     """[s, a] discounted visits in the fitted model."""
     P = problem.transition_matrix(continuing=True)
     here, total, discount = problem.start, np.zeros(problem.n_states), 1.0
-    while discount > 1e-9 and here.sum() > 1e-9:
+    while discount * here.sum() > 1e-9:
         total += discount * here
         here = P.T @ (here[:, None] * policy).reshape(-1)
         discount *= gamma

@@ -217,8 +217,8 @@ class Instrumentation:
 def instrument(
     monmdp: MonMDP,
     budget: float,
-    *,
     cost: float | Mapping[str, float] = 1.0,
+    *,
     by: str = "pair",
     groups: Mapping[str, Sequence[Any]] | None = None,
     assume: str = INTERVAL,

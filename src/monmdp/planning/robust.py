@@ -12,9 +12,10 @@ their upper bounds. Sweeps begin below everything that is possible and rise, so 
 bounds whenever one stops.
 
 A pair that was never tried pays r_min and may lead anywhere, so no other is worth less. Nature is
-bound to the states of the log in which something was done or which were reached without an end:
-a state that no row mentions is taken not to exist. All intervals hold together with chance 1 − δ:
-half of δ is for chances, half for rewards, each in equal parts.
+bound to the states of the log in which something was done or which were reached without an end: it
+cannot lead to a state that no row mentions, or in which every episode ended. What the monitor pays
+is taken for known. All intervals hold together with chance 1 − δ: half of δ is for chances, half
+for rewards, each in equal parts.
 """
 
 from __future__ import annotations
@@ -91,9 +92,9 @@ def uncertainty(problem: FittedMonMDP, delta: float) -> Uncertainty:
     low, high = chance_bounds(k, tried[pair], each)
     _, other_high = chance_bounds(np.zeros(n_pairs, dtype=np.int64), tried, each)
     row_low, row_high, row_of = _monitor_rows(problem, each)
-    episodes = evidence.episodes
-    starts = _start_bounds(mdp.start, episodes, each)
-    monitor_starts = _start_bounds(monitor.start, episodes, each)
+    starts = _start_bounds(mdp.start, 0 if evidence.start_given else evidence.episodes, each)
+    starts[1][~live[:S]] = 0.0
+    monitor_starts = _start_bounds(monitor.start, evidence.episodes, each)
     return Uncertainty(
         problem=problem,
         delta=delta,
@@ -148,9 +149,9 @@ def _monitor_rows(problem: FittedMonMDP, delta: float) -> tuple[FloatArray, Floa
 
 
 def _start_bounds(start: FloatArray, episodes: int, delta: float) -> tuple[FloatArray, FloatArray]:
-    """Bounds of the start distribution; itself if it is known."""
+    """Bounds of a start distribution; itself if it is known."""
     if episodes == 0 or len(start) == 1:
-        return start, start
+        return start, start.copy()
     n = np.full(len(start), episodes)
     return chance_bounds(np.rint(start * episodes).astype(np.int64), n, delta)
 
@@ -172,10 +173,10 @@ class RobustValue:
 
 
 def lowest_possible(problem: FittedMonMDP, gamma: float) -> float:
-    """Return what every policy is worth at least, whatever the log says."""
+    """Return what every policy is worth at least, whatever the log says: an episode may end."""
     least = float(problem.mdp.r_min + problem.monitor.reward.min())
     if gamma < 1:
-        return least / (1 - gamma)
+        return min(least, 0.0) / (1 - gamma)
     raise MonMDPError("a guarantee needs a discount below 1: what may go on for ever has no worst")
 
 
@@ -204,7 +205,7 @@ def robust_value(
         Q = _backup(sets, gamma, V)
         after = Q.max(axis=(2, 3)) if given is None else (Q * given).sum(axis=(2, 3))
         rise = float((after - V).max())
-        V = np.maximum(V, after)
+        V = np.maximum(V, after)  # which it is, but for rounding
         if rise * gamma <= TOLERANCE * largest * (1 - gamma):
             converged = True
             break
@@ -219,8 +220,7 @@ def robust_value(
 
 def _choice(Q: FloatArray, taken: IntArray) -> FloatArray:
     """[sᵉ, sᵐ, aᵉ, aᵐ] the best action; of equal ones that which the log took most often."""
-    best = Q.max(axis=(2, 3), keepdims=True)
-    tied = best - Q <= 1e-9 * np.maximum(1.0, np.abs(best))
+    tied = Q.max(axis=(2, 3), keepdims=True) == Q
     rank = np.where(tied, taken, -1).reshape(*Q.shape[:2], -1)
     policy = np.zeros(rank.shape)
     np.put_along_axis(policy, rank.argmax(axis=2)[..., None], 1.0, axis=2)

@@ -46,6 +46,8 @@ class Coder:
         """Return [row] the number of each value; -1 where it is missing."""
         import pandas as pd
 
+        if column.dtype == object:
+            self._meet_types(column, first_row)
         try:
             local, distinct = pd.factorize(column, use_na_sentinel=True)
         except TypeError:
@@ -65,8 +67,19 @@ class Coder:
         numbers: IntArray = codes[local]
         return numbers
 
+    def _meet_types(self, column: pd.Series[Any], first_row: int) -> None:
+        """Meet all kinds of objects in a column: True and 1 are equal, and would pass for one."""
+        here = column[column.notna()]
+        for kind in dict.fromkeys(map(type, here)):
+            row = next(i for i, value in here.items() if type(value) is kind)
+            name = self._plain(here[row])[0]
+            if name not in self.kinds:
+                self._meet(name, first_row + int(row))
+
     def _plain(self, value: Any) -> tuple[str, Hashable]:
         """The kind of a value, and the value itself; 2.0 is the whole number 2."""
+        if isinstance(value, np.generic):
+            value = value.item()
         if isinstance(value, bool):
             return "truth values", value
         if isinstance(value, int):

@@ -20,6 +20,7 @@ from monmdp.worlds.logs.reading import EXAMPLES, Log
 
 UNKNOWN = -1
 """in place of a state that no row tells"""
+AFTER_END = "follow the end of their own episode (counted as another one)"
 Rows = dict[str, NDArray[Any]]
 """columns of equal length: row, episode, s, a, next_s, done, reward, m, b, cost (s, m: states of
 environment and monitor; a, b: actions)"""
@@ -89,7 +90,7 @@ class Oddities:
     def lines(self) -> list[str]:
         """Return a line for each kind."""
         return [
-            f"{count:,} row{'s' if count > 1 else ''} {what}: {self.log.rows(first)}"
+            f"rows that {what}: {count:,} ({self.log.rows(first)})"
             for what, (count, first) in self.found.items()
         ]
 
@@ -106,7 +107,8 @@ class Tally:
         self.rewards = Counts()
         """(s, a, reward) -> rows"""
         self.taken = Counts()
-        """(s, m, a, b) -> rows, rows that show the reward, sum of the monitor's rewards"""
+        """(s, m, a, b) -> rows, rows that show the reward, sums of the monitor's rewards, and of
+        their squares"""
         self.moves = Counts()
         """(s, a, m, b, next m) -> rows"""
         self.starts = Counts()
@@ -139,15 +141,22 @@ class Tally:
         follows[:-1] = rows["episode"][1:] == rows["episode"][:-1]
         if self.endings:
             self.odd.note(
-                "follow the end of their own episode", rows["row"][1:][_both(follows, rows["done"])]
+                "follow the end of their own episode (counted as another one)",
+                rows["row"][1:][_both(follows, rows["done"])],
             )
             follows &= ~rows["done"]
         after = {name: np.roll(rows[name], -1) for name in ("s", "a", "m", "row")}
+        self.odd.note(
+            "have no action, and their episode goes on (left out)",
+            rows["row"][follows & (rows["a"] == UNKNOWN)],
+        )
         self._find_jumps(rows, follows, after)
         if not self.successors:
             rows["next_s"] = np.where(follows, after["s"], UNKNOWN)
         rows["next_m"] = np.where(follows, after["m"], UNKNOWN)
         waits = ~follows & ~rows["done"] & (not last)
+        if not self.episodes:
+            waits[:-1] = False  # an episode that is left is over
         self._held = {
             name: column[waits] for name, column in rows.items() if name not in ("next_m",)
         }
@@ -160,8 +169,8 @@ class Tally:
         state = rows["s"]
         offset = len(to) - len(state)
         begins = np.zeros(len(state), dtype=bool)
-        previous = slice(0, len(state)) if offset else slice(0, len(state) - 1)
         mine = slice(0, None) if offset else slice(1, None)
+        previous = slice(max(offset - 1, 0), len(to) - 1)
         if self.endings:
             begins[mine] = ended[previous]
         elif self.successors:
@@ -185,20 +194,23 @@ class Tally:
         first = np.ones(len(episode), dtype=bool)
         first[1:] = episode[1:] != episode[:-1]
         again = first & ~held & self._known[episode]
-        self.odd.note("follow the end of their own episode", rows["row"][again])
+        self.odd.note(
+            "follow the end of their own episode (counted as another one)", rows["row"][again]
+        )
         if self.endings:
             after_end = np.zeros(len(episode), dtype=bool)
             after_end[1:] = ~first[1:] & rows["done"][:-1]
             first |= after_end
         begins = first & ~held
         self._known[episode] = True
-        self._length += np.bincount(episode[~held], minlength=len(self._length))
+        steps = ~held & (rows["a"] != UNKNOWN)
+        self._length += np.bincount(episode[steps], minlength=len(self._length))
         self.n_episodes += int(begins.sum())
         self.starts.add([rows["s"][begins], rows["m"][begins]])
 
     def _find_jumps(self, rows: Rows, follows: BoolArray, after: Rows) -> None:
         """Rows that do not begin where the one before ended."""
-        if not self.successors or not self.episodes:
+        if not self.successors or not (self.episodes or self.endings):
             return
         jump = follows & (rows["next_s"] != UNKNOWN) & (rows["next_s"] != after["s"])
         twice = jump & (rows["s"] == after["s"]) & (rows["a"] == after["a"])
@@ -227,7 +239,7 @@ class Tally:
         self.rows += len(s)
         self.outcomes.add([s, a, to, rows["done"]], shown)
         self.rewards.add([s[shown], a[shown], rows["reward"][shown]])
-        self.taken.add([s, m, a, b], shown, rows["cost"])
+        self.taken.add([s, m, a, b], shown, rows["cost"], rows["cost"] ** 2)
         moved = rows["next_m"] != UNKNOWN
         self.moves.add([of[moved] for of in (s, a, m, b, rows["next_m"])])
 

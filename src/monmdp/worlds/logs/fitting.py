@@ -1,8 +1,8 @@
 """From counts to a Mon-MDP: maximum likelihood, and a stated assumption where there are no rows.
 
 * pᵉ(s′, end | sᵉ, aᵉ) is the share of rows. A pair that was never tried stays where it is at r_min
-  for ever (untried="worst"), or does what the log did in that state, at r_min ("forbidden"): no
-  optimal policy prefers it.
+  for ever, or ends at once if r_min is positive (untried="worst"); or it does what the log did in
+  that state, at r_min ("forbidden"): no optimal policy prefers it.
 * rᵉ(sᵉ, aᵉ) is the mean of the rewards shown (missing="random"), or the mean over all rows with
   r_min wherever none is shown (missing="worst"). A pair whose reward no row shows is hidden (⊥) and
   pays r_min.
@@ -72,7 +72,7 @@ def from_log(
         missing: what is assumed of rewards that are not shown. "random": within a pair, whether a
             reward is shown has nothing to do with the reward. "worst": all are r_min.
         untried: what is assumed of pairs that were never tried: "worst" or "forbidden".
-        r_min: the lowest mean reward there may be; default the lowest that is shown.
+        r_min: the lowest reward there may be; default the lowest that is shown.
         r_max: the highest.
         start: the state in which every episode begins; default those of the log's episodes.
         time_limit: steps after which episodes are cut; default the longest episode's.
@@ -112,7 +112,9 @@ def from_log(
     monitor, moved, taken = fitted_monitor(rows, mdp, evidence["shown"])
     bound = join(mdp, monitor)
     said = remarks(rows, mdp, missing, given_bounds=(r_min is not None, r_max is not None))
-    made = Evidence(moved=moved, taken=taken, remarks=tuple(said), **evidence)
+    bounds_given = r_min is not None and r_max is not None
+    evidence |= {"moved": moved, "taken": taken, "bounds_given": bounds_given}
+    made = Evidence(**evidence, remarks=tuple(said))
     return FittedMonMDP(bound.mdp, bound.monitor, made)
 
 
@@ -162,7 +164,8 @@ def _fitted(
         "value_pair": value_pair,
         "value": value,
         "value_count": value_count.astype(np.int64),
-        "episodes": log.episodes if log.first_state is None else 0,
+        "episodes": log.episodes,
+        "start_given": log.first_state is not None,
         "rows": log.rows,
         "missing": missing,
         "untried": untried,
@@ -205,7 +208,7 @@ def _untried(
         blocks += _as_logged(copies, tried, low, known)
     at, action = np.nonzero(stuck)
     if len(at):
-        blocks.append((at, action, at, 1.0, low, False, True))
+        blocks.append((at, action, at, 1.0, low, low > 0, True))
     return blocks
 
 

@@ -8,6 +8,7 @@ them: by the line of a CSV file, else by the row, counted from 0.
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -26,6 +27,8 @@ BATCH = 1 << 18
 BLOCK = 1 << 23
 """bytes of a CSV file at a time"""
 CSV = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
+FAR = 1_000_000
+"""rows; beyond them lines are not counted one by one"""
 EXAMPLES = 5
 """rows that are named; the others are counted"""
 
@@ -81,10 +84,25 @@ class Log:
 
     def rows(self, numbers: Sequence[int]) -> str:
         """Name rows as people find them."""
-        noun, offset = ("line", 2) if self.text else ("row", 0)
-        shown = ", ".join(f"{n + offset:,}" for n in numbers[:EXAMPLES])
+        noun = "line" if self.text else "row"
+        found = self._lines(numbers[:EXAMPLES]) if self.text else numbers[:EXAMPLES]
+        shown = ", ".join(f"{n:,}" for n in found)
         more = ", …" if len(numbers) > EXAMPLES else ""
         return f"{noun}{'s' if len(numbers) > 1 else ''} {shown}{more}"
+
+    def _lines(self, numbers: Sequence[int]) -> list[int]:
+        """Lines of a CSV file on which rows end: some are empty, and some rows have several."""
+        import csv
+        import gzip
+
+        if max(numbers) >= FAR:
+            return [n + 2 for n in numbers]
+        open_text = gzip.open if self.source.suffix == ".gz" else open
+        with open_text(self.source, "rt", encoding="utf-8-sig", newline="") as file:
+            reader = csv.reader(file, delimiter=_delimiter(self.source))
+            lines = (reader.line_num for fields in reader if fields)
+            ends = list(itertools.islice(lines, max(numbers) + 2))[1:]
+        return [ends[n] for n in numbers]
 
     def demand(self, column: str, role: str) -> None:
         """Refuse a column that is not there."""
@@ -164,13 +182,15 @@ def _opened_csv(path: Path, used: Sequence[str] = ()) -> Any:
     return csv.open_csv(
         pa.input_stream(str(path), compression="detect"),
         read_options=csv.ReadOptions(block_size=BLOCK),
-        parse_options=csv.ParseOptions(
-            delimiter="\t" if ".tsv" in path.suffixes else ",", newlines_in_values=True
-        ),
+        parse_options=csv.ParseOptions(delimiter=_delimiter(path), newlines_in_values=True),
         convert_options=csv.ConvertOptions(
             include_columns=list(used), column_types=dict.fromkeys(used, pa.string())
         ),
     )
+
+
+def _delimiter(path: Path) -> str:
+    return "\t" if ".tsv" in path.suffixes else ","
 
 
 def _distinct(names: Sequence[str], where: str) -> tuple[str, ...]:

@@ -35,7 +35,27 @@ def remarks(
             )
     if "done" not in log.columns:
         said.append("there is no column for done, so no episode ends")
-    return said + _idle(log, mdp) + _hiding(log, mdp, missing)
+    return said + _idle(log, mdp) + _monitor(log) + _hiding(log, mdp, missing)
+
+
+def _monitor(log: Counted) -> list[str]:
+    """What is taken for granted of a monitor that has columns."""
+    said = []
+    if len(log.monitor_states) > 1:
+        said.append(
+            "the monitor is taken to move alike whatever the environment does, but for pairs whose "
+            "rows contradict that"
+        )
+    _, m, _, b, rows, _, cost, squares = log.taken
+    pair = m * len(log.monitor_actions) + b
+    n, total, square = (np.bincount(pair, of) for of in (rows, cost, squares))
+    spread = square - total**2 / np.maximum(n, 1)
+    if (spread > 1e-9 * np.maximum(square, 1e-300)).any():
+        said.append(
+            "what the monitor pays varies within a state and action of it; its mean is taken for "
+            "known, also by guarantees"
+        )
+    return said
 
 
 def _idle(log: Counted, mdp: MDP) -> list[str]:

@@ -35,8 +35,11 @@ class Counted:
     """sᵉ, aᵉ, s′ᵉ, whether the episode ended, rows, rows that show the reward"""
     rewards: tuple[IntArray, IntArray, FloatArray, FloatArray]
     """sᵉ, aᵉ, reward, rows"""
-    taken: tuple[IntArray, IntArray, IntArray, IntArray, FloatArray, FloatArray, FloatArray]
-    """sᵉ, sᵐ, aᵉ, aᵐ, rows, rows that show the reward, sum of the monitor's rewards"""
+    taken: tuple[
+        IntArray, IntArray, IntArray, IntArray, FloatArray, FloatArray, FloatArray, FloatArray
+    ]
+    """sᵉ, sᵐ, aᵉ, aᵐ, rows, rows that show the reward, sums of the monitor's rewards and of their
+    squares"""
     moves: tuple[IntArray, IntArray, IntArray, IntArray, IntArray, FloatArray]
     """sᵉ, aᵉ, sᵐ, aᵐ, s′ᵐ, rows"""
     starts: tuple[IntArray, IntArray, FloatArray]
@@ -132,9 +135,10 @@ class _Reader:
         if role not in self.column:
             return np.zeros(len(batch))
         column = batch[self.column[role]]
-        if column.dtype.kind in "Mm":
-            what = f"{self.column[role]!r} for {role}"
-            raise MonMDPError(f"{self.log.name}: {what} holds dates, where numbers belong")
+        if column.dtype.kind in "Mmc":
+            what = "complex numbers" if column.dtype.kind == "c" else "dates"
+            place = f"{self.column[role]!r} for {role}"
+            raise MonMDPError(f"{self.log.name}: {place} holds {what}, where numbers belong")
         numbers = pd.to_numeric(column, errors="coerce")
         bad = (numbers.isna() & ~column.isna()).to_numpy(dtype=bool)
         if bad.any():

@@ -3,7 +3,8 @@
 Without columns for it, it has one state and one action, and shows the reward of a pair as often as
 the log did. With columns for it, the chance to be shown and pᵐ(s′ᵐ | sᵐ, aᵐ) are shares over all
 pairs of the environment; pairs that were never seen are ⊥. Where a pair's rows contradict the
-others', as those of the button's do, it has a transition table of its own.
+others', as those of the button's do, it has a transition table of its own. What a monitor pays for
+an action that the log never took in that state is taken to be the least that it pays anywhere.
 """
 
 from __future__ import annotations
@@ -26,12 +27,13 @@ def fitted_monitor(log: Counted, mdp: MDP, shown: IntArray) -> tuple[Monitor, In
     """Return the monitor, the rows behind its transition chances, and [sᵉ, sᵐ, aᵉ, aᵐ] all rows."""
     S, A, Sm, Am = mdp.n_states, mdp.n_actions, len(log.monitor_states), len(log.monitor_actions)
     demand_room(BYTES * S * A * Sm * Am, f"{S:,} x {Sm:,} states, {A:,} x {Am:,} actions")
-    s, m, a, b, rows, _, cost = log.taken
+    s, m, a, b, rows, _, cost, _ = log.taken
     taken = np.zeros((S, Sm, A, Am), dtype=np.int64)
     np.add.at(taken, (s, m, a, b), rows.astype(np.int64))
     total, paid = np.zeros((Sm, Am)), np.zeros((Sm, Am))
     np.add.at(total, (m, b), rows)
     np.add.at(paid, (m, b), cost)
+    least = float((paid[total > 0] / total[total > 0]).min())
     show, pair_shown = _show(log, taken, shown)
     moves, pair_class = _moves(log, mdp)
     moved = moves.sum(axis=3)
@@ -43,7 +45,7 @@ def fitted_monitor(log: Counted, mdp: MDP, shown: IntArray) -> tuple[Monitor, In
         actions=log.monitor_actions,
         start=begin / begin.sum(),
         transition=np.where(moved[..., None] > 0, moves / np.maximum(moved, 1)[..., None], stay),
-        reward=np.divide(paid, total, out=np.zeros_like(paid), where=total > 0),
+        reward=np.divide(paid, total, out=np.full((Sm, Am), least), where=total > 0),
         show=show,
         pair_class=pair_class.reshape(S, A),
         outcome_class=pair_shown[mdp.pair_of_outcome],
@@ -60,7 +62,7 @@ def _show(log: Counted, taken: IntArray, shown: IntArray) -> tuple[FloatArray, I
         rates, of_pair = np.unique(rate, return_inverse=True)
         return rates[:, None, None], of_pair.reshape(-1)
     # a pair that is never seen says nothing of how often others are shown
-    s, m, a, b, rows, shown_rows, _ = log.taken
+    s, m, a, b, rows, shown_rows, _, _ = log.taken
     seen = shown[s, a] > 0
     of_rows, of_shown = np.zeros((2, *taken.shape[1::2])), np.zeros((2, *taken.shape[1::2]))
     np.add.at(of_rows[1], (m[seen], b[seen]), rows[seen])
