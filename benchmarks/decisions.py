@@ -62,7 +62,8 @@ class Case:
 
     def carried(self, policy: np.ndarray, fitted: FittedMonMDP) -> np.ndarray:
         """[s, a] a policy of the fitted problem in the order of the true one."""
-        return Policy(fitted.shape, policy).carried_over(fitted, self.problem).probability
+        named = Policy(fitted.shape, policy, names=fitted.names)
+        return named.carried_over(self.problem).probability
 
     def trial(self, seed: int, thin: int, delta: float, **size: int) -> dict[str, Any]:
         """Draw a log, fit, decide, and compare with the truth."""

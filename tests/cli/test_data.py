@@ -8,7 +8,7 @@ import pytest
 
 from monmdp import MonMDP, Policy
 
-MONITOR = [w for of in ("state", "action", "reward") for w in (f"--monitor-{of}", f"monitor_{of}")]
+MONITOR = ["--monitor"]
 
 
 @pytest.fixture
@@ -60,8 +60,13 @@ def test_a_decision_is_printed_told_and_kept(command, log):
     assert len(told["policy"]) == 9
     for of in told["policy"]:
         assert sum(a["chance"] for a in of["actions"]) == pytest.approx(1)
-    code, out, _ = command("evaluate", "policy.npz", "loop", "ask")
-    assert code == 0  # names are in the order of the map's cells
+    code, out, _ = command("evaluate", "policy.npz", "loop", "ask", "--json")
+    assert code == 0  # by names: actions stand in another order there
+    assert json.loads(out)["episode_return"] > told["policies"][0]["lower_bound"] - 1e-6
+    assert command("log", "loop", "ask", "--policy", "policy.npz", "--rows", "50")[0] == 0
+    code, _, err = command("decide", "problem.npz", "-o", "problem.npz")
+    assert code == 2
+    assert "would take the place of the problem" in err
 
 
 def test_it_says_when_a_guarantee_says_nothing(command):

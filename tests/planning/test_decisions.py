@@ -208,7 +208,7 @@ def test_guarantees_hold_and_nobody_falls_below_the_log(world, monitor):
 
 def carried(policy, problem, truth):
     """[s, a] a policy of the fitted problem in the order of the true one."""
-    return Policy(problem.shape, policy).carried_over(problem, truth).probability
+    return Policy(problem.shape, policy, names=problem.names).carried_over(truth).probability
 
 
 def test_what_a_guarantee_lacks_is_the_sum_over_the_pairs():

@@ -343,6 +343,7 @@ def test_a_state_called_na_is_a_state(tmp_path):
     path.write_text("state,action,reward,next_state,done\nNA,None,NA,NA,false\nNA,None,1,NA,true\n")
     problem = worlds.from_log(path, episode=None)
     assert problem.mdp.state_labels == ("NA",)
+    assert any("is called 'NA'" in line for line in problem.evidence.remarks)
     assert problem.evidence.shown.sum() == 1
 
 
@@ -406,7 +407,7 @@ BAD = {
     "no rows": (lambda log: log.iloc[:0], {}, "has no rows"),
     "no column": (lambda log: log.rename(columns={"reward": "rewards"}), {},
                   "no column 'reward' for reward; did you mean 'rewards'?"),
-    "no done": (lambda log: log.drop(columns="done"), {}, "if the log has none, done=None"),
+    "no done": (lambda log: log.drop(columns="done"), {}, "if it has none, done=None"),
     "mixed states": (lambda log: log.assign(state=["a", "b", 3, "a", "b"]), {},
                      "states are of several kinds: text (row 0) and whole numbers (row 2)"),
     "truths among numbers": (lambda log: log.assign(state=pd.Series([1, True, 2, 1, 2], dtype="O")),
@@ -432,6 +433,8 @@ BAD = {
     "no rewards": (lambda log: log.assign(reward=np.nan), {}, "no row shows a reward"),
     "bounds crossed": (lambda log: log.assign(reward=np.nan), {"r_min": 1, "r_max": 0},
                        "r_min 1 is above r_max 0"),
+    "no state": (lambda log: log, {"state": None}, "state=None: every log needs a column for it"),
+    "two roles": (lambda log: log, {"action": "state"}, "'state' has two roles: state, action"),
     "unknown start": (lambda log: log, {"start": "z"}, "no state 'z'"),
     "wrong word": (lambda log: log, {"missing": "randon"}, "did you mean 'random'?"),
     "two columns": (lambda log: pd.concat([log, log[["state"]]], axis=1), {},
@@ -472,6 +475,51 @@ def test_files_that_are_no_logs_are_refused(tmp_path, name, content, said):
     (tmp_path / name).write_text(content)
     with pytest.raises(MonMDPError, match=said):
         worlds.from_log(tmp_path / name, episode=None)
+
+
+@pytest.mark.parametrize("days", ["2026-01-0{}", "0{}/01/2026 08:00"])
+def test_dates_in_a_csv_file_are_remarked_on(tmp_path, days):
+    rows = "".join(f"1,{days.format(n)},x,0,{days.format(n + 1)},0\n" for n in range(1, 5))
+    (tmp_path / "log.csv").write_text("episode,state,action,reward,next_state,done\n" + rows)
+    said = worlds.from_log(tmp_path / "log.csv").evidence.remarks
+    assert any("dates" in line for line in said)
+
+
+def test_a_latin_1_file_is_refused(tmp_path):
+    (tmp_path / "log.csv").write_bytes("\u00e9tat,action\n1,2\n".encode("latin-1"))
+    with pytest.raises(MonMDPError, match="cannot be read as CSV in UTF-8"):
+        worlds.from_log(tmp_path / "log.csv")
+
+
+def test_semicolons_are_told(tmp_path):
+    (tmp_path / "log.csv").write_text("state;action;reward\n1;2;3\n")
+    with pytest.raises(MonMDPError, match="has commas between its fields"):
+        worlds.from_log(tmp_path / "log.csv")
+
+
+def test_columns_of_a_monitor_that_are_not_used_are_told():
+    problem = monmdp.make("loop", "ask")
+    log = experiment.draw_log(problem, Policy.uniform(problem), rows=100)
+    said = worlds.from_log(log, monitor_action="monitor_action").evidence.remarks
+    assert any("not used: monitor_state, monitor_reward" in line for line in said)
+
+
+def test_a_small_file_with_long_names_does_not_fill_the_memory(tmp_path):
+    log = pd.DataFrame({"state": ["x" * 100_000] * 50_000, "action": "a", "reward": 0.0,
+                        "next_state": "y", "done": True})  # fmt: skip
+    log.astype({"state": "category"}).to_parquet(tmp_path / "log.parquet")
+    with pytest.raises(MonMDPError, match="a name of 100,000 letters"):
+        worlds.from_log(tmp_path / "log.parquet", episode=None)
+
+
+def test_the_longest_episode_is_the_time_limit():
+    log = frame(
+        (1, "a", "go", 0.0, "b", True),
+        (1, "b", "go", 0.0, "b", False),
+        (1, "b", "go", 0.0, "b", True),
+        (1, "b", "go", 0.0, "b", True),
+    )
+    assert worlds.from_log(log).mdp.time_limit == 2
 
 
 def test_dates_as_states_are_remarked_on():

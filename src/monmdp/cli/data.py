@@ -51,6 +51,10 @@ def fit(
     monitor_state: Annotated[str | None, Option(help="Column of the monitor's states.")] = None,
     monitor_action: Annotated[str | None, Option(help="Column of its actions.")] = None,
     monitor_reward: Annotated[str | None, Option(help="Column of its rewards.")] = None,
+    monitor: Annotated[
+        bool,
+        Option("--monitor", help="Short for the columns monitor_state, _action and _reward."),
+    ] = False,
     missing: Annotated[
         str, Option(help="What is assumed of rewards not shown: random, or worst (r_min).")
     ] = "random",
@@ -83,6 +87,10 @@ def fit(
         if name not in OPTIONAL:
             raise MonMDPError(f"--without {name}{nearest(name, OPTIONAL)}")
         columns[name] = None
+    if monitor:
+        monitor_state = monitor_state or "monitor_state"
+        monitor_action = monitor_action or "monitor_action"
+        monitor_reward = monitor_reward or "monitor_reward"
     with saying_what_takes_long(f"reading {log}"):
         problem = worlds.from_log(
             log,
@@ -145,13 +153,15 @@ def decide(
 
     if out is not None:
         writable(out, "--out", ".npz")
+        if out.resolve() == problem.resolve():
+            raise MonMDPError(f"--out {out}: the policy would take the place of the problem")
     with saying_what_takes_long(f"reading {problem}"):
         fitted = MonMDP.load(problem)
     with saying_what_takes_long("deciding") as show:
         decision = planning.decide(fitted, gamma, delta=delta, thin=thin, tell=show)
     if out is not None:
         origin = {"world": fitted.mdp.name, "policy": decision.recommended.name, "gamma": gamma}
-        Policy(fitted.shape, decision.recommended.policy, origin).save(out)
+        Policy(fitted.shape, decision.recommended.policy, origin, fitted.names).save(out)
     if as_json:
         print_json(decision.to_dict() | {"out": None if out is None else str(out)})
         return
@@ -184,7 +194,9 @@ def draw(
     if rows is None and episodes is None:
         rows = 10_000
     problem, _ = make_problem(world, words)
-    followed = Policy.uniform(problem) if policy is None else load_policy(policy)
+    followed = (
+        Policy.uniform(problem) if policy is None else load_policy(policy).carried_over(problem)
+    )
     with saying_what_takes_long("drawing"):
         frame = draw_log(problem, followed, rows=rows, episodes=episodes, seed=seed)
         if out.suffix.lower() == ".csv":
@@ -263,7 +275,9 @@ def _print_decision(decision: Decision) -> None:
 
     problem = decision.problem
     mdp, best = problem.mdp, decision.recommended
-    print(printable(f"{mdp.name}: {problem.evidence.rows:,} rows, gamma {decision.gamma:g}\n"))
+    rows = plural(problem.evidence.rows, "row")
+    how = f"values from the start, for ever, gamma {decision.gamma:g}"
+    print(printable(f"{mdp.name}: {rows}; {how}\n"))
     candidates = (decision.robust, decision.safe, decision.logged)
     print(decision.table())
     print(f"\nrecommended: {best.name}")

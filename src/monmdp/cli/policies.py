@@ -121,7 +121,7 @@ def evaluate(
         raise MonMDPError("--episodes needs --evaluation monte-carlo")
     episodes = 100 if episodes is None else episodes
     problem, given = make_problem(world, words)
-    learnt = load_policy(policy)
+    learnt = load_policy(policy).carried_over(problem)
     gamma = learnt.origin.get("gamma", 0.99) if gamma is None else gamma
     scores = learnt.evaluate(
         problem,
@@ -158,7 +158,7 @@ def _policies(
     if observe:
         followed = experiment.observing_policy(load_run(path), str(path))
         return [followed], f"{path}, to observe"
-    return [load_policy(path)], f"{path}"
+    return [load_policy(path).carried_over(problem)], f"{path}"
 
 
 def _steps(problem: MonMDP, episode: Rollout) -> list[dict[str, Any]]:

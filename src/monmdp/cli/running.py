@@ -188,8 +188,7 @@ def compare(
     chosen = parse_agents(",".join(registry) if agents is None else agents)
     (resolved,) = asked(dict([next(iter(chosen.items()))])).plans[0].resolved.values()
     settings["gamma"] = resolved.settings["gamma"]  # returns are compared: one discount for all
-    for of in policies.values():
-        of.check_fits(resolved.task.monmdp)
+    policies = {name: of.carried_over(resolved.task.monmdp) for name, of in policies.items()}
     more = [] if agents is None else [f"--agents {agents}"]
     beside = published_beside(against, resolved.settings, training.seeds, more)
     if beside:

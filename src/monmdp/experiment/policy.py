@@ -54,6 +54,8 @@ class Policy(FrozenArrays):
     """[s, a]"""
     origin: Mapping[str, Any] = field(default_factory=dict)
     """where it was learnt: world, monitor, agent, seed, …"""
+    names: tuple[tuple[str, ...], ...] | None = field(default=None, repr=False)
+    """what sᵉ, sᵐ, aᵉ and aᵐ are called, where they may be in another order elsewhere"""
 
     def __post_init__(self) -> None:
         """Check the probabilities."""
@@ -61,6 +63,11 @@ class Policy(FrozenArrays):
         n_se, n_sm, n_ae, n_am = shape
         pi = frozen_policy(self.probability, (n_se * n_sm, n_ae * n_am))
         self._set(shape=shape, probability=pi, origin=dict(self.origin))
+        if self.names is not None:
+            names = tuple(tuple(str(label) for label in of) for of in self.names)
+            if tuple(map(len, names)) != tuple(shape):
+                raise MonMDPError("policy: the names are not those of its states and actions")
+            self._set(names=names)
 
     def act(self, observation: Mapping[str, int], rng: np.random.Generator) -> dict[str, int]:
         """Draw an action ``{"env": aᵉ, "mon": aᵐ}``."""
@@ -143,26 +150,27 @@ class Policy(FrozenArrays):
         )
         return Returns(env, whole - env)
 
-    def carried_over(self, source: MonMDP, target: MonMDP) -> Policy:
-        """Return the policy for another problem whose states and actions have the same names.
+    def carried_over(self, target: MonMDP) -> Policy:
+        """Return the policy for a problem whose states and actions stand in another order.
 
-        They may stand in another order, as after `worlds.from_log`. In states that the source does
-        not have it is uniform.
+        They are told by their names, which this policy must have; one without names is taken to be
+        in the order of the target. In states that it does not know it is uniform.
 
         >>> import monmdp
         >>> problem = monmdp.make("loop", "ask")
-        >>> uniform = monmdp.Policy.uniform(problem)
-        >>> log = monmdp.experiment.draw_log(problem, uniform, rows=500)
+        >>> log = monmdp.experiment.draw_log(problem, monmdp.Policy.uniform(problem), rows=500)
         >>> fitted = monmdp.worlds.from_log(log, monitor_action="monitor_action")
-        >>> logged = monmdp.Policy(fitted.shape, fitted.evidence.logged_policy)
-        >>> logged.carried_over(fitted, problem).shape == problem.shape
+        >>> fitted.mdp.action_labels == problem.mdp.action_labels
+        False
+        >>> policy = monmdp.Policy(fitted.shape, fitted.evidence.logged_policy, names=fitted.names)
+        >>> policy.carried_over(problem).shape == problem.shape
         True
         """
-        self.check_fits(source)
-        names = [(of.mdp.state_labels, of.monitor.states, of.mdp.action_labels, of.monitor.actions)
-                 for of in (source, target)]  # fmt: skip
+        if self.names is None or self.names == target.names:
+            self.check_fits(target)
+            return self
         places = []
-        for mine, other in zip(*names, strict=True):
+        for mine, other in zip(self.names, target.names, strict=True):
             where = {label: i for i, label in enumerate(mine)}
             places.append(np.array([where.get(label, -1) for label in other]))
         n_se, n_sm, n_ae, n_am = self.shape
@@ -171,9 +179,14 @@ class Policy(FrozenArrays):
             chances[(slice(None),) * axis + (where_from < 0,)] = 0.0
         flat = chances.reshape(target.n_states, target.n_actions)
         total = flat.sum(axis=1, keepdims=True)
+        if not total.any():
+            raise MonMDPError(
+                f"the policy knows no state and no action of {target.mdp.name} / "
+                f"{target.monitor.name} by name"
+            )
         known = total > 0
         spread = np.where(known, flat / np.where(known, total, 1.0), 1 / target.n_actions)
-        return Policy(target.shape, spread, self.origin)
+        return Policy(target.shape, spread, self.origin, target.names)
 
     @classmethod
     def uniform(cls, monmdp: MonMDP) -> Policy:
@@ -183,7 +196,7 @@ class Policy(FrozenArrays):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write it to one ``.npz`` file, all of it or nothing."""
-        meta = {"shape": list(self.shape), "origin": dict(self.origin)}
+        meta = {"shape": list(self.shape), "origin": dict(self.origin), "names": self.names}
         write_archive(path, meta, {"policy": self.probability})
 
     @classmethod
@@ -191,7 +204,7 @@ class Policy(FrozenArrays):
         """Read a file that `save` wrote, or the policy in a run's file."""
         meta, arrays = read_archive(path, "a policy", _shapes)
         try:
-            return cls(Shape(*meta["shape"]), arrays["policy"], meta["origin"])
+            return cls(Shape(*meta["shape"]), arrays["policy"], meta["origin"], meta.get("names"))
         except (KeyError, TypeError, MonMDPError) as error:
             raise MonMDPError(f"{path} holds no policy: {error}") from None
 

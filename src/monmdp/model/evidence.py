@@ -73,7 +73,11 @@ class Evidence(FrozenArrays):
             self._set(**{name: whole_number(getattr(self, name), name, at_least=0)})
         for name in ("start_given", "bounds_given"):
             self._set(**{name: bool(getattr(self, name))})
+        if not isinstance(self.remarks, list | tuple):
+            raise MonMDPError("evidence: remarks are no list")
         self._set(remarks=tuple(str(line) for line in self.remarks))
+        if self.episodes > self.rows:
+            raise MonMDPError(f"evidence: {self.episodes:,} episodes in {self.rows:,} rows")
         if self.taken.sum() != self.rows:
             raise MonMDPError(f"evidence: counts of {self.taken.sum():,} rows, not {self.rows:,}")
         if self.taken.ndim != 4 or self.shown.shape != self.tried.shape:

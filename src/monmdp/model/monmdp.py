@@ -129,6 +129,12 @@ class MonMDP(FrozenArrays):
     """bound to `mdp`: its two classifications are arrays"""
 
     @property
+    def names(self) -> tuple[tuple[str, ...], ...]:
+        """What its sᵉ, sᵐ, aᵉ and aᵐ are called."""
+        mdp, monitor = self.mdp, self.monitor
+        return tuple(mdp.state_labels), monitor.states, mdp.action_labels, monitor.actions
+
+    @property
     def pair_class(self) -> IntArray:
         """[env pair] table of `monitor.transition` that applies."""
         return self.monitor.pair_class  # type: ignore[return-value]

@@ -25,6 +25,8 @@ def members_of(
     if groups is not None:
         if not isinstance(groups, Mapping):
             raise MonMDPError(f"groups: {{name: [members]}} expected, got {groups!r}")
+        if not groups:
+            raise MonMDPError("groups: there is none; {name: [members]} expected")
         return {str(name): _group(mdp, hidden, str(name), of) for name, of in groups.items()}
     made: dict[str, BoolArray] = {}
     for s, a in np.argwhere(hidden):

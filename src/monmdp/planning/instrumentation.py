@@ -88,6 +88,8 @@ class Instrumentation:
     made visible turns out to pay r_max"""
     upper_bound: float
     """no set within the budget gains more"""
+    gain_of_all: float
+    """of all candidates at once, whatever they cost"""
     method: str
     """"greedy", or "exact" if the search went on until the choice was proven"""
     plans: int
@@ -142,6 +144,7 @@ class Instrumentation:
             "gain": self.gain,
             "lower_gain": self.lower_gain,
             "upper_bound": self.upper_bound,
+            "gain_of_all": self.gain_of_all,
             "ratio": self.ratio,
             "optimal": self.optimal,
             "method": self.method,
@@ -211,7 +214,7 @@ class Instrumentation:
                 f"No set within the budget gains more than {most}: this is at least "
                 f"{100 * self.ratio:.1f} % of the best."
             )
-        return [*notes, proof]
+        return [*notes, f"{proof} All at once would gain {written(self.gain_of_all)}."]
 
 
 def instrument(
@@ -296,6 +299,7 @@ def instrument(
         value_before=selection.nothing,
         gain=gain,
         upper_bound=gain if proven else found.bound - selection.nothing,
+        gain_of_all=max(gain, worth(frozenset(range(len(masks))), NOTHING) - selection.nothing),
         method="greedy" if method == "greedy" or not proven else "exact",
         plans=worth.plans,
         converged=worth.converged,

@@ -403,7 +403,8 @@ LEGEND = (
     "and stay so."
 )
 LEGEND_OF_OWN = (
-    " P(improvement): chance that a run of your agent scores higher than one of this agent, ties "
+    " P(improvement): chance that a run of your agent scores higher than one of this agent, of the "
+    "seeds that both have, ties "
     "half, mean over settings."
 )
 

@@ -7,6 +7,7 @@ holds several kinds of things: 1 and "1" might be meant to be one state, or two.
 from __future__ import annotations
 
 import datetime
+import itertools
 import re
 from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any
@@ -15,14 +16,17 @@ import numpy as np
 
 from monmdp.errors import MonMDPError
 from monmdp.model.arrays import IntArray
-from monmdp.worlds.logs.reading import Log
+from monmdp.worlds.logs.reading import NO_NUMBER, Log
 
 if TYPE_CHECKING:
     import pandas as pd
 
 _WHOLE = re.compile(r"(-?(?:0|[1-9][0-9]*))\.0+")
 """a whole number as programs write it that allow for missing ones"""
+_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}|[0-9]{1,2}[/.][0-9]{1,2}[/.][0-9]{2,4}")
 _DIGITS = re.compile("([0-9]{1,300})")
+LONGEST = 1000
+"""letters of a name"""
 TEXT, WHOLE, NUMBER, DATE = "text", "whole numbers", "numbers", "dates"
 
 
@@ -90,6 +94,11 @@ class Coder:
             whole = _WHOLE.fullmatch(value) if self.log.text else None
             if whole is not None:
                 self.rewritten = value
+            if len(value) > LONGEST:
+                raise MonMDPError(
+                    f"{self.log.name}: a {self.what} has a name of {len(value):,} letters, "
+                    f"{value[:20]!r}…; the limit is {LONGEST:,}"
+                )
             return TEXT, value if whole is None else whole[1]
         if isinstance(value, datetime.date):
             return DATE, value
@@ -102,6 +111,15 @@ class Coder:
             raise MonMDPError(
                 f"{self.log.name}: the {self.what}s are of several kinds: {found}; make them one"
             )
+
+    def looks_missing(self) -> str | None:
+        """Return a name that may mean a missing value, if there is one."""
+        return next((of for of in NO_NUMBER if of in self.code), None)
+
+    def looks_like_dates(self) -> bool:
+        """Return whether texts look like dates or times."""
+        texts = [of for of in itertools.islice(self.code, 100) if isinstance(of, str)]
+        return bool(texts) and all(_DAY.match(text) for text in texts)
 
     def find(self, value: Any) -> int:
         """Return the number of a value that somebody names."""

@@ -114,17 +114,14 @@ class Tally:
         self.starts = Counts()
         """(s, m) -> episodes"""
         self.rows = 0
+        self.longest = 0
+        """rows of the longest episode"""
         self.n_episodes = 0
         self._held: Rows = {}
         self._known = np.zeros(0, dtype=bool)
         self._length = np.zeros(0, dtype=np.int64)
         self._current = 0
         """number of the last episode, where the log has no column for it"""
-
-    @property
-    def longest(self) -> int:
-        """Rows of the longest episode."""
-        return int(self._length.max(initial=0))
 
     def add(self, rows: Rows, *, last: bool) -> None:
         """Count a batch; with `last` also what was held back."""
@@ -203,10 +200,20 @@ class Tally:
             first |= after_end
         begins = first & ~held
         self._known[episode] = True
-        steps = ~held & (rows["a"] != UNKNOWN)
-        self._length += np.bincount(episode[steps], minlength=len(self._length))
+        self._measure(episode, first, held, rows["a"] != UNKNOWN)
         self.n_episodes += int(begins.sum())
         self.starts.add([rows["s"][begins], rows["m"][begins]])
+
+    def _measure(
+        self, episode: IntArray, first: BoolArray, held: BoolArray, steps: BoolArray
+    ) -> None:
+        """Keep the length of every open episode, and the longest of all."""
+        run = np.cumsum(first) - 1
+        length = np.bincount(run, steps & ~held).astype(np.int64)
+        begin = np.flatnonzero(first)
+        length += np.where(held[begin], self._length[episode[begin]], 0)
+        self.longest = max(self.longest, int(length.max()))
+        self._length[episode[begin]] = length  # of several, the last stays
 
     def _find_jumps(self, rows: Rows, follows: BoolArray, after: Rows) -> None:
         """Rows that do not begin where the one before ended."""

@@ -103,17 +103,24 @@ def from_log(
         "episode": episode, "monitor_state": monitor_state, "monitor_action": monitor_action,
         "monitor_reward": monitor_reward,
     }  # fmt: skip
+    for role in ("state", "action", "reward"):
+        if columns[role] is None:
+            raise MonMDPError(f"{role}=None: every log needs a column for it")
     given = {role: str(column) for role, column in columns.items() if column is not None}
+    if twice := {of for of in given.values() if list(given.values()).count(of) > 1}:
+        raise MonMDPError(f"column {min(twice)!r} has two roles: " + ", ".join(
+            role for role, of in given.items() if of == min(twice)))  # fmt: skip
     low = None if r_min is None else number(r_min, "r_min")
     high = None if r_max is None else number(r_max, "r_max")
+    if low is not None and high is not None and low > high:
+        raise MonMDPError(f"r_min {low:g} is above r_max {high:g}")
     rows = counted(opened(log), given, low, high, start)
     bounds = _bounds(rows, low, high)
     mdp, evidence = _fitted(rows, bounds, missing, untried, time_limit, name)
     monitor, moved, taken = fitted_monitor(rows, mdp, evidence["shown"])
     bound = join(mdp, monitor)
     said = remarks(rows, mdp, missing, given_bounds=(r_min is not None, r_max is not None))
-    bounds_given = r_min is not None and r_max is not None
-    evidence |= {"moved": moved, "taken": taken, "bounds_given": bounds_given}
+    evidence |= {"moved": moved, "taken": taken, "bounds_given": None not in (low, high)}
     made = Evidence(**evidence, remarks=tuple(said))
     return FittedMonMDP(bound.mdp, bound.monitor, made)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -65,15 +66,18 @@ class Log:
                         empty = ("",) if name in labels else ("", *NO_NUMBER)
                         frame[name] = frame[name].mask(frame[name].isin(empty))
                     yield frame
-        except (pa.ArrowException, OSError) as error:
-            raise MonMDPError(f"{self.name}: cannot be read as CSV: {error}") from None
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+            raise MonMDPError(f"{self.name}: cannot be read as CSV in UTF-8: {error}") from None
 
     def _parquet(self, used: Sequence[str]) -> Iterator[pd.DataFrame]:
         import pyarrow as pa
         from pyarrow import parquet
 
         try:
-            with parquet.ParquetFile(self.source) as file:
+            texts = [
+                of.name for of in parquet.read_schema(self.source) if pa.types.is_string(of.type)
+            ]
+            with parquet.ParquetFile(self.source, read_dictionary=texts) as file:
                 groups = (file.metadata.row_group(i) for i in range(file.metadata.num_row_groups))
                 largest = max((group.total_byte_size for group in groups), default=0)
                 demand_room(2 * largest, f"{self.name}: a row group of {largest:,} bytes")
@@ -109,7 +113,12 @@ class Log:
         if column in self.columns:
             return
         optional = role in ("next_state", "done", "episode")
-        without = f"; if the log has none, {role}=None" if optional else ""
+        without = f"; if it has none, {role}=None (fit --without {role})" if optional else ""
+        if self.text and len(self.columns) == 1 and re.search("[;\t]", self.columns[0]):
+            raise MonMDPError(
+                f"{self.name}: one column, {self.columns[0]!r}; a .csv file has commas between its "
+                "fields, a .tsv file tabs"
+            )
         raise MonMDPError(
             f"{self.name}: no column {column!r} for {role}{nearest(column, self.columns)}{without}"
         )
@@ -169,8 +178,8 @@ def _csv_columns(path: Path, name: str) -> tuple[str, ...]:
     try:
         with _opened_csv(path) as reader:
             names = reader.schema.names
-    except (pa.ArrowException, OSError) as error:
-        raise MonMDPError(f"{name}: cannot be read as CSV: {error}") from None
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        raise MonMDPError(f"{name}: cannot be read as CSV in UTF-8: {error}") from None
     return _distinct(names, name)
 
 

@@ -12,11 +12,12 @@ from monmdp.errors import MonMDPError
 from monmdp.model.arrays import BoolArray, FloatArray, IntArray
 from monmdp.worlds.logs.coding import DATE, Coder
 from monmdp.worlds.logs.counting import Counts, Rows, Tally
-from monmdp.worlds.logs.reading import Log
+from monmdp.worlds.logs.reading import NO_NUMBER, Log
 
 TRUE, FALSE = ("true", "1", "yes", "1.0"), ("false", "0", "no", "0.0")
 NUMBERS = ("reward", "monitor_reward", "done")
 """columns that name nothing"""
+MONITOR = ("monitor_state", "monitor_action", "monitor_reward")
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,6 +140,8 @@ class _Reader:
             what = "complex numbers" if column.dtype.kind == "c" else "dates"
             place = f"{self.column[role]!r} for {role}"
             raise MonMDPError(f"{self.log.name}: {place} holds {what}, where numbers belong")
+        if column.dtype.kind not in "biuf":
+            column = column.mask(column.astype(object).isin(("", *NO_NUMBER)))
         numbers = pd.to_numeric(column, errors="coerce")
         bad = (numbers.isna() & ~column.isna()).to_numpy(dtype=bool)
         if bad.any():
@@ -219,11 +222,21 @@ class _Reader:
 
     def _remarks_on_names(self) -> list[str]:
         said = []
+        used = self.column.values()
+        spare = [of for of in MONITOR if of in self.log.columns and of not in used]
+        if spare:
+            said.append(
+                f"columns that are not used: {', '.join(spare)}; do they tell of a monitor?"
+            )
         for role in ("state", "action"):
             coder = self.coder[role]
             if coder.rewritten is not None:
                 short = coder.rewritten.partition(".")[0]
                 said.append(f"{role}s such as {coder.rewritten!r} are read as {short!r}")
-            if DATE in coder.kinds:
+            if (odd := coder.looks_missing()) is not None:
+                said.append(
+                    f"a {role} is called {odd!r}; if that means a missing one, leave it empty"
+                )
+            if DATE in coder.kinds or coder.looks_like_dates():
                 said.append(f"the {role}s are dates; is {self.column[role]!r} a column of times?")
         return said
