@@ -183,8 +183,8 @@ def record(then: dict[str, set[str]], compared: int) -> None:
     known = json.loads(RECORD.read_text("utf-8")) if RECORD.exists() else {}
     for agent, hashes in sorted(then.items()):
         today = _today(agent)
-        chain = known.get(agent, sorted(hashes))
-        known[agent] = [of for of in chain if of != today] + [today]
+        chain = [*known.get(agent, []), *sorted(hashes)]
+        known[agent] = [of for of in dict.fromkeys(chain) if of != today] + [today]
     text = json.dumps(known, indent=2) + "\n"
     write_whole(RECORD, lambda file: file.write(text.encode()))
     print(f"{RECORD}: {len(then)} agents, {compared} runs compared")

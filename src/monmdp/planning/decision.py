@@ -92,7 +92,8 @@ class Decision:
     >>> decision = planning.decide(fitted, delta=0.05)
     >>> decision.recommended.name, round(decision.recommended.lower_bound, 2)
     ('robust', 0.84)
-    >>> round(planning.evaluate(problem, decision.recommended.policy).value, 4)
+    >>> policy = Policy(fitted.shape, decision.recommended.policy, names=fitted.names)
+    >>> round(planning.evaluate(problem, policy.carried_over(problem).probability).value, 4)
     0.9606
     """
 
