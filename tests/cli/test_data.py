@@ -91,7 +91,7 @@ def test_columns_that_are_not_there_are_named(command, log):
     [
         (["fit", "no.csv"], "no.csv: no such file"),
         (["fit", "log.csv", "-o", "p.txt"], "must end in .npz"),
-        (["fit", "log.csv", "--missing", "wors"], "did you mean 'worst'?"),
+        (["fit", "log.csv", "--missing", "worsst"], "did you mean 'worst'?"),
         (["fit", "log.csv", "--r-max", "0.5"], "above r_max = 0.5, such as 1: line"),
         (["log", "loop", "ask", "-o", "x.json"], "must end in .parquet or .csv"),
         (["log", "loop", "ask", "--rows", "5", "--episodes", "5"], "either rows or episodes"),
