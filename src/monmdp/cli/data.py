@@ -284,7 +284,7 @@ def _print_decision(decision: Decision) -> None:
     sure = f"with {1 - decision.delta:.4g} confidence"
     if decision.says_nothing:
         print(
-            "the guarantee says nothing: the log is too small to exclude nearly the worst there is"
+            "the guarantee says nothing: it is hardly higher than the estimate of the worst policy"
         )
     elif decision.certified:
         print(f"certified, {sure}, to be worth no less than the log's policy is estimated to be")

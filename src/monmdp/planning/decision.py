@@ -37,7 +37,8 @@ from monmdp.planning.robust import RobustValue, lowest_possible, robust_value, u
 from monmdp.tables import Column, Table
 
 NOTHING = 0.05
-"""a guarantee that covers less of the way from the worst to the estimate than this says nothing"""
+"""a guarantee says nothing unless it covers this share of the way from the worst policy's estimate
+to its own"""
 MOST_ROUNDS = 200
 """of policy iteration"""
 
@@ -108,6 +109,8 @@ class Decision:
     """one of the first two"""
     logged_at_most: float
     """what the logged policy is estimated to be worth if rewards that were never seen pay r_max"""
+    worst: float
+    """estimate of the worst policy among those that do only what the log did in that state"""
     needs: list[Need] = field(repr=False)
     """where more data would raise the recommended policy's guarantee, the most first"""
     changed: BoolArray = field(repr=False)
@@ -130,10 +133,9 @@ class Decision:
 
     @property
     def says_nothing(self) -> bool:
-        """Whether the guarantee is hardly more than the worst there may be."""
-        worst = lowest_possible(self.problem, self.gamma)
-        way = self.recommended.estimate - worst
-        return self.recommended.lower_bound - worst <= NOTHING * way
+        """Whether the guarantee is hardly higher than what the worst policy is estimated to be."""
+        best = self.recommended
+        return best.lower_bound - self.worst <= NOTHING * (best.estimate - self.worst)
 
     def table(self) -> Table:
         """Return the three policies with what is guaranteed and what is estimated."""
@@ -167,6 +169,7 @@ class Decision:
             "recommended": self.recommended.name,
             "certified": self.certified,
             "logged_at_most": self.logged_at_most,
+            "worst": self.worst,
             "says_nothing": self.says_nothing,
             "policies": [of.to_dict() for of in (self.robust, self.safe, self.logged)],
             "policy": [
@@ -249,7 +252,8 @@ def decide(
     needs = _needs(problem, gamma, bounds[recommended.name])
     changed = _changed(problem, recommended.policy)
     chosen = (robust, safe, logged, recommended)
-    return Decision(problem, gamma, delta, thin, *chosen, at_most, needs, changed)
+    worst = evaluate(problem, _worst_policy(problem, gamma), gamma).value
+    return Decision(problem, gamma, delta, thin, *chosen, at_most, worst, needs, changed)
 
 
 def _seen_at_best(problem: FittedMonMDP, policy: FloatArray, gamma: float) -> float:
@@ -269,14 +273,29 @@ def safe_policy(problem: FittedMonMDP, gamma: float, thin: int) -> FloatArray:
     known = (evidence.shown >= thin)[:, None, :, None]
     monitored = (evidence.taken.sum(axis=(0, 2)) >= thin)[None, :, None, :]
     free = np.broadcast_to(known & monitored, evidence.taken.shape).reshape(logged.shape)
-    kept = np.where(free, 0.0, logged)
-    rest = 1 - kept.sum(axis=1)
+    return _best(problem, gamma, free, np.where(free, 0.0, logged))
+
+
+def _worst_policy(problem: FittedMonMDP, gamma: float) -> FloatArray:
+    """[s, a] what is worth least in the fitted model, of what the log did in each state."""
+    taken = problem.evidence.taken.reshape(problem.n_states, problem.n_actions) > 0
+    return _best(problem, gamma, taken, np.zeros(taken.shape), sign=-1.0)
+
+
+def _best(
+    problem: FittedMonMDP, gamma: float, free: BoolArray, kept: FloatArray, sign: float = 1.0
+) -> FloatArray:
+    """[s, a] the best policy (or the worst) whose chances outside `free` are those of `kept`.
+
+    What those leave goes to one free action; a state without any keeps to the log.
+    """
+    logged, rest = problem.evidence.logged_policy, 1 - kept.sum(axis=1)
     P, R = problem.transition_matrix(continuing=True), problem.mean_reward()
     policy, values = logged, None
     rows = np.arange(len(policy))
     for _ in range(MOST_ROUNDS):
         values = evaluate(problem, policy, gamma, start_from=values).values
-        Q = R + gamma * (P @ values).reshape(R.shape)
+        Q = sign * (R + gamma * (P @ values).reshape(R.shape))
         best = np.where(free, Q, -np.inf).argmax(axis=1)
         chosen = kept.copy()
         movable = free.any(axis=1) & (rest > 0)
