@@ -40,6 +40,14 @@ def action_values(m: Factors, gamma: float, Y: FloatArray) -> Iterator[tuple[sli
         yield states, by_state.transpose(0, 2, 1, 3)
 
 
+def all_action_values(m: Factors, gamma: float, V: FloatArray) -> FloatArray:
+    """q[sᵉ, sᵐ, aᵉ, aᵐ] of all joint pairs at once, if V[sᵉ, sᵐ] follows."""
+    q = np.empty((*V.shape, m.n_env_actions, m.monitor_reward.shape[1]))
+    for states, of in action_values(m, gamma, project(m, V)):
+        q[states] = of
+    return q
+
+
 def policy_values(m: Factors, gamma: float, policy: FloatArray, Y: FloatArray) -> FloatArray:
     """V[sᵉ, sᵐ] after one step of policy[sᵉ, sᵐ, aᵉ, aᵐ] and then what Y says."""
     V = np.empty(policy.shape[:2])

@@ -30,6 +30,8 @@ from monmdp.model.arrays import BoolArray, FloatArray
 from monmdp.model.evidence import FittedMonMDP
 from monmdp.model.mdp import number, whole_number
 from monmdp.model.monmdp import MonMDP
+from monmdp.planning import backup
+from monmdp.planning.factors import factors
 from monmdp.planning.policy_evaluation import evaluate
 from monmdp.planning.policy_iteration import checked_gamma
 from monmdp.planning.progress import Progress, Tell
@@ -113,8 +115,6 @@ class Decision:
     """estimate of the worst policy among those that do only what the log did in that state"""
     needs: list[Need] = field(repr=False)
     """where more data would raise the recommended policy's guarantee, the most first"""
-    changed: BoolArray = field(repr=False)
-    """[sᵉ] states in which the recommended policy does something else than the log mostly did"""
 
     @property
     def certified(self) -> bool:
@@ -250,10 +250,9 @@ def decide(
     at_most = _seen_at_best(problem, logged.policy, gamma)
     recommended = robust if robust.lower_bound >= at_most else safe
     needs = _needs(problem, gamma, bounds[recommended.name])
-    changed = _changed(problem, recommended.policy)
     chosen = (robust, safe, logged, recommended)
     worst = evaluate(problem, _worst_policy(problem, gamma), gamma).value
-    return Decision(problem, gamma, delta, thin, *chosen, at_most, worst, needs, changed)
+    return Decision(problem, gamma, delta, thin, *chosen, at_most, worst, needs)
 
 
 def _seen_at_best(problem: FittedMonMDP, policy: FloatArray, gamma: float) -> float:
@@ -290,12 +289,12 @@ def _best(
     What those leave goes to one free action; a state without any keeps to the log.
     """
     logged, rest = problem.evidence.logged_policy, 1 - kept.sum(axis=1)
-    P, R = problem.transition_matrix(continuing=True), problem.mean_reward()
     policy, values = logged, None
     rows = np.arange(len(policy))
     for _ in range(MOST_ROUNDS):
         values = evaluate(problem, policy, gamma, start_from=values).values
-        Q = sign * (R + gamma * (P @ values).reshape(R.shape))
+        V = values.reshape(problem.mdp.n_states, -1)
+        Q = sign * backup.all_action_values(factors(problem), gamma, V).reshape(policy.shape)
         best = np.where(free, Q, -np.inf).argmax(axis=1)
         chosen = kept.copy()
         movable = free.any(axis=1) & (rest > 0)
@@ -330,13 +329,3 @@ def _visits(problem: FittedMonMDP, gamma: float, policy: FloatArray) -> FloatArr
         here = P.T @ (here[:, None] * policy).reshape(-1)
         discount *= gamma
     return total[:, None] * policy
-
-
-def _changed(problem: FittedMonMDP, policy: FloatArray) -> BoolArray:
-    """[sᵉ] whether the likeliest action is another one than the log's, where it has one."""
-    taken = problem.evidence.taken
-    n_states = problem.n_states
-    counts = taken.reshape(n_states, -1)
-    differs = (policy.argmax(axis=1) != counts.argmax(axis=1)) & counts.any(axis=1)
-    by_state: BoolArray = differs.reshape(problem.mdp.n_states, -1).any(axis=1)
-    return by_state

@@ -141,10 +141,9 @@ class Optimum:
 
     def action_values(self) -> FloatArray:
         """[s, a] Q(s, a)."""
-        all_q = np.empty(self._joint_shape)
-        for states, q in self._action_values():
-            all_q[states] = q
-        return all_q.reshape(self.monmdp.n_states, self.monmdp.n_actions)
+        V = self._following(0).reshape(self.monmdp.mdp.n_states, -1)
+        q = backup.all_action_values(factors(self.monmdp), self.gamma, V)
+        return q.reshape(self.monmdp.n_states, self.monmdp.n_actions)
 
     def _action_values(self, step: int = 0) -> Iterator[tuple[slice, FloatArray]]:
         m = factors(self.monmdp)

@@ -27,7 +27,9 @@ import numpy as np
 from monmdp.errors import MonMDPError
 from monmdp.model.arrays import BoolArray, FloatArray, IntArray
 from monmdp.model.evidence import FittedMonMDP
+from monmdp.planning import backup
 from monmdp.planning.confidence import chance_bounds, mean_lower_bounds
+from monmdp.planning.factors import factors
 from monmdp.planning.kernels import Kernel
 from monmdp.planning.progress import SILENT, Progress
 
@@ -213,7 +215,7 @@ def robust_value(
         given = _choice(Q, problem.evidence.taken)
     starting = _nature(sets.monitor_start_low, sets.monitor_start_high, V)
     at_start = _nature(sets.start_low, sets.start_high, starting[None])
-    width = _nominal(problem, gamma, V) - Q
+    width = backup.all_action_values(factors(problem), gamma, V) - Q
     flat = (n_se * n_sm, n_ae * n_am)
     return RobustValue(given.reshape(flat), float(at_start[0]), V, width.reshape(flat), converged)
 
@@ -257,15 +259,6 @@ def _backup(sets: Uncertainty, gamma: float, V: FloatArray) -> FloatArray:
     worst = after[np.arange(n_pairs)[:, None, None], row]
     Q = sets.reward[:, None, None] + problem.monitor.reward[None] + gamma * worst
     return np.ascontiguousarray(Q.reshape(n_se, n_ae, n_sm, n_am).transpose(0, 2, 1, 3))
-
-
-def _nominal(problem: FittedMonMDP, gamma: float, V: FloatArray) -> FloatArray:
-    """[sᵉ, sᵐ, aᵉ, aᵐ] what the fitted model makes of the same values."""
-    n_se, n_sm, n_ae, n_am = problem.shape
-    P = problem.transition_matrix(continuing=True)
-    Q = problem.mean_reward() + gamma * (P @ V.reshape(-1)).reshape(n_se * n_sm, n_ae * n_am)
-    shaped: FloatArray = Q.reshape(n_se, n_sm, n_ae, n_am)
-    return shaped
 
 
 def _worst_of(

@@ -137,10 +137,7 @@ class Tally:
         follows = np.zeros(len(order), dtype=bool)
         follows[:-1] = rows["episode"][1:] == rows["episode"][:-1]
         if self.endings:
-            self.odd.note(
-                "follow the end of their own episode (counted as another one)",
-                rows["row"][1:][_both(follows, rows["done"])],
-            )
+            self.odd.note(AFTER_END, rows["row"][1:][(follows & rows["done"])[:-1]])
             follows &= ~rows["done"]
         after = {name: np.roll(rows[name], -1) for name in ("s", "a", "m", "row")}
         self.odd.note(
@@ -154,9 +151,7 @@ class Tally:
         waits = ~follows & ~rows["done"] & (not last)
         if not self.episodes:
             waits[:-1] = False  # an episode that is left is over
-        self._held = {
-            name: column[waits] for name, column in rows.items() if name not in ("next_m",)
-        }
+        self._held = {name: of[waits] for name, of in rows.items() if name != "next_m"}
         self._count({name: column[~waits] for name, column in rows.items()})
 
     def _numbered(self, rows: Rows) -> IntArray:
@@ -191,9 +186,7 @@ class Tally:
         first = np.ones(len(episode), dtype=bool)
         first[1:] = episode[1:] != episode[:-1]
         again = first & ~held & self._known[episode]
-        self.odd.note(
-            "follow the end of their own episode (counted as another one)", rows["row"][again]
-        )
+        self.odd.note(AFTER_END, rows["row"][again])
         if self.endings:
             after_end = np.zeros(len(episode), dtype=bool)
             after_end[1:] = ~first[1:] & rows["done"][:-1]
@@ -261,8 +254,3 @@ class Tally:
             raise MonMDPError(f"{self.odd.log.name}: no row can be used" + "".join(
                 f"; {line}" for line in self.odd.lines()
             ))  # fmt: skip
-
-
-def _both(follows: BoolArray, done: BoolArray) -> BoolArray:
-    """[row but the first] whether the row before ended the episode that this one goes on with."""
-    return (follows & done)[:-1]

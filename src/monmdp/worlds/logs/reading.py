@@ -45,17 +45,17 @@ class Log:
     source: Any
     """a frame, or the path of a file"""
 
-    def batches(self, used: Sequence[str], labels: Sequence[str]) -> Iterator[pd.DataFrame]:
-        """Return these columns, some rows at a time; `labels` are not to be read as numbers."""
+    def batches(self, used: Sequence[str]) -> Iterator[pd.DataFrame]:
+        """Return these columns, some rows at a time."""
         if not isinstance(self.source, Path):
             for begin in range(0, len(self.source), BATCH):
                 yield self.source[list(used)].iloc[begin : begin + BATCH].reset_index(drop=True)
         elif self.text:
-            yield from self._csv(used, labels)
+            yield from self._csv(used)
         else:
             yield from self._parquet(used)
 
-    def _csv(self, used: Sequence[str], labels: Sequence[str]) -> Iterator[pd.DataFrame]:
+    def _csv(self, used: Sequence[str]) -> Iterator[pd.DataFrame]:
         import pyarrow as pa
 
         try:
@@ -63,8 +63,7 @@ class Log:
                 for batch in reader:
                     frame = batch.to_pandas()
                     for name in used:
-                        empty = ("",) if name in labels else ("", *NO_NUMBER)
-                        frame[name] = frame[name].mask(frame[name].isin(empty))
+                        frame[name] = frame[name].mask(frame[name] == "")
                     yield frame
         except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             raise MonMDPError(f"{self.name}: cannot be read as CSV in UTF-8: {error}") from None
@@ -125,7 +124,7 @@ class Log:
 
 
 NO_NUMBER = ("NA", "N/A", "NaN", "nan", "null", "NULL", "None", "<NA>")
-"""what a CSV file writes where it has no number"""
+"""what people write where they have no number"""
 
 
 def opened(log: Any) -> Log:

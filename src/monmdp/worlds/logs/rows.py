@@ -15,8 +15,6 @@ from monmdp.worlds.logs.counting import Counts, Rows, Tally
 from monmdp.worlds.logs.reading import NO_NUMBER, Log
 
 TRUE, FALSE = ("true", "1", "yes", "1.0"), ("false", "0", "no", "0.0")
-NUMBERS = ("reward", "monitor_reward", "done")
-"""columns that name nothing"""
 MONITOR = ("monitor_state", "monitor_action", "monitor_reward")
 
 
@@ -82,9 +80,8 @@ class _Reader:
     def read(self) -> None:
         """Count all rows."""
         used = list(dict.fromkeys(self.column.values()))
-        numbers = {self.column.get(role) for role in NUMBERS}
         row = 0
-        for batch in self.log.batches(used, [name for name in used if name not in numbers]):
+        for batch in self.log.batches(used):
             if len(batch):
                 self.tally.add(self._coded(batch, row), last=False)
             row += len(batch)
