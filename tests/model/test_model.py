@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 import zipfile
 
@@ -11,6 +12,7 @@ from hypothesis import given
 
 from conftest import MONITORS, WORLDS, random_monmdp, seeds
 from monmdp import MDP, Monitor, MonMDP, MonMDPError, join, make
+from monmdp.experiment import fingerprint
 
 
 def tiny(**changes):
@@ -70,6 +72,18 @@ def test_arrays_are_frozen_and_independent_of_the_callers():
         ({"button": 3}, r"\(state, action\) expected"),
         ({"button": (1.5, 0)}, "a state must be a whole number"),
         ({"reward": [[0.0], [1.0, 2.0]]}, "equally long"),
+        ({"observations": [1.0, 2.0, 3.0]}, r"each of 2 states expected, got shape \(3,\)"),
+        ({"observations": 7}, r"got shape \(\)"),
+        ({"observations": np.zeros((2, 0))}, "shows nothing of a state"),
+        ({"observations": ["a", "b"]}, "not an array of numbers"),
+        ({"observations": [[1], [1, 2]]}, "equally long"),
+        (
+            {"observations": [[0.0, 1.0], [0.0, np.nan]]},
+            "that of state '1' has a number that is not",
+        ),
+        ({"places": [[0, 1]]}, r"places: shape \(2, 2\) expected"),
+        ({"places": [[0, 1], [-1, 1]]}, r"places: \(-1, 1\) of state '1'; row and column"),
+        ({"places": [[0, 1], [0.5, 1]]}, "whole numbers expected"),
     ],
 )
 def test_a_wrong_mdp_is_refused_with_the_place(changes, message):
@@ -284,3 +298,78 @@ def test_states_and_actions_can_be_named_in_several_ways():
         mdp.find_state("9,9")
     with pytest.raises(MonMDPError, match="did you mean 'DOWN'"):
         mdp.find_action("DWON")
+
+
+TABLES = [
+    np.arange(12, dtype=np.uint8).reshape(2, 2, 3),
+    np.array([[-3, 300], [5, 6]], dtype=np.int64),
+    np.array([[3], [5]], dtype=np.int16),
+    np.array([[1, 0], [0, 1]], dtype=bool),
+    np.array([0.5, -0.25], dtype=np.float32),
+    np.array([[1.5, 2.5], [0.1, 1e300]], dtype=">f8"),
+]
+
+
+@pytest.mark.parametrize("table", TABLES, ids=lambda table: str(table.dtype))
+def test_observations_and_places_are_kept_in_files_and_pickles(table, tmp_path):
+    problem = join(tiny(observations=table, places=[[2, 3], [-1, -1]]), on_off())
+    mine = problem.mdp.observations
+    assert mine.dtype == table.dtype.newbyteorder("=")
+    assert np.array_equal(mine, table)
+    assert not np.may_share_memory(mine, table)
+    problem.save(tmp_path / "m.npz")
+    for copy in (MonMDP.load(tmp_path / "m.npz"), pickle.loads(pickle.dumps(problem))):
+        assert copy.mdp.observations.dtype == mine.dtype
+        assert np.array_equal(copy.mdp.observations, mine)
+        assert copy.mdp.places.tolist() == [[2, 3], [-1, -1]]
+        assert not copy.mdp.observations.flags.writeable
+        assert not copy.mdp.places.flags.writeable
+        assert fingerprint(copy) == fingerprint(problem)
+    assert problem.mdp.with_outcome_rewards([0.0, 0.0, 0.0]).observations is not None
+
+
+def test_what_an_agent_sees_is_part_of_the_problem_and_where_it_is_drawn_is_not():
+    plain = join(tiny(), on_off())
+    table = np.arange(4, dtype=np.uint8).reshape(2, 2)
+    shown = fingerprint(join(tiny(observations=table), on_off()))
+    others = [table + np.uint8(1), table.astype(np.int8), table[..., None]]
+    prints = {fingerprint(join(tiny(observations=other), on_off())) for other in others}
+    assert len({fingerprint(plain), shown, *prints}) == 5
+    assert fingerprint(join(tiny(places=[[0, 0], [0, 0]]), on_off())) == fingerprint(plain)
+
+
+def test_a_file_without_observations_says_nothing_of_them(tmp_path):
+    problem = make("loop", "ask")
+    problem.save(tmp_path / "m.npz")
+    with np.load(tmp_path / "m.npz") as archive:
+        assert not {"mdp_observations", "mdp_places"} & set(archive.files)
+        assert not {"observations", "places"} & set(json.loads(str(archive["meta"])))
+    loaded = MonMDP.load(tmp_path / "m.npz").mdp
+    assert loaded.observations is None
+    assert loaded.places is None
+
+
+@pytest.mark.parametrize(
+    ("said", "complaint"),
+    [
+        ({"dtype": "uint8", "shape": [10**12]}, r"shape \(2, 3\), not \(2, 1,000,000,000,000\)"),
+        ({"dtype": "uint8", "shape": [-3]}, "an axis must be a whole number"),
+        ({"dtype": "uint8", "shape": [1, 3]}, r"shape \(2, 3\), not"),
+        ({"dtype": "O", "shape": [3]}, "observations of type uint8, not O"),
+        ({"dtype": "float64", "shape": [3]}, "not float64"),
+        ({"dtype": None, "shape": [3]}, "not None"),
+        ({"shape": [3]}, "'dtype' is missing"),
+        ({}, "damaged"),
+        (7, "damaged"),
+    ],
+)
+def test_a_file_that_lies_about_its_observations_is_refused(said, complaint, tmp_path):
+    path = tmp_path / "m.npz"
+    table = np.ones((2, 3), dtype=np.uint8)
+    join(tiny(observations=table), on_off()).save(path)
+    with np.load(path) as archive:
+        members = dict(archive)
+    meta = json.loads(str(members["meta"])) | {"observations": said}
+    np.savez(path, **(members | {"meta": np.array(json.dumps(meta))}))
+    with pytest.raises(MonMDPError, match=rf"m\.npz: .*{complaint}"):
+        MonMDP.load(path)

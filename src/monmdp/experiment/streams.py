@@ -47,6 +47,9 @@ def _fingerprint(monmdp: MonMDP) -> str:
         monitor.show, monmdp.pair_class, monmdp.outcome_class,
     ):  # fmt: skip
         digest.update(np.ascontiguousarray(array).tobytes())
+    if (seen := mdp.observations) is not None:
+        digest.update(repr((seen.dtype.name, seen.shape)).encode())
+        digest.update(seen.tobytes())
     return digest.hexdigest()[:16]
 
 

@@ -17,7 +17,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from monmdp.errors import MonMDPError, nearest
 from monmdp.memory import demand_room
@@ -28,6 +28,7 @@ from monmdp.model.arrays import (
     Fresh,
     FrozenArrays,
     IntArray,
+    as_array,
     check_distribution,
     first_true,
     frozen,
@@ -106,6 +107,12 @@ class MDP(FrozenArrays):
     """[state, action] the pairs that count as reaching the goal; default none"""
     bottom: BoolArray
     """[state] the ⊥ cells, whose visits are counted; default none"""
+    observations: NDArray[Any] | None
+    """[state, ...] what an agent is shown in place of the number of the state, of any numeric type;
+    None: the number is all there is"""
+    places: IntArray | None
+    """[state, 2] row and column where a drawing puts the state, -1 and -1 for nowhere; unlike the
+    cells of `picture`, several states may share a place; None: no places"""
 
     def __init__(
         self,
@@ -128,6 +135,8 @@ class MDP(FrozenArrays):
         button: tuple[int | str | Sequence[int], int | str] | None = None,
         goal: ArrayLike | None = None,
         bottom: ArrayLike | None = None,
+        observations: ArrayLike | None = None,
+        places: ArrayLike | None = None,
     ) -> None:
         """Freeze every array and refuse what is not an MDP, naming the first offending state."""
         S = whole_number(n_states, "n_states", at_least=1)
@@ -175,6 +184,10 @@ class MDP(FrozenArrays):
             cells = sum(len(row) - row.count("#") for row in rows)
             if cells != S:
                 raise MonMDPError(f"picture: {cells} cells for {S} states")
+        self._set(
+            observations=None if observations is None else self._checked_observations(observations),
+            places=None if places is None else self._checked_places(places),
+        )
 
     def __repr__(self) -> str:
         return f"<MDP {self.name!r}: {self.n_states} states, {self.n_actions} actions>"
@@ -211,6 +224,40 @@ class MDP(FrozenArrays):
                 f"reward {self.reward[o]:g} of {self.outcome_name(o)} lies outside "
                 f"[r_min, r_max] = [{self.r_min:g}, {self.r_max:g}]"
             )
+
+    def _checked_observations(self, given: ArrayLike) -> NDArray[Any]:
+        """Return the observations, of the type they are given in; finite, and one for each state."""
+        array = as_array(given, "observations")
+        if array.dtype.kind not in "biuf":
+            raise MonMDPError(f"observations: not an array of numbers, its type is {array.dtype}")
+        if array.ndim == 0 or len(array) != self.n_states:
+            raise MonMDPError(
+                f"observations: one for each of {self.n_states} states expected, "
+                f"got shape {array.shape}"
+            )
+        if not array.size:
+            raise MonMDPError(f"observations: shape {array.shape} shows nothing of a state")
+        if array.dtype.kind == "f":
+            finite = np.isfinite(array).reshape(self.n_states, -1).all(axis=1)
+            if (s := first_true(~finite)) is not None:
+                raise MonMDPError(
+                    f"observations: that of state {self.state_labels[s]!r} has a number that is "
+                    "not finite"
+                )
+        own = np.array(array, dtype=array.dtype.newbyteorder("="), order="C")
+        own.setflags(write=False)
+        return own
+
+    def _checked_places(self, given: ArrayLike) -> IntArray:
+        """Return the places; each a row and a column from 0, or -1 and -1."""
+        places = frozen(given, np.int64, (self.n_states, 2), "places")
+        nowhere = (places == -1).all(axis=1)
+        if (s := first_true(~nowhere & (places < 0).any(axis=1))) is not None:
+            raise MonMDPError(
+                f"places: {tuple(places[s].tolist())} of state {self.state_labels[s]!r}; row and "
+                "column count from 0, and (-1, -1) is nowhere"
+            )
+        return places
 
     # ---- what one can ask of it -------------------------------------------------------------
 

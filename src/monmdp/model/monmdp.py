@@ -19,7 +19,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from monmdp.errors import MonMDPError, told
 from monmdp.files import read_archive, write_archive
@@ -298,6 +298,13 @@ class MonMDP(FrozenArrays):
             "reads_reward": monitor.reads_reward,
         }
         arrays = {f"mdp_{field}": getattr(mdp, field) for field in _MDP_ARRAYS}
+        if mdp.observations is not None:
+            table = mdp.observations
+            meta["observations"] = {"dtype": table.dtype.name, "shape": table.shape[1:]}
+            arrays["mdp_observations"] = table
+        if mdp.places is not None:
+            meta["places"] = True
+            arrays["mdp_places"] = mdp.places
         arrays |= {f"monitor_{field}": getattr(monitor, field) for field in _MONITOR_ARRAYS}
         arrays |= {"pair_class": self.pair_class, "outcome_class": self.outcome_class}
         return meta, arrays
@@ -312,6 +319,9 @@ class MonMDP(FrozenArrays):
             if meta["state_labels"] == CELLS:
                 meta["state_labels"] = NumberLabels(cells_of(meta["picture"]))
             own: dict[str, Any] = {f: Fresh(data[f"mdp_{f}"]) for f in _MDP_ARRAYS}
+            if "observations" in meta:
+                own["observations"] = _stored_observations(meta, data["mdp_observations"])
+            own["places"] = data.get("mdp_places")
             mdp = MDP(**{field: meta[field] for field in _MDP_SCALARS}, **own)
             monitor = Monitor(
                 states=meta["monitor_states"],
@@ -344,6 +354,15 @@ def _stored_labels(mdp: MDP) -> Sequence[str] | str | None:
     return CELLS if is_cells else tuple(labels)
 
 
+def _stored_observations(meta: Mapping[str, Any], stored: NDArray[Any]) -> NDArray[Any]:
+    """The observations in their own type; a file holds whole numbers in the narrowest."""
+    name = meta["observations"]["dtype"]
+    narrowed = stored.dtype.kind == "u" and name in ("int8", "int16", "int32", "int64")
+    if name != stored.dtype.name and not narrowed:
+        raise MonMDPError(f"observations of type {stored.dtype}, not {name}")
+    return stored.astype(name)
+
+
 def _shapes(meta: Mapping[str, Any]) -> dict[str, tuple[int | None, ...]]:
     """The arrays of a problem, by what its file says of itself."""
     from monmdp.model.evidence import evidence_shapes
@@ -356,8 +375,13 @@ def _shapes(meta: Mapping[str, Any]) -> dict[str, tuple[int | None, ...]]:
     S, A = (whole_number(meta[name], name, at_least=1) for name in ("n_states", "n_actions"))
     Sm, Am = len(meta["monitor_states"]), len(meta["monitor_actions"])
     outcomes = ("mdp_successor", "mdp_probability", "mdp_reward", "mdp_terminates", "mdp_hidden")
-    counts = evidence_shapes(S, A, Sm, Am) if "evidence" in meta else {}
-    return counts | {
+    more = evidence_shapes(S, A, Sm, Am) if "evidence" in meta else {}
+    if "observations" in meta:
+        sizes = meta["observations"]["shape"]
+        more["mdp_observations"] = (S, *(whole_number(n, "an axis", at_least=1) for n in sizes))
+    if "places" in meta:
+        more["mdp_places"] = (S, 2)
+    return more | {
         "mdp_first": (S * A + 1,),
         **dict.fromkeys((*outcomes, "outcome_class"), (None,)),
         "mdp_start": (S,),
