@@ -226,7 +226,7 @@ class MDP(FrozenArrays):
             )
 
     def _checked_observations(self, given: ArrayLike) -> NDArray[Any]:
-        """Return the observations, of the type they are given in; finite, and one for each state."""
+        """Return the observations in their own type; finite, and one for each state."""
         array = as_array(given, "observations")
         if array.dtype.kind not in "biuf":
             raise MonMDPError(f"observations: not an array of numbers, its type is {array.dtype}")
