@@ -25,6 +25,7 @@ import numpy as np
 
 from monmdp import agents
 from monmdp.agents import AgentConfig, AgentFactory, Transition, is_python_agent
+from monmdp.agents.stepwise import sees
 from monmdp.api import train
 from monmdp.envs import MonMDPEnv
 from monmdp.errors import MonMDPError, told
@@ -221,7 +222,7 @@ def check_agent(
 
     For compiled agents, ours and variants of them, also: they compile, and do the same step by step
     in plain Python. An agent in plain Python is given as what makes it, a class or a function of
-    (shape, rng).
+    (shape, rng), or of (view, rng) if it sees observations.
 
     >>> from monmdp import make, testing
     >>> testing.check_agent("monitored-mbie-eb", make("loop", "ask"))
@@ -269,7 +270,7 @@ def _global_streams() -> list[str]:
 
 def _recorded(agent: Any, actions: list[Any]) -> Any:
     """The same factory; what its agents do is written down."""
-    if not callable(agent):
+    if is_python_agent(agent) or not callable(agent):
         return agent
 
     def factory(shape: Any, rng: Any) -> Any:
@@ -287,11 +288,12 @@ def _recorded(agent: Any, actions: list[Any]) -> Any:
             act=act,
             begin_episode=lambda: made.begin_episode(),
             update=lambda step: made.update(step),
-            test_policy=lambda: made.test_policy(),
+            test_policy=lambda *seen: made.test_policy(*seen),
         )
 
     functools.update_wrapper(factory, getattr(agent, "func", agent), updated=())
     factory.__wrapped__ = agent  # type: ignore[attr-defined]  # whose signature is checked
+    factory.sees = sees(agent)  # type: ignore[attr-defined]
     return factory
 
 

@@ -8,7 +8,7 @@ import gymnasium
 
 from monmdp.agents.ablations import MBIEEB, PessimisticMBIEEB
 from monmdp.agents.baselines import UCB, EpsilonGreedy, Intrinsic, Optimistic, QCount
-from monmdp.agents.contract import AgentConfig, Step, Transition
+from monmdp.agents.contract import AgentConfig, Step, Transition, View
 from monmdp.agents.directed_e2 import DirectedE2
 from monmdp.agents.factored_mbie_eb import FactoredMBIEEB
 from monmdp.agents.known_monitor import KnownMonitor
@@ -30,9 +30,12 @@ from monmdp.agents.r_max import RMax
 from monmdp.agents.stepwise import (
     Agent,
     AgentFactory,
+    ObservingAgent,
     PythonAgent,
     is_python_agent,
     model_and_shape,
+    observations_of,
+    view_of,
 )
 from monmdp.errors import MonMDPError
 from monmdp.model import MonMDP
@@ -53,6 +56,7 @@ __all__ = [
     "Intrinsic",
     "KnownMonitor",
     "MonitoredMBIEEB",
+    "ObservingAgent",
     "Optimistic",
     "PessimisticMBIEEB",
     "PosteriorSampling",
@@ -61,14 +65,17 @@ __all__ = [
     "RMax",
     "Step",
     "Transition",
+    "View",
     "config",
     "find",
     "is_python_agent",
     "make",
+    "observations_of",
     "paper_config",
     "parameters_of",
     "preset",
     "registry",
+    "view_of",
 ]
 
 

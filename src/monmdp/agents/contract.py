@@ -79,24 +79,24 @@ class Transition(NamedTuple):
     None -0.2
     """
 
-    observation: Mapping[str, int]
-    """{"env": sᵉ, "mon": sᵐ}"""
+    observation: Mapping[str, Any]
+    """{"env": sᵉ, "mon": sᵐ}; an agent that sees observations has an array in the place of sᵉ"""
     action: Mapping[str, int]
     """{"env": aᵉ, "mon": aᵐ}"""
     reward: float | None
     """rᵉ if it was shown, else None (⊥)"""
     monitor_reward: float
     """rᵐ"""
-    next_observation: Mapping[str, int]
+    next_observation: Mapping[str, Any]
     terminated: bool
     """the episode ended here; running into a time limit is no end"""
 
     @classmethod
     def from_step(
         cls,
-        observation: Mapping[str, int],
+        observation: Mapping[str, Any],
         action: Mapping[str, int],
-        next_observation: Mapping[str, int],
+        next_observation: Mapping[str, Any],
         terminated: bool,
         info: Mapping[str, Any],
     ) -> Self:
@@ -110,6 +110,28 @@ class Transition(NamedTuple):
             next_observation,
             bool(terminated),
         )
+
+
+class View(NamedTuple):
+    """What an agent that sees observations is told of a problem before it begins.
+
+    >>> import monmdp
+    >>> view = monmdp.agents.view_of(monmdp.make("loop", "ask"))  # no table: one-hot vectors
+    >>> view.observation, str(view.dtype), view.n_env_actions, view.n_monitor_actions
+    ((9,), 'float32', 5, 2)
+    """
+
+    observation: tuple[int, ...]
+    """the shape of one observation"""
+    dtype: np.dtype[Any]
+    """of its numbers"""
+    n_monitor_states: int
+    n_env_actions: int
+    n_monitor_actions: int
+    r_min: float
+    """the least environment reward there can be"""
+    r_max: float
+    """the largest"""
 
 
 # ---- verbs ----------------------------------------------------------------------------------

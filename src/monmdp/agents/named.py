@@ -16,7 +16,13 @@ from monmdp.agents.known_monitor import KnownMonitor
 from monmdp.agents.monitored_mbie_eb import MonitoredMBIEEB
 from monmdp.agents.posterior_sampling import PosteriorSampling
 from monmdp.agents.r_max import RMax
-from monmdp.agents.stepwise import AgentFactory, PythonAgent, is_python_agent
+from monmdp.agents.stepwise import (
+    AgentFactory,
+    ObservingAgent,
+    PythonAgent,
+    is_python_agent,
+    sees,
+)
 from monmdp.errors import MonMDPError, nearest
 from monmdp.model import MonMDP
 from monmdp.naming import Registry, Scope, assign, call, import_object, scope_of
@@ -43,12 +49,13 @@ for _name, _kind in KINDS.items():
 
 def find(
     agent: Any, monmdp: MonMDP | None = None, params: Mapping[str, Any] | None = None
-) -> AgentConfig | AgentFactory | PythonAgent:
+) -> AgentConfig | AgentFactory | PythonAgent | ObservingAgent:
     """Return the agent that somebody means: a configuration, or an agent in plain Python.
 
     Args:
         agent: a registered name; ``module:object``; a configuration or its class; an agent in plain
-            Python, as an object or as what makes it from (shape, rng).
+            Python, as an object or as what makes it from (shape, rng), or, if it sees observations,
+            from (view, rng).
         monmdp: the problem; a name of ours then stands for the paper's settings of that problem.
         params: parameters that differ; unknown ones are refused, and the nearest match is named.
 
@@ -103,8 +110,8 @@ def _named(name: str) -> Any:
 def _demand_callable(found: Any) -> None:
     if not callable(found):
         raise MonMDPError(
-            "an agent is a name, module:object, a configuration, a class or function of "
-            f"(shape, rng), or an object with begin_episode, act, update and test_policy; "
+            "an agent is a name, module:object, a configuration, a class or function of (shape, "
+            f"rng) or (view, rng), or an object with begin_episode, act, update and test_policy; "
             f"got {found!r}"
         )
 
@@ -114,15 +121,18 @@ def _makes_config(found: Any) -> bool:
 
 
 def _check_factory(factory: Any) -> None:
-    """Demand that a factory can be called with (shape, rng)."""
+    """Demand that a factory can be called with (shape, rng), or with (view, rng)."""
     target = factory.func if isinstance(factory, partial) else factory
     name = f"{getattr(target, '__module__', '')}:{getattr(target, '__qualname__', repr(target))}"
+    first, meaning = "shape", "(|Sᵉ|, |Sᵐ|, |Aᵉ|, |Aᵐ|)"
+    if sees(factory) == "observations":
+        first, meaning = "view", "a View of the problem"
     try:
         inspect.signature(factory).bind(None, None)
     except TypeError as error:
         raise MonMDPError(
-            f"{name} cannot be called with (shape, rng), {error}; shape is (|Sᵉ|, |Sᵐ|, |Aᵉ|, "
-            "|Aᵐ|), rng the agent's random stream"
+            f"{name} cannot be called with ({first}, rng), {error}; {first} is {meaning}, rng the "
+            "agent's random stream"
         ) from None
     except ValueError:  # no signature to look at
         return

@@ -4,22 +4,27 @@
 same functions run here and in compiled training, on the same kind of random stream: with the same
 seeds the trajectories, counts and action values are identical.
 
-A `PythonAgent` is an agent in plain Python. `Shell` dresses it for the training loop.
+A `PythonAgent` is an agent in plain Python, which sees the numbers of states. `Shell` dresses it
+for the training loop. An `ObservingAgent` sees observations instead; `seeing_numbers` turns it into
+a `PythonAgent`.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol, TypeGuard, runtime_checkable
 
 import gymnasium
 import numpy as np
+from numpy.typing import NDArray
 
 from monmdp.agents import contract
-from monmdp.agents.contract import AgentConfig, Step, Transition
+from monmdp.agents.contract import AgentConfig, Step, Transition, View
 from monmdp.compiling import compiled, implement
 from monmdp.envs.wrappers import sizes
-from monmdp.errors import MonMDPError
+from monmdp.errors import MonMDPError, nearest
+from monmdp.memory import demand_room
 from monmdp.model import MonMDP
 from monmdp.model.arrays import FloatArray, frozen_policy
 from monmdp.model.mdp import number, whole_number
@@ -185,19 +190,71 @@ class PythonAgent(Protocol):
         """Return [s, a] the policy to test now."""
 
 
+class ObservingAgent(Protocol):
+    """An agent in plain Python that sees observations: its class says ``sees = "observations"``."""
+
+    def begin_episode(self) -> object:
+        """Prepare an episode; return True if it is meant to observe (anything else counts not)."""
+
+    def act(self, observation: dict[str, Any]) -> Mapping[str, int]:
+        """Choose ``{"env": aᵉ, "mon": aᵐ}``; `observation` is ``{"env": array, "mon": sᵐ}``."""
+
+    def update(self, transition: Transition) -> None:
+        """Learn from one step."""
+
+    def test_policy(self, observations: NDArray[Any]) -> FloatArray:
+        """Return [s, a] the policy to test now; `observations` is [sᵉ, ...], of all states."""
+
+
 def is_python_agent(thing: object) -> TypeGuard[PythonAgent]:
     """Return whether something is an agent in plain Python, finished, and no configuration."""
     return isinstance(thing, PythonAgent) and not isinstance(thing, type | AgentConfig)
 
 
-AgentFactory = Callable[[Shape, np.random.Generator], PythonAgent]
-"""makes an agent in plain Python, given the sizes of the spaces and its random stream"""
+AgentFactory = (
+    Callable[[Shape, np.random.Generator], PythonAgent]
+    | Callable[[View, np.random.Generator], ObservingAgent]
+)
+"""makes an agent in plain Python, given the sizes of the spaces, or a `View` where it sees
+observations, and its random stream"""
+
+SIGHTS = ("numbers", "observations")
+"""what an agent in plain Python may see of the environment's state"""
+
+
+def sees(agent: Any) -> str:
+    """Return what an agent in plain Python, or what makes it, says that it sees.
+
+    >>> from monmdp.agents.stepwise import sees
+    >>> class Camera:
+    ...     sees = "observations"
+    >>> sees(Camera), sees(object())
+    ('observations', 'numbers')
+    """
+    target = _unbound(agent)
+    said = getattr(target, "sees", SIGHTS[0])
+    if said not in SIGHTS:
+        name = getattr(target, "__qualname__", type(target).__qualname__)
+        raise MonMDPError(f"{name}: sees = {said!r}{nearest(str(said), SIGHTS)}")
+    return str(said)
+
+
+def _unbound(agent: Any) -> Any:
+    """What makes an agent, without the parameters that it was given."""
+    while isinstance(agent, functools.partial):
+        agent = agent.func
+    return agent
 
 
 class Shell:
     """An agent in plain Python, dressed for the training loop."""
 
     def __init__(self, agent: PythonAgent, shape: Shape) -> None:
+        if sees(agent) != SIGHTS[0]:
+            raise MonMDPError(
+                f"{type(agent).__qualname__} sees observations, but what makes it does not say so: "
+                'write sees = "observations" there, too; it is then given (view, rng)'
+            )
         self.agent = agent
         self.shape = shape
 
@@ -229,3 +286,95 @@ class Shell:
 
 
 implement(Shell, {verb: getattr(Shell, verb.__name__) for verb in contract.VERBS})
+
+
+# ---- agents that see observations -----------------------------------------------------------
+
+
+def view_of(monmdp: MonMDP) -> View:
+    """Return what an agent that sees observations is told of a problem.
+
+    Without a table of observations it sees one-hot vectors; they must fit into memory.
+    """
+    mdp, n = monmdp.mdp, monmdp.mdp.n_states
+    _, n_sm, n_ae, n_am = monmdp.shape
+    if (table := mdp.observations) is not None:
+        shape, dtype = table.shape[1:], table.dtype
+    else:
+        shape, dtype = (n,), np.dtype(np.float32)
+        demand_room(
+            dtype.itemsize * n**2,
+            f"world {mdp.name!r} has no table of observations; one-hot vectors of {n:,} states",
+        )
+    return View(shape, dtype, n_sm, n_ae, n_am, mdp.r_min, mdp.r_max)
+
+
+def observations_of(monmdp: MonMDP) -> NDArray[Any]:
+    """Return [sᵉ, ...] what an agent that sees observations is shown, read-only.
+
+    >>> import monmdp
+    >>> monmdp.agents.observations_of(monmdp.make("loop", "ask"))[2]
+    array([0., 0., 1., 0., 0., 0., 0., 0., 0.], dtype=float32)
+    """
+    table = monmdp.mdp.observations
+    return _one_hot(*view_of(monmdp).observation) if table is None else table
+
+
+@functools.lru_cache(maxsize=1)
+def _one_hot(n: int) -> NDArray[np.float32]:
+    """One table for all runs of a problem."""
+    table = np.eye(n, dtype=np.float32)
+    table.setflags(write=False)
+    return table
+
+
+class Seeing:
+    """An agent that sees observations, dressed as one that sees numbers."""
+
+    def __init__(self, agent: ObservingAgent, observations: NDArray[Any]) -> None:
+        self.agent = agent
+        self.observations = observations
+
+    def begin_episode(self) -> object:
+        """Prepare an episode."""
+        return self.agent.begin_episode()
+
+    def act(self, observation: dict[str, int]) -> Mapping[str, int]:
+        """Choose an action for what is seen."""
+        return self.agent.act(self._seen(observation))
+
+    def update(self, transition: Transition) -> None:
+        """Learn from one step."""
+        here, action, reward, monitor_reward, after, terminated = transition
+        seen, then = self._seen(here), self._seen(after)
+        step = Transition(seen, action, reward, monitor_reward, then, terminated)
+        self.agent.update(step)
+
+    def test_policy(self) -> FloatArray:
+        """Return the policy to test now."""
+        return self.agent.test_policy(self.observations)
+
+    def _seen(self, observation: Mapping[str, int]) -> dict[str, Any]:
+        row = self.observations[observation["env"], ...]  # a view, also where it is one number
+        return {"env": row, "mon": observation["mon"]}
+
+
+def _is_whole(agent: Any) -> bool:
+    return is_python_agent(agent)  # which asks for the names of methods alone
+
+
+def seeing_numbers(agent: Any, monmdp: MonMDP) -> Any:
+    """Return an agent in plain Python, or what makes it, as one that sees numbers."""
+    if sees(agent) == SIGHTS[0]:
+        return agent
+    view, observations = view_of(monmdp), functools.partial(observations_of, monmdp)
+    if _is_whole(agent):
+        return Seeing(agent, observations())
+
+    def factory(shape: Shape, rng: np.random.Generator) -> Any:
+        made = agent(view, rng)
+        return Seeing(made, observations()) if _is_whole(made) else made
+
+    for name in ("__module__", "__name__", "__qualname__"):  # for messages
+        setattr(factory, name, getattr(_unbound(agent), name, getattr(factory, name)))
+    return factory

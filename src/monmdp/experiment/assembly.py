@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from monmdp import agents, catalogue
-from monmdp.agents import AgentConfig, AgentFactory, PythonAgent
+from monmdp.agents import AgentConfig, AgentFactory, ObservingAgent, PythonAgent
 from monmdp.errors import MonMDPError
 from monmdp.model import MonMDP
 from monmdp.naming import Scope, assign, parse_assignments, scope_of
@@ -20,7 +20,7 @@ class Assembled:
     """A problem, an agent, and how they were asked for."""
 
     monmdp: MonMDP
-    agent: AgentConfig | AgentFactory | PythonAgent
+    agent: AgentConfig | AgentFactory | PythonAgent | ObservingAgent
     given: Mapping[str, Any]
     """parameters of the world and the monitor that were given, by hand or by the preset"""
     parameters: Mapping[str, Any]

@@ -12,9 +12,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from monmdp import agents
-from monmdp.agents import AgentConfig, AgentFactory, PythonAgent, is_python_agent
+from monmdp.agents import (
+    AgentConfig,
+    AgentFactory,
+    ObservingAgent,
+    PythonAgent,
+    is_python_agent,
+)
 from monmdp.agents.contract import reveal, test_policy
-from monmdp.agents.stepwise import Shell
+from monmdp.agents.stepwise import Shell, seeing_numbers
 from monmdp.compiling import compiled, implements
 from monmdp.drawing import CurveData, PanelData, RowData, panel_grid, styles
 from monmdp.errors import MonMDPError
@@ -35,6 +41,7 @@ from monmdp.model import MonMDP
 from monmdp.model.arrays import FloatArray, IntArray
 from monmdp.model.dynamics import Tables
 from monmdp.model.mdp import whole_number
+from monmdp.model.monmdp import Shape
 from monmdp.naming import module_of
 from monmdp.planning.factors import checked_problem
 from monmdp.planning.observability import observability
@@ -124,7 +131,8 @@ class Task:
     """A checked request to train: everything but the seed."""
 
     monmdp: MonMDP
-    agent: AgentConfig | AgentFactory | PythonAgent
+    agent: AgentConfig | Callable[[Shape, np.random.Generator], PythonAgent] | PythonAgent
+    """one that sees observations is dressed as one that sees numbers"""
     steps: int
     every: int
     eval_episodes: int
@@ -140,7 +148,7 @@ class Task:
 
 def prepare(
     monmdp: MonMDP,
-    agent: str | AgentConfig | AgentFactory | PythonAgent,
+    agent: str | AgentConfig | AgentFactory | PythonAgent | ObservingAgent,
     steps: int,
     *,
     evaluation: EvaluationKind = "exact",
@@ -203,7 +211,7 @@ def prepare(
     }
     return Task(
         monmdp=monmdp,
-        agent=agent,
+        agent=agent if isinstance(agent, AgentConfig) else seeing_numbers(agent, monmdp),
         steps=steps,
         every=every,
         eval_episodes=eval_episodes,

@@ -36,6 +36,7 @@ import numpy as np
 
 from monmdp import stopping
 from monmdp.agents import KINDS, AgentConfig, is_python_agent
+from monmdp.agents.stepwise import Seeing
 from monmdp.errors import MonMDPError, import_extra
 from monmdp.experiment.live import checked_log, is_logged, live_curves, log_path
 from monmdp.experiment.loop import PULSE
@@ -257,7 +258,8 @@ def _log_kept(folder: Path, there: Sequence[Key]) -> None:
 
 def _demand_fresh_agents(runs: Mapping[Key, Resolved], *, kept: bool) -> None:
     """Refuse finished agents where each run needs a new one, or has to be found again."""
-    finished = [of.task.agent for of in runs.values() if is_python_agent(of.task.agent)]
+    given = [of.task.agent for of in runs.values()]
+    finished = [of.agent if isinstance(of, Seeing) else of for of in given if is_python_agent(of)]
     for agent in finished:
         several = sum(other is agent for other in finished) > 1
         if several or kept:
