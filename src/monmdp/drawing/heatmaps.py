@@ -169,7 +169,7 @@ def _numbers(
 def colour_scale(
     values: FloatArray, centre: float | None, limits: tuple[float, float] | None
 ) -> dict[str, Any]:
-    """Colour map and range."""
+    """Return colour map and range."""
     there = values[~np.isnan(values)]
     if limits is not None:
         low, high = (number(end, "limits") for end in limits)
@@ -192,9 +192,7 @@ def _paint(ax: Axes, mdp: MDP, sheet: Sheet, values: FloatArray, scale: dict[str
     return fill_cells(ax, mdp, sheet, values, scale)
 
 
-def fill_cells(
-    ax: Axes, mdp: MDP, sheet: Sheet, values: FloatArray, scale: dict[str, Any]
-) -> Any:
+def fill_cells(ax: Axes, mdp: MDP, sheet: Sheet, values: FloatArray, scale: dict[str, Any]) -> Any:
     """Colour the cells of a sheet by the numbers [cell] or [cell, ae]; return what is coloured."""
     corners = sheet.cells[:, ::-1].astype(np.float64)  # [cell, 2] x and y
     shapes, note = (_stripes(1), "") if values.ndim == 1 else action_parts(mdp)
@@ -232,6 +230,7 @@ def fill_cells(
 
 
 def colour_bar(figure: Any, drawn: Any, ax: Any, label: str) -> None:
+    """Draw the colour bar of what is coloured, beside its axes."""
     if not len(drawn.get_array()) and drawn.get_clim() == (0.0, 1.0):
         return  # there is no number at all
     bar = figure.colorbar(drawn, ax=ax, shrink=0.85, aspect=18, pad=0.03)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -38,17 +39,16 @@ class Layer:
     values: FloatArray
     """[sᵉ]; NaN is hatched"""
     weights: FloatArray | None = None
-    """[sᵉ] of a mean; where all are 0 it is the plain mean. None: numbers are added up"""
+    """[sᵉ] of a mean; where all are 0 it is the plain mean; None: they are added up"""
     how: str = ""
-    """said below the panel where states share places"""
-    centre: float | None = None
-    """numbers below it are orange and those above it blue, if there are both"""
+    """said below the panel: how they become one"""
+    signed: bool = False
+    """whether negative numbers are orange and positive ones blue, and 0 has the lightest colour"""
 
 
 def draw_layers(mdp: MDP, layers: Sequence[Layer], *, title: str = "") -> Figure:
     """Draw a panel for each layer."""
     sheet, cell_of = _ground(mdp)
-    shared = mdp.picture is None and mdp.places is not None and len(sheet.cells) < mdp.n_states
     width, height = sheet.inches(0.5, 4.2)
     width = max(width, 1.8)
     across = max(1, min(len(layers), int(WIDEST / (width + BESIDE))))
@@ -57,7 +57,7 @@ def draw_layers(mdp: MDP, layers: Sequence[Layer], *, title: str = "") -> Figure
     down = -(-len(layers) // across)
     title = folded(title, across * (width + BESIDE))
     figure = Picture(
-        across * (width + BESIDE), down * (height + 0.75) + 0.4 + LINE * title.count("\n")
+        across * (width + BESIDE), down * (height + 0.9) + 0.4 + LINE * title.count("\n")
     )
     figure.set_layout_engine("constrained")
     axes = figure.subplots(down, across, squeeze=False)
@@ -69,10 +69,10 @@ def draw_layers(mdp: MDP, layers: Sequence[Layer], *, title: str = "") -> Figure
             _draw_places(ax, sheet)
         else:
             draw_ground(ax, mdp, sheet)
-        drawn = fill_cells(ax, mdp, sheet, values, colour_scale(values, layer.centre, None))
+        drawn = fill_cells(ax, mdp, sheet, values, _scale(layer, values))
         ax.set_title(layer.title, fontsize=9, parse_math=False)
-        if shared:
-            ax.set_xlabel(f"states at a place: {layer.how}", fontsize=7, color="0.35")
+        if layer.how:
+            ax.set_xlabel(layer.how, fontsize=7, color="0.35")
         colour_bar(figure, drawn, ax, "")
     figure.suptitle(title, fontsize=10, parse_math=False)
     return figure
@@ -105,6 +105,12 @@ def _combined(layer: Layer, cell_of: IntArray, n: int) -> FloatArray:
     total = np.bincount(cell, weights, minlength=n)
     mean = np.bincount(cell, weights * values, minlength=n) / np.where(total > 0, total, 1.0)
     return np.where(count > 0, mean, np.nan)
+
+
+def _scale(layer: Layer, values: FloatArray) -> dict[str, Any]:
+    reach = float(np.nanmax(np.abs(values), initial=0.0))
+    signed = layer.signed and reach > 0
+    return colour_scale(values, 0.0 if signed else None, (-reach, reach) if signed else None)
 
 
 def _draw_places(ax: Axes, sheet: Sheet) -> None:

@@ -84,7 +84,7 @@ def read_values(problem: MonMDP, values: Any, view: View | None = None) -> Float
     else:
         given = as_numbers(values, "values")
     S, A = problem.n_states, problem.n_actions
-    if given.shape == (S, 1):
+    if given.shape == (S, 1) and A > 1:  # as value networks answer
         given = given[:, 0]
     if given.shape not in ((S,), (S, A)):
         raise MonMDPError(
@@ -144,6 +144,22 @@ def view_for(space: Any, problem: MonMDP) -> View:
     )
 
 
+def model_view(model: Any, problem: MonMDP, view: View | None) -> View:
+    """Return the view of a model of Stable-Baselines3, or of something like one.
+
+    What a `VecNormalize` around its environment does to observations comes last.
+    """
+    seen = view_for(getattr(model, "observation_space", None), problem) if view is None else view
+    scaling = normalising(model)
+    return seen if scaling is None else lambda batch: scaling.normalize_obs(seen(batch))
+
+
+def normalising(model: Any) -> Any:
+    """Return the `VecNormalize` around the environment of a model; None if there is none."""
+    find = getattr(model, "get_vec_normalize_env", None)
+    return None if find is None else find()
+
+
 def _check_within(space: Any, problem: MonMDP) -> None:
     """Refuse a space that is not that of the table: its observations were changed on the way."""
     table = problem.mdp.observations
@@ -180,11 +196,9 @@ def _test_policy(problem: MonMDP, agent: Any) -> Any:
 
 def _predicted(problem: MonMDP, model: Any, view: View | None) -> IntArray:
     """[s] the joint actions that `predict(observation, deterministic=True)` says."""
-    if view is None:
-        view = view_for(getattr(model, "observation_space", None), problem)
-    parts = []
+    seen, parts = model_view(model, problem, view), []
     for states, batch in observed(problem):
-        said = model.predict(view(batch), deterministic=True)
+        said = model.predict(seen(batch), deterministic=True)
         actions = as_numbers(said[0] if isinstance(said, tuple) else said, "predict")
         parts.append(_joint(problem, actions, states))
     return np.concatenate(parts)
@@ -245,7 +259,8 @@ def _joint(problem: MonMDP, said: Any, states: slice) -> IntArray:
             f"{state_name(problem, states.start + s)}; there are {problem.n_actions} joint actions "
             f"aᵉ·{n_am} + aᵐ, from 0"
         )
-    return joint.astype(np.int64)
+    whole: IntArray = joint.astype(np.int64)
+    return whole
 
 
 def _nearly_normalised(pi: NDArray[Any]) -> NDArray[Any]:

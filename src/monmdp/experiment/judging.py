@@ -48,7 +48,7 @@ from monmdp.experiment.recording import Record
 from monmdp.model import MonMDP
 from monmdp.model.arrays import FloatArray, IntArray
 from monmdp.model.mdp import number
-from monmdp.planning import Evaluation, Solution, backup, solve
+from monmdp.planning import Evaluation, Solution, backup, observability, solve
 from monmdp.planning import evaluate as exact_values
 from monmdp.planning.factors import checked_problem, factors
 from monmdp.planning.policy_iteration import TIE
@@ -129,7 +129,8 @@ class Judgement:
     goal_visits: float
     """of an episode, on average"""
     bottom_visits: float
-    """steps of an episode, on average, whose outcome is ⊥ or that are done in a ⊥ state"""
+    """steps of an episode in ⊥ states, on average, as everywhere in this package; in a world that
+    marks no states so, steps whose outcome is ⊥"""
     bottom_chance: float
     """chance that an episode has such a step at all"""
     shown: float
@@ -153,6 +154,8 @@ class Judgement:
     """what they are compared with"""
     followed: FloatArray | None = field(default=None, repr=False)
     """[s, a] the policy whose values they are"""
+    weights: FloatArray | None = field(default=None, repr=False)
+    """[s] its discounted visits: what the bias is weighted by"""
     against: Against = "worst-case"
     """whether they are compared in M_↓ or in M"""
 
@@ -204,27 +207,32 @@ class Judgement:
 
     @property
     def mean_bias(self) -> float | None:
-        """Mean of the bias over the policy's discounted visits."""
-        return None if self.bias is None else float(self.visits @ self.bias / self.visits.sum())
+        """Mean of the bias, by discounted visits of the policy that the values are of."""
+        return self._mean(self.bias)
 
     @property
     def mean_absolute_bias(self) -> float | None:
-        """Mean of the absolute bias over the policy's discounted visits."""
-        bias = self.bias
-        return None if bias is None else float(self.visits @ np.abs(bias) / self.visits.sum())
+        """The same of the absolute bias."""
+        return None if self.bias is None else self._mean(np.abs(self.bias))
+
+    def _mean(self, values: FloatArray | None) -> float | None:
+        if values is None or self.weights is None:
+            return None
+        return float(self.weights @ values / self.weights.sum())
 
     @property
     def worst_bias(self) -> float | None:
-        """The bias that is furthest from 0, among the states that the policy visits."""
+        """The bias that is furthest from 0, among the states that this policy visits."""
         return None if self.bias is None else self.worst_biases(1)[0].bias
 
     def worst_biases(self, n: int = LISTED) -> tuple[BiasAt, ...]:
         """Return the visited states with the worst bias, the worst first; none without values."""
         own, bias = self.own_values, self.bias
-        if own is None or bias is None or self.exact is None:
+        if own is None or bias is None or self.exact is None or self.weights is None:
             return ()
-        size = np.where(self.visits > 0, np.abs(bias), -1.0)
-        order = np.argsort(-size, kind="stable")[: min(n, int((self.visits > 0).sum()))]
+        visited = self.weights > 0
+        size = np.where(visited, np.abs(bias), -1.0)
+        order = np.argsort(-size, kind="stable")[: min(n, int(visited.sum()))]
         found = []
         for s in map(int, order):
             given, exact = float(own[s]), float(self.exact.values[s])
@@ -324,28 +332,25 @@ class Judgement:
 
         States that share a place, and the monitor's states, are combined: visits and losses are
         added up; values and bias are means by the policy's discounted visits. Where the policy
-        never is there is no bias, and the value is the plain mean.
+        never is there is no bias, and the value is the plain mean. States that no policy can
+        reach are left out.
         """
         from monmdp.drawing.layers import Layer, draw_layers
 
         by_state = (self.problem.mdp.n_states, -1)
-        visits = self.visits.reshape(by_state)
-        weight = visits.sum(axis=1)
-
-        def mean(values: FloatArray) -> FloatArray:
-            of = values.reshape(by_state)
-            total = np.where(weight > 0, weight, 1.0)
-            return np.where(weight > 0, (visits * of).sum(axis=1) / total, of.mean(axis=1))
-
-        layers = [
-            Layer("exact value in M_↓", mean(self.worst_case_values), weight, "mean by visits")
-        ]
-        if self.bias is not None:
-            bias = np.where(weight > 0, mean(self.bias), np.nan)
-            layers.append(Layer("bias of its values", bias, weight, "mean by visits", centre=0.0))
-        layers.append(Layer("discounted visits", weight, None, "sum"))
+        visits = self.visits.reshape(by_state).sum(axis=1)
+        mean, total = (f"of a cell's states: {how}" for how in ("mean by visits", "sum"))
+        reachable = observability(self.problem).reachable.astype(np.float64)
+        exact = _by_weight(self.worst_case_values.reshape(by_state), self.visits, reachable)
+        layers = [Layer("exact value in M_↓", exact, visits, mean)]
+        if self.bias is not None and self.weights is not None:
+            nowhere = np.zeros(reachable.shape)
+            bias = _by_weight(self.bias.reshape(by_state), self.weights, nowhere)
+            weight = self.weights.reshape(by_state).sum(axis=1)
+            layers.append(Layer("bias of its values", bias, weight, mean, signed=True))
+        layers.append(Layer("discounted visits", visits, None, total))
         lost = self.loss.sum(axis=1).reshape(by_state).sum(axis=1)
-        layers.append(Layer("loss, shares of the gap", lost, None, "sum"))
+        layers.append(Layer("loss, shares of the gap", lost, None, total))
         mdp, monitor = self.problem.mdp, self.problem.monitor
         title = (
             f"{mdp.name} / {monitor.name}: gap {written(self.gap)}, "
@@ -454,9 +459,13 @@ class Judge:
         length = float(steps.sum())
         by_part = steps.reshape(self.problem.shape[0], -1, *self.problem.shape[2:])
         asked = by_part.sum(axis=(0, 1, 2)) / length
-        exact = None
+        exact, weights = None, None
         if given is not None:
-            compared = (worst, true) if followed is pi else self._valued(followed)
+            compared, weights = (worst, true), d
+            if followed is not pi:
+                elsewhere = policy_moves(self._moves, followed)
+                compared = self._valued(followed)
+                weights = discounted_visits(self.problem.start, elsewhere, self.gamma)
             exact = compared[AGAINST.index(against)]
         scores = self._scores(pi)
         return Judgement(
@@ -482,6 +491,7 @@ class Judge:
             given=given,
             exact=exact,
             followed=followed,
+            weights=weights,
             against=against,
         )
 
@@ -519,9 +529,11 @@ class Judge:
 
     @cached_property
     def _is_bottom(self) -> Any:
-        """[outcome] whether it is ⊥, or that of a ⊥ state."""
+        """[outcome] whether its step counts as one on ⊥."""
         mdp = self.problem.mdp
-        return mdp.hidden | mdp.bottom[mdp.pair_of_outcome // mdp.n_actions]
+        if not mdp.bottom.any():
+            return mdp.hidden
+        return mdp.bottom[mdp.pair_of_outcome // mdp.n_actions]
 
     @cached_property
     def _moves_until_bottom(self) -> Any:
@@ -563,3 +575,11 @@ def discounted_visits(start: FloatArray, moves: Any, gamma: float) -> FloatArray
     d[states] = np.maximum(np.atleast_1d(spsolve(system, start[states])), 0.0)
     return d
 
+
+def _by_weight(values: FloatArray, weights: FloatArray, instead: FloatArray) -> FloatArray:
+    """[sᵉ] means over sᵐ by weights, by others where those are all 0; NaN where these are, too."""
+    given = weights.reshape(values.shape)
+    used = np.where(given.sum(axis=1, keepdims=True) > 0, given, instead)
+    total = used.sum(axis=1)
+    mean = (used * values).sum(axis=1) / np.where(total > 0, total, 1.0)
+    return np.where(total > 0, mean, np.nan)

@@ -1,21 +1,22 @@
 """Stable-Baselines3: what its models believe, and a callback that judges them while they learn.
 
-Neither it nor torch is imported before a model is there, or a callback is asked for.
+It is imported when a callback is asked for, and torch never: a model brings it along.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from monmdp.errors import MonMDPError
-from monmdp.experiment.answers import Batch, View, as_numbers, view_for
+from monmdp.experiment.answers import Batch, View, as_numbers, model_view, normalising
 from monmdp.model import MonMDP
 
 if TYPE_CHECKING:
-    from monmdp.experiment.judging import Judge
+    from monmdp.experiment.judging import Against, Judge
 
 Function = Callable[[Batch], Any]
 
@@ -32,23 +33,24 @@ def own_values(
         values = getattr(policy, "values", None)
         return (values if callable(values) else None), None
     network = getattr(policy, "policy", policy)
-    q_net, state_values = (getattr(network, name, None) for name in ("q_net", "predict_values"))
-    if q_net is None and state_values is None:
+    q_net = getattr(network, "q_net", None)
+    if q_net is None and not hasattr(network, "predict_values"):
         return None, None
-    seen = view_for(policy.observation_space, problem) if view is None else view
+    seen, scaling = model_view(policy, problem, view), normalising(policy)
 
     def asked(function: Callable[[Any], Any]) -> Function:
-        def answer(batch: Batch) -> Any:
-            import torch
+        return lambda batch: function(network.obs_to_tensor(seen(batch))[0])
 
-            with torch.no_grad():
-                return function(network.obs_to_tensor(seen(batch))[0])
-
-        return answer
+    def in_rewards(function: Function) -> Function:
+        """Values of scaled rewards, by the scale of now."""
+        if scaling is None or not scaling.norm_reward:
+            return function
+        return lambda batch: scaling.unnormalize_reward(as_numbers(function(batch), "values"))
 
     if q_net is not None:
-        return asked(q_net), None
-    return asked(state_values), asked(lambda of: _probabilities(network.get_distribution(of)))
+        return in_rewards(asked(q_net)), None
+    chances = asked(lambda of: _probabilities(network.get_distribution(of)))
+    return in_rewards(asked(network.predict_values)), chances
 
 
 def _probabilities(distribution: Any) -> Any:
@@ -61,13 +63,20 @@ def _probabilities(distribution: Any) -> Any:
     return joint.reshape(len(joint), -1) / joint.sum(axis=(1, 2))[:, None]
 
 
-def sb3_callback(judge: Judge, every: int = 1000, *, view: View | None = None, **options: Any) -> Any:
+def sb3_callback(
+    judge: Judge,
+    every: int = 1000,
+    *,
+    view: View | None = None,
+    against: Against = "worst-case",
+    tensorboard: str | os.PathLike[str] | None = None,
+) -> Any:
     """Return a callback for Stable-Baselines3 that judges its model every so many steps.
 
-    It judges what `model.predict(…, deterministic=True)` does. The values are those of the Q-network
-    of DQN, or of the value network of PPO and A2C; the latter are compared with the exact values of
-    the policy with its chances, which they are of. `callback.record` is the `Record`; its numbers
-    also go to the model's logger as ``judge/gap`` and so on.
+    It judges what ``model.predict(…, deterministic=True)`` does. The values are those of the
+    Q-network of DQN, or of the value network of PPO and A2C; the latter are compared with the exact
+    values of the policy with its chances, which they are of. ``callback.record`` is the `Record`;
+    its numbers also go to the model's logger as ``judge/gap`` and so on.
 
     Args:
         judge: of the problem that the model learns.
@@ -75,7 +84,8 @@ def sb3_callback(judge: Judge, every: int = 1000, *, view: View | None = None, *
         view: translates ``{"env": …, "mon": …}`` into what the model takes; not needed for
             environments of this package, as they are, in `JointDiscrete` or in Gymnasium's
             `FlattenObservation`.
-        **options: what else a `Judge` takes, and ``tensorboard``, a folder.
+        against: in which problem values are compared, as a `Judge` takes it.
+        tensorboard: folder for live curves, as `Judge.record` takes it.
     """
     try:
         from stable_baselines3.common.callbacks import BaseCallback
@@ -89,7 +99,7 @@ def sb3_callback(judge: Judge, every: int = 1000, *, view: View | None = None, *
 
         def __init__(self) -> None:
             super().__init__()
-            self.record = judge.record(every, tensorboard=options.pop("tensorboard", None))
+            self.record = judge.record(every, tensorboard=tensorboard)
 
         def _on_training_start(self) -> None:
             self._judge()
@@ -104,23 +114,13 @@ def sb3_callback(judge: Judge, every: int = 1000, *, view: View | None = None, *
             self.record.every = usual
 
         def _judge(self) -> None:
-            if not self.record.due(self.num_timesteps):
-                return
             training = self.model.policy.training
-            seen = _normalised(self.model, view, judge.problem)
-            judged = self.record(self.num_timesteps, self.model, view=seen, **options)
+            judged = self.record(self.num_timesteps, self.model, view=view, against=against)
+            if judged is None:
+                return
             self.model.policy.set_training_mode(training)
             for name, value in judged.to_dict().items():
                 if value is not None:
                     self.logger.record(f"judge/{name}", value)
 
     return JudgeCallback()
-
-
-def _normalised(model: Any, view: View | None, problem: MonMDP) -> View | None:
-    """The view, and what a VecNormalize around the environment does to observations."""
-    wrapper = model.get_vec_normalize_env()
-    if wrapper is None:
-        return view
-    seen = view_for(model.observation_space, problem) if view is None else view
-    return lambda batch: wrapper.normalize_obs(seen(batch))
