@@ -461,6 +461,11 @@ def test_a_record_judges_when_it_is_due():
     assert record.frame()["mean_bias"].iloc[-1] == pytest.approx(record.last.mean_bias)
     with pytest.raises(MonMDPError, match="steps never go back"):
         record(7, policy)
+    assert record(60, policy, now=True) is record.last  # instead of the one of that step
+    assert record.frame()["step"].tolist() == [3, 13, 40, 50, 60]
+    assert np.isnan(record.frame()["mean_bias"].iloc[-1])
+    record(61, policy, now=True)
+    assert record.frame()["step"].iloc[-1] == 61
 
 
 def test_a_record_writes_live_curves(tmp_path):
@@ -595,6 +600,14 @@ def test_pictures_of_other_worlds(world, monitor):
     figure = judged.figure()
     assert numbers(figure, 3).sum() == pytest.approx(judged.value_gap, abs=1e-9)
     assert pixels(figure).std() > 0
+
+
+def test_places_are_numbered_as_they_are():
+    problem = turning_world()
+    mdp = dataclasses.replace(problem.mdp, places=problem.mdp.places + [7, 2])
+    ax = draw_layers(mdp, [Layer("ones", np.ones(mdp.n_states))]).axes[0]
+    labels = [[of.get_text() for of in axis.get_ticklabels()] for axis in (ax.yaxis, ax.xaxis)]
+    assert labels == [["7", "8", "9"], ["2", "3", "4"]]
 
 
 def test_states_without_a_place_are_left_out():

@@ -48,7 +48,7 @@ class Layer:
 
 def draw_layers(mdp: MDP, layers: Sequence[Layer], *, title: str = "") -> Figure:
     """Draw a panel for each layer."""
-    sheet, cell_of = _ground(mdp)
+    sheet, cell_of, corner = _ground(mdp)
     width, height = sheet.inches(0.5, 4.2)
     width = max(width, 1.8)
     across = max(1, min(len(layers), int(WIDEST / (width + BESIDE))))
@@ -66,7 +66,7 @@ def draw_layers(mdp: MDP, layers: Sequence[Layer], *, title: str = "") -> Figure
     for ax, layer in zip(axes.flat, layers, strict=False):
         values = _combined(layer, cell_of, len(sheet.cells))
         if mdp.picture is None and mdp.places is not None:
-            _draw_places(ax, sheet)
+            _draw_places(ax, sheet, corner)
         else:
             draw_ground(ax, mdp, sheet)
         drawn = fill_cells(ax, mdp, sheet, values, _scale(layer, values))
@@ -78,18 +78,23 @@ def draw_layers(mdp: MDP, layers: Sequence[Layer], *, title: str = "") -> Figure
     return figure
 
 
-def _ground(mdp: MDP) -> tuple[Sheet, IntArray]:
-    """Where the cells lie, and [sᵉ] the cell of each state, -1 for none."""
+def _ground(mdp: MDP) -> tuple[Sheet, IntArray, tuple[int, int]]:
+    """Where the cells lie, [sᵉ] the cell of each state, -1 for none, and the first row and column.
+
+    Of places, rows and columns before the first one and after the last one are left out.
+    """
     if mdp.picture is not None or mdp.places is None:
-        return sheet_of(mdp), np.arange(mdp.n_states)
+        return sheet_of(mdp), np.arange(mdp.n_states), (0, 0)
     somewhere = mdp.places[:, 0] >= 0
     if not somewhere.any():
         raise MonMDPError(f"{mdp.name}: no state has a place")
     cells, which = np.unique(mdp.places[somewhere], axis=0, return_inverse=True)
     cell_of = np.full(mdp.n_states, -1, dtype=np.int64)
     cell_of[somewhere] = which.reshape(-1)
+    top, left = (int(first) for first in cells.min(axis=0))
+    cells -= (top, left)
     height, width = (int(end) + 1 for end in cells.max(axis=0))
-    return Sheet(height, width, cells), cell_of
+    return Sheet(height, width, cells), cell_of, (top, left)
 
 
 def _combined(layer: Layer, cell_of: IntArray, n: int) -> FloatArray:
@@ -113,11 +118,14 @@ def _scale(layer: Layer, values: FloatArray) -> dict[str, Any]:
     return colour_scale(values, 0.0 if signed else None, (-reach, reach) if signed else None)
 
 
-def _draw_places(ax: Axes, sheet: Sheet) -> None:
+def _draw_places(ax: Axes, sheet: Sheet, corner: tuple[int, int]) -> None:
     """Empty cells; where no state is, it is dark."""
     sheet.set_axes(ax)
     ax.set_facecolor(GROUND)
     sheet.show(ax, sheet.in_cells(np.array(to_rgba(PAPER))))
     sheet.number_axes(ax)
+    for axis, first in zip((ax.yaxis, ax.xaxis), corner, strict=True):
+        ticks = axis.get_ticklocs()
+        axis.set_ticks(ticks, [str(first + int(tick)) for tick in ticks])
     if sheet.detailed:
         sheet.rule(ax, color=DARK, linewidth=0.5, alpha=0.6, zorder=1.5)

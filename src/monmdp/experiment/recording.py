@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import weakref
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -63,6 +64,7 @@ class Record:
                     f"cannot write into {folder}: {error.strerror or error}"
                 ) from None
         self._watch = self._open.enter_context(live_curves(folder))
+        weakref.finalize(self, self._open.close)  # few loops tell when they are over
 
     def due(self, step: int) -> bool:
         """Return whether a policy would be judged at this step."""
@@ -73,20 +75,23 @@ class Record:
         return int(self._rows[-1]["step"] or 0)
 
     def __call__(
-        self, step: int, policy: Any, values: Any = None, **options: Any
+        self, step: int, policy: Any, values: Any = None, *, now: bool = False, **options: Any
     ) -> Judgement | None:
-        """Judge the policy if it is due; the arguments after `step` are those of a `Judge`.
+        """Judge the policy if it is due; the other arguments are those of a `Judge`.
 
         It is due at the first step that is given, and when `every` steps have passed since. A
-        function is not called before.
+        function is not called before. With ``now=True`` it is judged in any case, and an earlier
+        judgement of the same step is replaced: training may have gone on since.
         """
         step = whole_number(step, "step", at_least=0, at_most=None)
         if self._rows and step < self._latest:
             raise MonMDPError(f"step {step} comes after step {self._latest}; steps never go back")
-        if not self.due(step):
+        if not now and not self.due(step):
             return None
         self.last = judged = self.judge(policy, values, **options)
         numbers = judged.to_dict()
+        if self._rows and step == self._latest:
+            self._rows.pop()
         self._rows.append({"step": step, **numbers})
         if self._watch is not None:
             found = {k: np.array([v], np.float64) for k, v in numbers.items() if v is not None}

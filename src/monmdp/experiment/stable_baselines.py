@@ -109,13 +109,12 @@ def sb3_callback(
             return True
 
         def _on_training_end(self) -> None:
-            self.record.every, usual = 1, self.record.every
-            self._judge()
-            self.record.every = usual
+            self._judge(now=True)  # the last step is learnt from after it is done
 
-        def _judge(self) -> None:
+        def _judge(self, *, now: bool = False) -> None:
             training = self.model.policy.training
-            judged = self.record(self.num_timesteps, self.model, view=view, against=against)
+            step, how = self.num_timesteps, {"view": view, "against": against}
+            judged = self.record(step, self.model, now=now, **how)
             if judged is None:
                 return
             self.model.policy.set_training_mode(training)
