@@ -420,7 +420,7 @@ def test_other_clumsy_users():
     problem = make("loop", "ask")
     judge = Judge(problem)
     with pytest.raises(MonMDPError, match="worst-case"):
-        judge(Policy.uniform(problem), against="worstcase")
+        judge(Policy.uniform(problem), against="worst_case")
     with pytest.raises(MonMDPError, match="MonMDP expected"):
         Judge(problem.mdp)
     with pytest.raises(MonMDPError, match="every"):
@@ -604,7 +604,7 @@ def test_pictures_of_other_worlds(world, monitor):
 
 def test_places_are_numbered_as_they_are():
     problem = turning_world()
-    mdp = dataclasses.replace(problem.mdp, places=problem.mdp.places + [7, 2])
+    mdp = dataclasses.replace(problem.mdp, places=np.add(problem.mdp.places, (7, 2)))
     ax = draw_layers(mdp, [Layer("ones", np.ones(mdp.n_states))]).axes[0]
     labels = [[of.get_text() for of in axis.get_ticklabels()] for axis in (ax.yaxis, ax.xaxis)]
     assert labels == [["7", "8", "9"], ["2", "3", "4"]]
