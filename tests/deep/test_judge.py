@@ -165,3 +165,18 @@ def test_the_blocks_of_the_page_run(tmp_path, monkeypatch):
     for block in blocks:
         lines = page[: block.start(1)].count("\n")  # so that errors tell the page's lines
         exec(compile("\n" * lines + block[1], str(PAGE), "exec"), session.__dict__)
+
+
+def test_a_network_of_torch_as_a_function(judge):
+    problem = judge.problem
+    torch.manual_seed(0)
+    net = torch.nn.Linear(problem.mdp.n_states, problem.n_actions)
+
+    def logits(seen):
+        return net(torch.eye(problem.mdp.n_states)[seen["env"]])
+
+    chances = judge(lambda seen: logits(seen).softmax(dim=1), logits)
+    greedy = judge(lambda seen: logits(seen).argmax(dim=1))
+    assert (greedy.policy.argmax(axis=1) == chances.policy.argmax(axis=1)).all()
+    assert chances.given.shape == chances.policy.shape
+    assert greedy.bias is None

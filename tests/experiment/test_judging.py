@@ -233,6 +233,17 @@ def test_where_it_loses_in_words():
     assert judged.losses(1) == judged.losses()[:1]
 
 
+def test_the_better_action_is_as_much_like_the_taken_one_as_can_be():
+    problem = turning_world()
+    judge = Judge(problem)
+    start, away = (problem.mdp.find_state(name) for name in ("0,0 right", "0,1 right"))
+    for turn, name in ((0, "turn left"), (1, "turn right")):  # to the left or to the right: a tie
+        greedy = judge.solution.minimax.policy.argmax(axis=1)
+        greedy[start], greedy[away] = 4, 2 * turn + 1
+        (loss,) = [of for of in judge(greedy).losses() if of.state == away]
+        assert f"{name} + ASK instead of {name} + NO-OP costs" in loss.words
+
+
 def test_a_loop_that_is_believed_to_be_worth_something():
     problem = turning_world(monitor="full")
     left = np.zeros(problem.n_states, dtype=int)  # turns for ever
@@ -352,6 +363,8 @@ def test_spaces_that_tell_too_little_are_refused():
     for space in (None, spaces.Discrete(7), spaces.Box(0, 1, (99,)), spaces.Discrete(32)):
         with pytest.raises(MonMDPError, match="view="):
             answers.view_for(space, problem)
+    with pytest.raises(MonMDPError, match="view="):  # it does not see the monitor's state
+        answers.view_for(spaces.Box(0, 255, (3,), np.uint8), turning_world(monitor="n-experts"))
     scaled = spaces.Box(0, 1, (3,))
     with pytest.raises(MonMDPError, match="of other numbers; translate them with view="):
         answers.view_for(scaled, problem)
