@@ -174,7 +174,7 @@ class Judgement:
 
     @property
     def value_gap(self) -> float:
-        """By how much its value is less than the minimax value in M_↓; at least 0, but for rounding."""
+        """By how much its value is below the minimax value in M_↓: at least 0, but for rounding."""
         return self.minimax_value - self.value
 
     def within(self, share: float) -> bool:
