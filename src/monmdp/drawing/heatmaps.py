@@ -87,10 +87,10 @@ def draw_heatmap(
         figure = Picture(width + 1.7, height + 1.1 + LINE * title.count("\n"))
         ax = figure.add_subplot()
         figure.set_layout_engine("constrained")
-    scale = _scale(array, centre, limits)
+    scale = colour_scale(array, centre, limits)
     drawn = _paint(ax, mdp, sheet, array, scale)
     ax.set_title(title, fontsize=10, parse_math=False)
-    _colour_bar(ax.figure, drawn, ax, label)
+    colour_bar(ax.figure, drawn, ax, label)
     return ax.figure.figure
 
 
@@ -116,12 +116,12 @@ def draw_values(
     array = _numbers(values, [(monmdp.n_states,)], "[s]", name)
     array = array.reshape(mdp.n_states, monitor.n_states)
     shown = monitor.states[:MAX_PANELS]
-    scale = _scale(array, centre, None)
+    scale = colour_scale(array, centre, None)
     figure, sheet, axes = world_panels(mdp, len(shown), 1.3)
     for sm, (state, ax) in enumerate(zip(shown, axes, strict=True)):
         drawn = _paint(ax, mdp, sheet, array[:, sm], scale)
         ax.set_title(f"monitor {state}", fontsize=9, parse_math=False)
-    _colour_bar(figure, drawn, axes, label)
+    colour_bar(figure, drawn, axes, label)
     write_title(figure, name if title is None else title, monitor.n_states - len(shown))
     return figure
 
@@ -166,10 +166,10 @@ def _numbers(
     return array
 
 
-def _scale(
+def colour_scale(
     values: FloatArray, centre: float | None, limits: tuple[float, float] | None
 ) -> dict[str, Any]:
-    """Colour map and range."""
+    """Return colour map and range."""
     there = values[~np.isnan(values)]
     if limits is not None:
         low, high = (number(end, "limits") for end in limits)
@@ -189,7 +189,12 @@ def _scale(
 def _paint(ax: Axes, mdp: MDP, sheet: Sheet, values: FloatArray, scale: dict[str, Any]) -> Any:
     """Draw the world with the numbers [se] or [se, ae] under its icons; return what is coloured."""
     draw_ground(ax, mdp, sheet)
-    corners = sheet.cells[:, ::-1].astype(np.float64)  # [se, 2] x and y
+    return fill_cells(ax, mdp, sheet, values, scale)
+
+
+def fill_cells(ax: Axes, mdp: MDP, sheet: Sheet, values: FloatArray, scale: dict[str, Any]) -> Any:
+    """Colour the cells of a sheet by the numbers [cell] or [cell, ae]; return what is coloured."""
+    corners = sheet.cells[:, ::-1].astype(np.float64)  # [cell, 2] x and y
     shapes, note = (_stripes(1), "") if values.ndim == 1 else action_parts(mdp)
     polygons: list[FloatArray] = []
     colours: list[FloatArray] = []
@@ -224,7 +229,8 @@ def _paint(ax: Axes, mdp: MDP, sheet: Sheet, values: FloatArray, scale: dict[str
     return painted
 
 
-def _colour_bar(figure: Any, drawn: Any, ax: Any, label: str) -> None:
+def colour_bar(figure: Any, drawn: Any, ax: Any, label: str) -> None:
+    """Draw the colour bar of what is coloured, beside its axes."""
     if not len(drawn.get_array()) and drawn.get_clim() == (0.0, 1.0):
         return  # there is no number at all
     bar = figure.colorbar(drawn, ax=ax, shrink=0.85, aspect=18, pad=0.03)

@@ -89,6 +89,25 @@ def steps_at_most(monmdp: MonMDP) -> int:
     return checked_limit(monmdp)
 
 
+def policy_moves(moves: Any, policy: FloatArray) -> Any:
+    """Return [s, s′] where policy[s, a] goes, given moves[s·|A| + a, s′], as sparse matrices."""
+    from scipy.sparse import csr_array
+
+    n_states, n_actions = policy.shape
+    pairs = n_states * n_actions
+    rows = np.arange(0, pairs + 1, n_actions)
+    return csr_array((policy.reshape(-1), np.arange(pairs), rows), shape=(n_states, pairs)) @ moves
+
+
+def expected_visits(start: FloatArray, moves: Any, steps: int) -> FloatArray:
+    """Return [s] how often so many steps of moves[s, s′] are in each state, on average."""
+    here, total = start, start.copy()
+    for _ in range(steps - 1):
+        here = here @ moves
+        total += here
+    return total
+
+
 def evaluate(
     tables: Tables,
     chances: Chances,

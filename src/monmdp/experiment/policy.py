@@ -11,7 +11,15 @@ import numpy as np
 
 from monmdp import planning
 from monmdp.errors import MonMDPError, nearest
-from monmdp.experiment.evaluation import SCORES, chances, evaluate, steps_at_most, writable_tables
+from monmdp.experiment.evaluation import (
+    SCORES,
+    chances,
+    evaluate,
+    expected_visits,
+    policy_moves,
+    steps_at_most,
+    writable_tables,
+)
 from monmdp.experiment.loop import PULSE
 from monmdp.files import read_archive, write_archive
 from monmdp.model import MonMDP
@@ -84,23 +92,9 @@ class Policy(FrozenArrays):
 
     def visits(self, monmdp: MonMDP) -> FloatArray:
         """Return [s, a] how often an episode takes each pair on average, computed exactly."""
-        from scipy.sparse import csr_array
-
         self.check_fits(checked_problem(monmdp))
-        n_states, n_actions = self.probability.shape
-        choice = csr_array(
-            (
-                self.probability.reshape(-1),
-                np.arange(n_states * n_actions),
-                np.arange(0, n_states * n_actions + 1, n_actions),
-            )
-        )
-        move = choice @ monmdp.transition_matrix(continuing=True)  # [s, s′] until it ends
-        here = monmdp.start
-        total = here.copy()
-        for _ in range(steps_at_most(monmdp) - 1):
-            here = here @ move
-            total += here
+        move = policy_moves(monmdp.transition_matrix(continuing=True), self.probability)
+        total = expected_visits(monmdp.start, move, steps_at_most(monmdp))
         visits: FloatArray = total[:, None] * self.probability
         return visits
 

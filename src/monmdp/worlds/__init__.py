@@ -1,4 +1,4 @@
-"""Worlds: environments by name, from a map file, from tables, from Gymnasium, UMB or a log.
+"""Worlds: by name, from a map file, tables, Gymnasium, any small environment, UMB or a log.
 
 >>> from monmdp import worlds
 >>> worlds.make("bottleneck").n_states
@@ -20,6 +20,12 @@ from monmdp.escaping import printable
 from monmdp.model.mdp import MDP
 from monmdp.model.umb import SUFFIX
 from monmdp.naming import Registry, call
+from monmdp.worlds.enumerating import (
+    AliasedWarning,
+    from_environment,
+    lookalikes,
+    named_environment,
+)
 from monmdp.worlds.gridmap import grid_world
 from monmdp.worlds.importing import from_gymnasium, from_tables
 from monmdp.worlds.logs import from_log
@@ -29,18 +35,23 @@ from monmdp.worlds.treasure_hunter import treasure_hunter
 from monmdp.worlds.umb import from_umb
 
 __all__ = [
+    "AliasedWarning",
     "factory",
+    "from_environment",
     "from_gymnasium",
     "from_log",
     "from_tables",
     "from_umb",
     "grid_world",
+    "lookalikes",
     "make",
     "registry",
 ]
 
 _MAPS = Path(__file__).parent / "maps"
 _GYMNASIUM = "gymnasium:"
+ENUMERATED = "env:"
+"""before the id of an environment whose states are to be enumerated"""
 
 registry: Registry[MDP] = Registry("world", MDP)
 """the worlds of this package by name, and how to add one"""
@@ -66,7 +77,8 @@ def factory(name: str) -> Callable[..., MDP]:
     """Return the factory of a world.
 
     A world is named by a registered name, the path of a map file or of a UMB file (.umb),
-    ``module:object``, ``path/to/file.py:object``, or ``gymnasium:FrozenLake-v1``.
+    ``module:object``, ``path/to/file.py:object``, ``gymnasium:FrozenLake-v1`` for an environment
+    with a transition table, or ``env:MiniGrid-DoorKey-5x5-v0`` for one whose states are enumerated.
 
     >>> from monmdp import worlds
     >>> worlds.factory("river-swim")(length=4)
@@ -76,6 +88,8 @@ def factory(name: str) -> Callable[..., MDP]:
         return registry.factory(name)
     if name.startswith(_GYMNASIUM):
         return partial(from_gymnasium, name.removeprefix(_GYMNASIUM))
+    if name.startswith(ENUMERATED):
+        return partial(named_environment, name.removeprefix(ENUMERATED))
     if name.endswith(SUFFIX):
         return partial(from_umb, name)
     if Path(name).is_file():
@@ -86,8 +100,8 @@ def factory(name: str) -> Callable[..., MDP]:
         problem = "is a folder, not a map file" if Path(name).is_dir() else "no such map file"
         raise MonMDPError(f"{name}: {problem}")
     raise MonMDPError(
-        f"unknown world {name!r}{nearest(name, registry)} (or give the path of a map file, or "
-        "gymnasium:ID)"
+        f"unknown world {name!r}{nearest(name, registry)} (or give the path of a map file, "
+        "gymnasium:ID, or env:ID)"
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -177,21 +177,7 @@ def from_gymnasium(
     >>> lake.action_labels
     ('LEFT', 'DOWN', 'RIGHT', 'UP')
     """
-    import gymnasium
-
-    if isinstance(env, str):
-        try:
-            with warnings.catch_warnings():  # if it is too old to be made, the error says so
-                warnings.simplefilter("ignore", DeprecationWarning)
-                made = gymnasium.make(env, **kwargs)
-        except Exception as error:  # environments raise what they like
-            raise MonMDPError(f"gymnasium cannot make {env!r}: {error}") from None
-    elif kwargs:
-        raise MonMDPError(f"{', '.join(kwargs)}: parameters go with an id, not a made environment")
-    elif isinstance(env, gymnasium.Env):
-        made = env
-    else:
-        raise MonMDPError(f"an id or a Gymnasium environment expected, got {env!r}")
+    made = made_environment(env, kwargs)
     base = made.unwrapped
     table = getattr(base, "P", None)
     spec = getattr(made, "spec", None)
@@ -227,13 +213,31 @@ def from_gymnasium(
         r_min=r_min,
         r_max=r_max,
         time_limit=time_limit,
-        state_labels=_state_labels(base, n_states),
-        action_labels=_action_labels(base, n_actions),
+        state_labels=state_names(base, n_states),
+        action_labels=action_names(base, n_actions),
         goal=goal,
     )
 
 
-def _state_labels(base: Any, n_states: int) -> tuple[str, ...]:
+def made_environment(env: Any, kwargs: Mapping[str, Any]) -> Any:
+    """Return an environment, made if it is given by its id."""
+    import gymnasium
+
+    if isinstance(env, str):
+        try:
+            with warnings.catch_warnings():  # if it is too old to be made, the error says so
+                warnings.simplefilter("ignore", DeprecationWarning)
+                return gymnasium.make(env, **kwargs)
+        except Exception as error:  # environments raise what they like
+            raise MonMDPError(f"gymnasium cannot make {env!r}: {error}") from None
+    if kwargs:
+        raise MonMDPError(f"{', '.join(kwargs)}: parameters go with an id, not a made environment")
+    if not isinstance(env, gymnasium.Env):
+        raise MonMDPError(f"an id or a Gymnasium environment expected, got {env!r}")
+    return env
+
+
+def state_names(base: Any, n_states: int) -> tuple[str, ...]:
     """Names of the states: row,column where they are cells, Taxi's in words; else none."""
     from gymnasium.envs.toy_text.cliffwalking import CliffWalkingEnv
     from gymnasium.envs.toy_text.frozen_lake import FrozenLakeEnv
@@ -254,7 +258,7 @@ def _state_labels(base: Any, n_states: int) -> tuple[str, ...]:
     return names if len(set(names)) == n_states else ()
 
 
-def _action_labels(base: Any, n_actions: int) -> tuple[str, ...]:
+def action_names(base: Any, n_actions: int) -> tuple[str, ...]:
     """Names of the actions, from the module's constants (LEFT = 0, ...) where it has them."""
     from gymnasium.envs.toy_text.taxi import TaxiEnv
 

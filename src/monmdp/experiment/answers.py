@@ -1,0 +1,298 @@
+"""What a policy answers in every joint state: a table, an agent, or anything that is a function.
+
+A network is a function of observations. It is asked in batches: ``{"env": …, "mon": [k]}``, where
+"env" is `MDP.observations` of k states, [k, ...], or their numbers, [k], where there is no such
+table. A `view` translates a batch into what the network takes. Something that says what it takes,
+by an `observation_space` as the models of Stable-Baselines3 have one, needs no view in the usual
+cases; see `view_for`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+from numpy.typing import NDArray
+
+from monmdp.errors import MonMDPError
+from monmdp.experiment.policy import Policy
+from monmdp.experiment.training import Run
+from monmdp.model import MonMDP
+from monmdp.model.arrays import FloatArray, IntArray, as_array, first_index, first_true
+from monmdp.planning.policy_evaluation import checked_policy
+
+BATCH = 4096
+"""joint states that a network is asked about at a time"""
+NEARLY = 1e-4
+"""how far probabilities of less than 64 bits may be from adding up to 1; they are normalised"""
+
+Batch = dict[str, NDArray[Any]]
+"""{"env": [k, ...], "mon": [k]}"""
+View = Callable[[Batch], Any]
+"""translates a batch into what a network takes"""
+
+
+def state_name(problem: MonMDP, s: int) -> str:
+    """Name a joint state; of the monitor's state nothing is said where it has but one."""
+    se, sm = divmod(int(s), problem.monitor.n_states)
+    watched = f", monitor {problem.monitor.states[sm]}" if problem.monitor.n_states > 1 else ""
+    return f"{problem.mdp.state_labels[se]}{watched}"
+
+
+def action_name(problem: MonMDP, a: int) -> str:
+    """Name a joint action; of the monitor's action nothing is said where it has but one."""
+    ae, am = divmod(int(a), problem.monitor.n_actions)
+    asked = f" + {problem.monitor.actions[am]}" if problem.monitor.n_actions > 1 else ""
+    return f"{problem.mdp.action_labels[ae]}{asked}"
+
+
+def observed(problem: MonMDP) -> Iterator[tuple[slice, Batch]]:
+    """Yield what is observed in all joint states, a batch at a time."""
+    table = problem.mdp.observations
+    for begin in range(0, problem.n_states, BATCH):
+        states = slice(begin, min(begin + BATCH, problem.n_states))
+        se, sm = problem.split_state(np.arange(states.start, states.stop))
+        yield states, {"env": se if table is None else table[se], "mon": sm}
+
+
+def read_policy(problem: MonMDP, policy: Any, view: View | None = None) -> FloatArray:
+    """Return [s, a] the probabilities of a policy of any kind, checked."""
+    if isinstance(policy, Run):
+        if policy.policy is None:
+            raise MonMDPError("this run has not kept its policy")
+        policy = policy.policy
+    if isinstance(policy, Policy):
+        policy.check_fits(problem)
+        return policy.probability
+    if isinstance(policy, type):
+        raise MonMDPError(f"policy: {policy.__name__} is a class; make one of it first")
+    if hasattr(policy, "test_policy"):
+        return _distributions(problem, _test_policy(problem, policy))
+    if hasattr(policy, "predict"):
+        return _one_hot(problem, _predicted(problem, policy, view))
+    if callable(policy):
+        return _asked(problem, policy, view)
+    return _of_array(problem, as_numbers(policy, "policy"))
+
+
+def read_values(problem: MonMDP, values: Any, view: View | None = None) -> FloatArray:
+    """Return the values [s], or action values [s, a], of a table or of a function, checked."""
+    if callable(values):
+        given = _collected(problem, lambda batch: _ask(values, batch, view), "values")
+    else:
+        given = as_numbers(values, "values")
+    S, A = problem.n_states, problem.n_actions
+    if given.shape == (S, 1) and A > 1:  # as value networks answer
+        given = given[:, 0]
+    if given.shape not in ((S,), (S, A)):
+        raise MonMDPError(
+            f"values: shape [s] = ({S},) or [s, a] = ({S}, {A}) expected, got {given.shape}"
+        )
+    array = given.astype(np.float64)
+    if not np.isfinite(array).all():
+        index = first_index(~np.isfinite(array))
+        where = state_name(problem, index[0])
+        raise MonMDPError(f"values: {array[index]} in state {where}; finite numbers expected")
+    return array
+
+
+def as_numbers(thing: Any, what: str) -> NDArray[Any]:
+    """Return an array of numbers, also from a tensor, or say that it is none."""
+    if hasattr(thing, "detach"):
+        thing = thing.detach().cpu().numpy()
+    array = as_array(thing, what)
+    if array.dtype.kind not in "fiub":
+        raise MonMDPError(f"{what}: numbers expected, got {type(thing).__name__} {thing!r:.60}")
+    return array
+
+
+def view_for(space: Any, problem: MonMDP) -> View:
+    """Return the view for an observation space that comes from one of the usual wrappers.
+
+    A `Dict` of "env" and "mon" is what an environment shows as it is, a `Discrete` space is that of
+    `JointDiscrete`, and a `Box` that of Gymnasium's `FlattenObservation`; where the monitor has but
+    one state, a `Box` may also be the environment's own.
+    """
+    table, S = problem.mdp.observations, problem.n_states
+    n_se, n_sm = problem.mdp.n_states, problem.monitor.n_states
+    if isinstance(space, spaces.Dict):
+        more = sorted({*space.spaces} - {"env", "mon"})
+        if {"reward_observed", "proxy_reward"} & {*more}:
+            raise MonMDPError(
+                "what it does depends on the last reward (ObserveRewardMask), and so is no "
+                "function of the joint state; view=… can fix the mask: lambda batch: {**batch, …}"
+            )
+        if not more and {*space.spaces} == {"env", "mon"}:
+            _check_within(space.spaces["env"], problem)
+            return lambda batch: batch
+    if isinstance(space, spaces.Discrete) and int(space.n) == S and table is None:
+        first = int(space.start)
+        return lambda batch: batch["env"] * n_sm + batch["mon"] + first
+    if isinstance(space, spaces.Box):
+        size = n_se if table is None else int(np.prod(table.shape[1:]))
+        if table is not None and n_sm == 1 and space.shape == table.shape[1:]:
+            _check_within(space, problem)
+            return lambda batch: batch["env"]
+        if space.shape == (size + n_sm,):
+            return lambda batch: _flattened(batch, n_se, n_sm, space.dtype)
+    raise MonMDPError(
+        f"observations {space} do not tell how they come from the joint state of "
+        f"{problem.mdp.name} / {problem.monitor.name} ({problem.shape}); say it with view=…, a "
+        'function of {"env": …, "mon": …}'
+    )
+
+
+def model_view(model: Any, problem: MonMDP, view: View | None) -> View:
+    """Return the view of a model of Stable-Baselines3, or of something like one.
+
+    What a `VecNormalize` around its environment does to observations comes last.
+    """
+    seen = view_for(getattr(model, "observation_space", None), problem) if view is None else view
+    scaling = normalising(model)
+    return seen if scaling is None else lambda batch: scaling.normalize_obs(seen(batch))
+
+
+def normalising(model: Any) -> Any:
+    """Return the `VecNormalize` around the environment of a model; None if there is none."""
+    find = getattr(model, "get_vec_normalize_env", None)
+    return None if find is None else find()
+
+
+def _check_within(space: Any, problem: MonMDP) -> None:
+    """Refuse a space that is not that of the table: its observations were changed on the way."""
+    table = problem.mdp.observations
+    if table is None:
+        fits = isinstance(space, spaces.Discrete) and int(space.n) == problem.mdp.n_states
+    else:
+        fits = isinstance(space, spaces.Box) and space.shape == table.shape[1:]
+        fits = fits and bool((table >= space.low).all() and (table <= space.high).all())
+    if not fits:
+        shape = "numbers" if table is None else f"arrays of shape {table.shape[1:]}"
+        raise MonMDPError(
+            f"it takes {space}, and the observations of {problem.mdp.name} are {shape}"
+            f"{'' if table is None else ' of other numbers'}; translate them with view=…"
+        )
+
+
+def _flattened(batch: Batch, n_se: int, n_sm: int, dtype: Any) -> NDArray[Any]:
+    """As Gymnasium flattens a Dict: numbers become one-hot vectors, arrays are laid out."""
+    env = batch["env"]
+    flat = np.eye(n_se)[env] if env.ndim == 1 else env.reshape(len(env), -1)
+    return np.concatenate([flat, np.eye(n_sm)[batch["mon"]]], axis=1).astype(dtype)
+
+
+def _ask(function: Callable[..., Any], batch: Batch, view: View | None) -> Any:
+    return function(batch if view is None else view(batch))
+
+
+def _test_policy(problem: MonMDP, agent: Any) -> Any:
+    """What an agent would do if learning were over."""
+    if getattr(agent, "sees", None) != "observations":
+        return agent.test_policy()
+    return _collected(problem, agent.test_policy, "test_policy")
+
+
+def _predicted(problem: MonMDP, model: Any, view: View | None) -> IntArray:
+    """[s] the joint actions that `predict(observation, deterministic=True)` says."""
+    seen, parts = model_view(model, problem, view), []
+    for states, batch in observed(problem):
+        said = model.predict(seen(batch), deterministic=True)
+        actions = as_numbers(said[0] if isinstance(said, tuple) else said, "predict")
+        parts.append(_joint(problem, actions, states))
+    return np.concatenate(parts)
+
+
+def _asked(problem: MonMDP, policy: Callable[..., Any], view: View | None) -> FloatArray:
+    """[s, a] what a function says: joint actions, a dictionary of them, or probabilities."""
+    pi = np.zeros((problem.n_states, problem.n_actions))
+    for states, batch in observed(problem):
+        said = _ask(policy, batch, view)
+        if not isinstance(said, Mapping):
+            said = as_numbers(said, "policy")
+            if said.ndim == 2 and said.shape == pi[states].shape:
+                pi[states] = _nearly_normalised(said)
+                continue
+        joint = _joint(problem, said, states)
+        pi[np.arange(states.start, states.stop), joint] = 1.0
+    return _distributions(problem, pi)
+
+
+def _of_array(problem: MonMDP, given: NDArray[Any]) -> FloatArray:
+    if given.ndim == 1:
+        return _one_hot(problem, _joint(problem, given, slice(0, problem.n_states)))
+    return _distributions(problem, _nearly_normalised(given))
+
+
+def _one_hot(problem: MonMDP, joint: IntArray) -> FloatArray:
+    return np.eye(problem.n_actions)[joint]
+
+
+def _joint(problem: MonMDP, said: Any, states: slice) -> IntArray:
+    """[state] joint actions, from numbers, pairs (aᵉ, aᵐ) or a dictionary of both."""
+    n, n_am = states.stop - states.start, problem.monitor.n_actions
+    if isinstance(said, Mapping):
+        if {*said} != {"env", "mon"}:
+            raise MonMDPError(f'actions: {{"env": …, "mon": …}} expected, got keys {[*said]}')
+        said = np.stack([as_numbers(said[of], "actions").reshape(-1) for of in ("env", "mon")], 1)
+    if said.dtype.kind not in "iu":
+        raise MonMDPError(
+            f"policy: whole numbers expected, one joint action for each state, got {said.dtype} of "
+            f"shape {said.shape}; probabilities have the shape [s, a]"
+        )
+    if said.shape == (n, 2):
+        sizes = np.array([problem.mdp.n_actions, n_am])
+        wrong = ((said < 0) | (said >= sizes)).any(axis=1)
+        joint = said[:, 0] * n_am + said[:, 1]
+    elif said.shape in ((n,), (n, 1)):
+        joint = said.reshape(-1)
+        wrong = (joint < 0) | (joint >= problem.n_actions)
+    else:
+        raise MonMDPError(
+            f"policy: of {n} states {n} actions or probabilities [{n}, {problem.n_actions}] "
+            f"expected, got shape {said.shape}"
+        )
+    if (s := first_true(wrong)) is not None:
+        raise MonMDPError(
+            f"policy: action {said[s].tolist()} in state "
+            f"{state_name(problem, states.start + s)}; there are {problem.n_actions} joint actions "
+            f"aᵉ·{n_am} + aᵐ, from 0"
+        )
+    whole: IntArray = joint.astype(np.int64)
+    return whole
+
+
+def _nearly_normalised(pi: NDArray[Any]) -> NDArray[Any]:
+    """Probabilities of a network in 64 bits: those of 32 add up to 1 only nearly."""
+    if pi.dtype.kind != "f" or pi.dtype.itemsize >= 8:
+        return pi
+    wide = pi.astype(np.float64)
+    total = wide.sum(axis=-1, keepdims=True)
+    return np.where(np.abs(total - 1) <= NEARLY, wide / np.where(total == 0, 1.0, total), wide)
+
+
+def _distributions(problem: MonMDP, pi: Any) -> FloatArray:
+    """Check that these are probabilities."""
+    try:
+        checked = checked_policy(problem, pi)
+    except MonMDPError as error:
+        if "distribution" not in str(error):
+            raise
+        raise MonMDPError(
+            f"{error}; if these are action values, take their argmax, and of logits the softmax"
+        ) from None
+    return checked.reshape(problem.n_states, problem.n_actions)
+
+
+def _collected(problem: MonMDP, function: Callable[[Batch], Any], what: str) -> NDArray[Any]:
+    """What a function says of all states, batch after batch."""
+    parts = []
+    for states, batch in observed(problem):
+        part, n = as_numbers(function(batch), what), states.stop - states.start
+        if part.ndim == 0 or len(part) != n:
+            raise MonMDPError(
+                f"{what}: an answer for each of {n} states expected, got shape {part.shape}"
+            )
+        parts.append(part)
+    return np.concatenate(parts)

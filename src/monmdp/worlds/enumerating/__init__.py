@@ -1,0 +1,291 @@
+"""Any small deterministic environment as a world: all its states, found by trying everything.
+
+Breadth first from the first state: take every action in every state that was found, and go back.
+What comes out is exact, and it carries a table of what an agent sees in each state.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from monmdp.errors import MonMDPError, import_extra, nearest, told
+from monmdp.memory import demand_room
+from monmdp.model.mdp import MDP, whole_number
+from monmdp.worlds.enumerating.access import Access, Own, ToyText
+from monmdp.worlds.enumerating.minigrid import (
+    ChangesMoreError,
+    CopiedMiniGrid,
+    MiniGrid,
+    is_minigrid,
+)
+from monmdp.worlds.enumerating.search import Found, Search, Tell
+from monmdp.worlds.importing import made_environment
+
+LIMIT = 10_000
+"""states, unless the user allows more"""
+
+
+class AliasedWarning(UserWarning):
+    """Some states of a world look the same to an agent."""
+
+
+def from_environment(
+    env: Any,
+    *,
+    snapshot: Callable[[Any], Any] | None = None,
+    restore: Callable[[Any, Any], Any] | None = None,
+    key: Callable[[Any], Hashable] | None = None,
+    hidden: Callable[[Any, int, Any], bool] | None = None,
+    reward: Callable[[Any, int, Any, float], float] | None = None,
+    actions: Sequence[int | str] | str | None = None,
+    button: tuple[int | str, int | str] | None = None,
+    limit: int = LIMIT,
+    r_min: float | None = None,
+    r_max: float | None = None,
+    time_limit: int | None = None,
+    seed: int = 0,
+    starts: int = 1,
+    name: str | None = None,
+    tell: Tell | None = None,
+    **kwargs: Any,
+) -> MDP:
+    """Enumerate a deterministic Gymnasium environment: try every action in every state.
+
+    States are numbered as they are found, those of toy text by their own numbers. An environment
+    whose steps are random is refused, and so is one whose reward depends on the time, except
+    MiniGrid's: there success pays 1 at any time. Every pair is tried twice, the second time after
+    the state was reached in another way, if there is one; MiniGrid is watched instead.
+
+    Args:
+        env: an id such as ``"MiniGrid-DoorKey-5x5-v0"``, or a made environment; it must have a
+            `Discrete` action space.
+        snapshot: ``snapshot(env)`` returns what is needed to go back to a state. MiniGrid and toy
+            text need none; any other environment is copied by default, which is slow.
+        restore: ``restore(env, snapshot)`` goes back. If the environment counts its steps, set the
+            clock here.
+        key: ``key(env)`` returns a value that is equal for equal states and can be hashed. Default:
+            the snapshot, or all that the environment holds.
+        hidden: ``hidden(obs, action, next_obs)`` says whether no monitor but Full ever shows the
+            reward of this step (⊥).
+        reward: ``reward(obs, action, next_obs, reward)`` returns the reward to put in its place.
+        actions: those to keep, by number or name; default all.
+        button: (state, action) that pushes the button of the Button monitor.
+        limit: the most states there may be.
+        r_min: least reward the environment may have; default the least that was found.
+        r_max: largest.
+        time_limit: steps after which episodes are truncated; default the environment's own.
+        seed: of the reset.
+        starts: number of resets, with seeds from `seed` on, each an equally likely start. Toy text
+            starts as its own distribution says, unless this is more than 1.
+        name: the world's name; default the id.
+        tell: called a few times a second with a line that says how far it is.
+        **kwargs: for `gymnasium.make`, with an id.
+
+    >>> from monmdp import worlds
+    >>> lake = worlds.from_environment("FrozenLake-v1", is_slippery=False, actions="DOWN,RIGHT")
+    >>> lake, lake.observations.shape
+    (<MDP 'FrozenLake-v1': 13 states, 2 actions>, (13, 16))
+    """
+    for what, given in (("snapshot", snapshot), ("restore", restore), ("key", key),
+                        ("hidden", hidden), ("reward", reward), ("tell", tell)):  # fmt: skip
+        if given is not None and not callable(given):
+            raise MonMDPError(f"{what}: a function expected, got {given!r}")
+    if (snapshot is None) != (restore is None):
+        raise MonMDPError("snapshot and restore go together")
+    limit = whole_number(limit, "limit", at_least=1)
+    seed, starts = whole_number(seed, "seed", 0), whole_number(starts, "starts", 1)
+    if isinstance(env, str) and env.startswith("MiniGrid"):
+        import_extra("minigrid", "minigrid", env)  # registers its ids
+    made = made_environment(env, kwargs)
+    spec = getattr(made, "spec", None)
+    label = name or getattr(spec, "id", None) or type(made.unwrapped).__name__
+    own = Own(snapshot, restore, key)
+    try:
+        with told(label):
+            found, access, labels = _searched(made, own, actions, reward, limit, seed, starts, tell)
+            mdp = _mdp(
+                found,
+                access,
+                labels,
+                hidden,
+                name=label,
+                r_min=r_min,
+                r_max=r_max,
+                time_limit=time_limit or access.time_limit() or _registered_limit(made),
+                button=button,
+            )
+    finally:
+        if isinstance(env, str):
+            made.close()
+    _warn_of_aliases(mdp)
+    return mdp
+
+
+def named_environment(
+    env: str,
+    *,
+    actions: str | None = None,
+    limit: int = LIMIT,
+    r_min: float | None = None,
+    r_max: float | None = None,
+    time_limit: int | None = None,
+    seed: int = 0,
+    starts: int = 1,
+    tell: Any = None,
+    **kwargs: Any,
+) -> MDP:
+    """`from_environment` with the parameters that can be written in a command."""
+    fixed = {"limit": limit, "r_min": r_min, "r_max": r_max, "time_limit": time_limit}
+    return from_environment(
+        env, actions=actions, seed=seed, starts=starts, tell=tell, **fixed, **kwargs
+    )
+
+
+def _registered_limit(made: Any) -> int | None:
+    """Steps after which Gymnasium's wrapper ends an episode."""
+    return getattr(getattr(made, "spec", None), "max_episode_steps", None)
+
+
+def _searched(
+    made: Any,
+    own: Own,
+    actions: Any,
+    reward: Callable[[Any, int, Any, float], float] | None,
+    limit: int,
+    seed: int,
+    starts: int,
+    tell: Tell | None,
+) -> tuple[Found, Access, tuple[str, ...]]:
+    """Find all states; also return how, and the names of the actions."""
+    kinds: list[type[Access]] = [Access]
+    if is_minigrid(made.unwrapped):
+        kinds = [MiniGrid, CopiedMiniGrid]
+    elif ToyText.fits(made.unwrapped):
+        kinds = [ToyText]
+    for kind in kinds:
+        access = kind(made, own)
+        chosen = _chosen(made.action_space, access, actions)
+        try:
+            search = Search(access, chosen, limit=limit, reward=reward, tell=tell)
+            return search.run(seed, starts), access, tuple(label for _, label in chosen)
+        except ChangesMoreError:
+            if own.restore is not None:
+                raise
+        finally:
+            access.finish()
+    raise AssertionError("the last kind copies everything")
+
+
+def _chosen(space: Any, access: Access, given: Any) -> list[tuple[int, str]]:
+    """Numbers and names of the actions to keep."""
+    from gymnasium.spaces import Discrete
+
+    if not isinstance(space, Discrete):
+        raise MonMDPError(f"a Discrete action space is needed, this one is {space}")
+    first, names = int(space.start), access.actions(int(space.n))
+    every = [(first + a, label) for a, label in enumerate(names)]
+    if given is None:
+        return every
+    wanted = given.split(",") if isinstance(given, str) else given
+    if not isinstance(wanted, Sequence) or not wanted:
+        wanted = [wanted]
+    by_name = {label.lower(): (number, label) for number, label in every}
+    by_name = {str(number): (number, label) for number, label in every} | by_name
+    chosen = []
+    for one in wanted:
+        found = by_name.get(str(one).strip().lower())
+        if found is None:
+            raise MonMDPError(f"unknown action {one!r}{nearest(str(one), [n for _, n in every])}")
+        if found in chosen:
+            raise MonMDPError(f"action {one!r} is given twice")
+        chosen.append(found)
+    return chosen
+
+
+def _table(found: Found, access: Access) -> NDArray[Any]:
+    """[state, ...] what is observed."""
+    first = access.row(found.observations[0])
+    n = len(found.observations)
+    demand_room(3 * n * first.nbytes, f"observations of shape {first.shape} of {n:,} states")
+    rows = [access.row(one) for one in found.observations]
+    for s, row in enumerate(rows):
+        if row.shape != first.shape:
+            raise MonMDPError(
+                f"observations of one shape are needed; that of state 0 is {first.shape}, that of "
+                f"state {s} is {row.shape}"
+            )
+    return np.stack(rows)
+
+
+def _mdp(
+    found: Found,
+    access: Access,
+    labels: tuple[str, ...],
+    hidden: Callable[[Any, int, Any], bool] | None,
+    **fields: Any,
+) -> MDP:
+    """Put it all together; in a state where an episode is over nothing happens any more."""
+    seen = found.observations
+    unseen = [False] * len(found.steps)
+    if hidden is not None:
+        chosen = _chosen(access.env.action_space, access, labels)
+        with told("hidden"):
+            unseen = [bool(hidden(seen[s], chosen[a][0], seen[t])) for s, a, t, _, _ in found.steps]
+    rewards = [reward for _, _, _, reward, _ in found.steps]
+    bounds = (fields["r_min"], min(rewards)), (fields["r_max"], max(rewards))
+    low, high = (found if given is None else given for given, found in bounds)
+    nothing = min(max(0.0, low), high)  # within the bounds, which it is not to widen
+    outcomes = [
+        (s, a, t, 1.0, reward, ends, bottom)
+        for (s, a, t, reward, ends), bottom in zip(found.steps, unseen, strict=True)
+    ]
+    outcomes += [
+        (s, a, s, 1.0, nothing, True, False)
+        for s, ended in enumerate(found.ended)
+        if ended
+        for a in range(len(labels))
+    ]
+    return MDP.from_outcomes(
+        outcomes,
+        n_states=len(seen),
+        n_actions=len(labels),
+        start=found.start,
+        action_labels=labels,
+        observations=_table(found, access),
+        **access.fields(found.notes),
+        **fields | {"r_min": low, "r_max": high},
+    )
+
+
+def lookalikes(mdp: MDP) -> list[tuple[int, ...]]:
+    """Return the groups of states that look the same to an agent, each of two states at least.
+
+    >>> from monmdp import worlds
+    >>> worlds.lookalikes(worlds.from_environment("FrozenLake-v1", is_slippery=False))
+    []
+    """
+    if mdp.observations is None:
+        return []
+    groups: dict[bytes, list[int]] = {}
+    for s, row in enumerate(mdp.observations):
+        groups.setdefault(row.tobytes(), []).append(s)
+    return [tuple(group) for group in groups.values() if len(group) > 1]
+
+
+def _warn_of_aliases(mdp: MDP) -> None:
+    groups = lookalikes(mdp)
+    if groups:
+        one, other = (mdp.state_labels[s] for s in groups[0][:2])
+        distinct = mdp.n_states - sum(len(group) - 1 for group in groups)
+        warnings.warn(
+            f"{mdp.name}: {mdp.n_states:,} states, but only {distinct:,} different observations; "
+            f"{one!r} and {other!r} look the same, for example. An agent that sees observations "
+            "cannot tell them apart",
+            AliasedWarning,
+            stacklevel=3,
+        )

@@ -1,0 +1,274 @@
+"""How the states of an environment are told apart, and how one goes back to them.
+
+An access knows three things of its environment: a *snapshot* to go back to, how to *restore* it,
+and a *key* that is equal for equal states. The user may give each of them. Otherwise Gymnasium's
+toy text and MiniGrid have an access of their own, and any other environment is copied.
+"""
+
+from __future__ import annotations
+
+import copy
+import random
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+from gymnasium.wrappers import OrderEnforcing, PassiveEnvChecker, TimeLimit
+from numpy.typing import NDArray
+
+from monmdp.errors import MonMDPError, told
+from monmdp.worlds.enumerating.frozen import frozen_value, generators, reseed, stream
+from monmdp.worlds.importing import action_names, state_names
+
+PASSIVE = (OrderEnforcing, PassiveEnvChecker, TimeLimit)
+"""wrappers that change nothing but the time limit"""
+
+
+class Own(NamedTuple):
+    """What the user says of the environment; None: nothing."""
+
+    snapshot: Callable[[Any], Any] | None = None
+    restore: Callable[[Any, Any], Any] | None = None
+    key: Callable[[Any], Hashable] | None = None
+
+
+class Step(NamedTuple):
+    """What a step brings."""
+
+    raw: Any
+    """the observation as the environment returns it"""
+    reward: float
+    terminated: bool
+
+
+def layers(env: Any) -> list[Any]:
+    """Return the wrappers of an environment, the outermost first, and the environment itself."""
+    found = [env]
+    while isinstance(found[-1], gymnasium.Wrapper):
+        found.append(found[-1].env)
+    return found
+
+
+def own_wrappers(env: Any) -> list[Any]:
+    """Return the wrappers that change something."""
+    return [layer for layer in layers(env)[:-1] if not isinstance(layer, PASSIVE)]
+
+
+class Access:
+    """An environment that is copied: any will do, if it can be."""
+
+    proven = False
+    """whether a second look at every pair would find nothing"""
+
+    def __init__(self, env: Any, own: Own) -> None:
+        """Begin with an environment that need not have been reset."""
+        while isinstance(env, PASSIVE):  # the outermost are not needed
+            env = env.env
+        self.env, self.own = env, own
+        self.clocks = [layer for layer in layers(env) if isinstance(layer, TimeLimit)]
+        self._generators: list[Any] = []
+        self._streams: list[Hashable] = []
+
+    # ---- states -----------------------------------------------------------------------------
+
+    def starts(self, seed: int, n: int) -> Iterator[tuple[float, Any]]:
+        """Yield the chance of a start and what is observed there, with the environment there."""
+        for i in range(n):
+            raw, _ = self.env.reset(seed=seed + i)
+            self.rewind()
+            yield 1 / n, raw
+
+    def snapshot(self) -> Any:
+        """Return what leads back to the state that the environment is in."""
+        if self.own.snapshot is not None:
+            with told("snapshot"):
+                return self.own.snapshot(self.env)
+        return self.env  # nobody steps it: restoring makes a copy
+
+    def restore(self, snapshot: Any) -> None:
+        """Go back."""
+        if self.own.restore is not None:
+            with told("restore"):
+                self.own.restore(self.env, snapshot)
+            return
+        try:
+            self.env = copy.deepcopy(snapshot)
+        except Exception as error:  # environments hold what they like
+            raise MonMDPError(
+                f"the environment cannot be copied ({type(error).__name__}: {error}); give "
+                "snapshot=… and restore=…"
+            ) from None
+        self.clocks = [layer for layer in layers(self.env) if isinstance(layer, TimeLimit)]
+
+    def key(self) -> Hashable:
+        """Return what tells this state from others."""
+        if self.own.key is not None:
+            with told("key"):
+                return self.own.key(self.env)
+        if self.own.snapshot is not None:
+            return frozen_value(self.snapshot(), "the snapshot")
+        parts = [*own_wrappers(self.env), self.env.unwrapped]
+        held = [{k: v for k, v in vars(part).items() if k != "env"} for part in parts]
+        return frozen_value(held, "the environment")
+
+    # ---- steps ------------------------------------------------------------------------------
+
+    def step(self, action: int) -> Step:
+        """Take a step on clocks that stand still."""
+        self.rewind()
+        raw, reward, terminated, truncated, _ = self.env.step(action)
+        self.rewind()
+        if truncated:
+            raise MonMDPError(
+                "the environment ended the episode itself (truncated), so it counts its steps; "
+                "make it without a limit, or let restore=… set its clock"
+            )
+        return Step(raw, float(reward), bool(terminated))
+
+    def rewind(self) -> None:
+        """Set the clocks that are known to the beginning."""
+        for clock in self.clocks:
+            clock._elapsed_steps = 0
+
+    def numbers(self, snapshot: Any) -> dict[str, int]:
+        """Return the whole numbers among the attributes that tell states apart."""
+        if self.own != Own():
+            return {}
+        base = snapshot.unwrapped
+        return {name: value for name, value in vars(base).items() if type(value) is int}
+
+    def check(self) -> None:
+        """Say if the steps so far changed something that no snapshot covers."""
+
+    # ---- chance -----------------------------------------------------------------------------
+
+    def watch(self) -> None:
+        """Remember where all random streams are, before a step."""
+        if not self._generators or self.own.restore is None:
+            self._generators = [*generators(self.env), random._inst, np.random.mtrand._rand]  # type: ignore[attr-defined]
+        self._streams = list(map(stream, self._generators))
+
+    def drew(self) -> bool:
+        """Whether random numbers were drawn since `watch`."""
+        return self._streams != list(map(stream, self._generators))
+
+    def reseed(self, seed: int) -> None:
+        """Let the environment's random streams go on elsewhere."""
+        for generator in generators(self.env):
+            reseed(generator, seed)
+
+    # ---- what the MDP is told ---------------------------------------------------------------
+
+    def observe(self, raw: Any) -> Any:
+        """Return what an agent sees, given what the environment returned."""
+        return raw.copy() if isinstance(raw, np.ndarray) else raw
+
+    def row(self, observation: Any) -> NDArray[Any]:
+        """Return an observation as a row of the table: an array as it is, all else flattened."""
+        space = self.env.observation_space
+        if isinstance(space, spaces.Box):
+            return np.asarray(observation, dtype=space.dtype)
+        try:
+            row = np.asarray(spaces.flatten(space, observation))
+        except Exception as error:  # a space may be anybody's
+            raise MonMDPError(
+                f"observations of {space} cannot be written as numbers ({error}); wrap the "
+                "environment so that they are arrays"
+            ) from None
+        return row.astype(np.uint8) if isinstance(space, spaces.Discrete) else row
+
+    def note(self) -> Any:
+        """Return what `fields` needs to know of the state that the environment is in."""
+
+    def fields(self, notes: Sequence[Any]) -> dict[str, Any]:  # noqa: ARG002
+        """Return further fields of the MDP, from the notes of all states."""
+        return {}
+
+    def actions(self, n: int) -> tuple[str, ...]:
+        """Return the names of the actions."""
+        first = int(self.env.action_space.start)
+        return tuple(str(first + a) for a in range(n))
+
+    def time_limit(self) -> int | None:
+        """Return the number of steps after which the environment itself ends an episode."""
+        return None
+
+    def finish(self) -> None:
+        """Leave the environment as it was found."""
+
+
+class ToyText(Access):
+    """FrozenLake, CliffWalking, Taxi: the state is the number ``s``, its chances are in ``P``."""
+
+    def __init__(self, env: Any, own: Own) -> None:
+        """Refuse a table with chance in it: `from_gymnasium` imports it as it is."""
+        super().__init__(env, own)
+        self.base = env.unwrapped
+        if getattr(self.base, "fickle_passenger", False):
+            raise MonMDPError("the environment is random: its passenger is fickle")
+        for s, row in self.base.P.items():
+            for a, outcomes in row.items():
+                found = sorted({(int(o[1]), float(o[2]), bool(o[3])) for o in outcomes if o[0] > 0})
+                if len(found) > 1:
+                    raise MonMDPError(
+                        f"the environment is random: in state {s}, action {a} leads to state "
+                        f"{found[0][0]} with reward {found[0][1]:g} or to state {found[-1][0]} "
+                        f"with reward {found[-1][1]:g}; from_gymnasium and gymnasium:ID import "
+                        "its table of chances"
+                    )
+
+    @staticmethod
+    def fits(base: Any) -> bool:
+        """Whether an environment is of this kind."""
+        return all(hasattr(base, name) for name in ("P", "initial_state_distrib"))
+
+    def starts(self, seed: int, n: int) -> Iterator[tuple[float, Any]]:
+        """Yield every state in which an episode may begin; resets would only draw from them."""
+        if n != 1:
+            yield from super().starts(seed, n)
+            return
+        distribution = self.base.initial_state_distrib
+        for s in np.flatnonzero(distribution):
+            self.base.initial_state_distrib = (np.arange(len(distribution)) == s) * 1.0
+            ((_, raw),) = super().starts(seed, 1)
+            self.base.initial_state_distrib = distribution
+            yield float(distribution[s]), raw
+
+    def snapshot(self) -> Any:
+        """Return the number of the state."""
+        return int(self.base.s) if self.own.snapshot is None else super().snapshot()
+
+    def restore(self, snapshot: Any) -> None:
+        """Set the number of the state."""
+        if self.own.restore is None:
+            self.base.s = snapshot
+        else:
+            super().restore(snapshot)
+
+    def key(self) -> Hashable:
+        """Return the number of the state."""
+        return int(self.base.s) if self.own == Own() else super().key()
+
+    def numbers(self, snapshot: Any) -> dict[str, int]:  # noqa: ARG002
+        """Return none: the number of the state is no clock."""
+        return {}
+
+    def drew(self) -> bool:
+        """Whether chance matters; in a table with one outcome a pair it does not."""
+        return False
+
+    def note(self) -> int:
+        """Return the number of the state."""
+        return int(self.base.s)
+
+    def fields(self, notes: Sequence[Any]) -> dict[str, Any]:
+        """Names of the states."""
+        names = state_names(self.base, len(self.base.P))
+        labels = [names[s] if names else str(s) for s in notes]
+        return {"state_labels": labels} if len(set(labels)) == len(labels) else {}
+
+    def actions(self, n: int) -> tuple[str, ...]:
+        """Return the constants of the environment's module."""
+        return action_names(self.base, n)

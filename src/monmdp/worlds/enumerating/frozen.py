@@ -1,0 +1,133 @@
+"""What an object holds, as one value that can be compared and hashed.
+
+Two environments in the same state hold the same, whatever is stored where in memory. Random
+generators are left out: they are the subject of `generators`.
+"""
+
+from __future__ import annotations
+
+import enum
+import random
+import types
+from collections import deque
+from collections.abc import Callable, Collection, Hashable, Iterator
+from typing import Any
+
+import numpy as np
+from gymnasium.envs.registration import EnvSpec
+from gymnasium.spaces import Space
+
+from monmdp.errors import MonMDPError
+
+PLAIN = (type(None), bool, int, float, complex, str, bytes)
+GENERATORS = (np.random.Generator, np.random.RandomState, random.Random)
+CODE = (type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType, types.MethodType)
+"""says how a state changes, not what it is"""
+NO_STATE = (*GENERATORS, *CODE, Space, EnvSpec)
+Known = Callable[[Any], Hashable]
+"""who a thing is, for those that are known; None for others"""
+
+
+def frozen_value(thing: Any, what: str, known: Known | None = None) -> Hashable:
+    """Return what a thing holds; of what is `known`, only who it is.
+
+    >>> import numpy as np
+    >>> from monmdp.worlds.enumerating.frozen import frozen_value
+    >>> one, other = {"at": np.array([1, 2]), "has": []}, {"has": [], "at": np.array([1, 2])}
+    >>> frozen_value(one, "a state") == frozen_value(other, "a state")
+    True
+    >>> frozen_value(1, "a state") == frozen_value(True, "a state")
+    False
+    """
+    try:
+        return _Freezing(known).value(thing, what)
+    except RecursionError:
+        raise MonMDPError(f"{what} is nested too deeply to be compared; give key=…") from None
+
+
+class _Freezing:
+    def __init__(self, known: Known | None) -> None:
+        self.known = known
+        self.met: dict[int, int] = {}
+
+    def value(self, thing: Any, what: str) -> Hashable:
+        if isinstance(thing, NO_STATE):
+            return None
+        if self.known is not None and (who := self.known(thing)) is not None:
+            return who
+        if isinstance(thing, enum.Enum):
+            return type(thing), thing.name
+        if type(thing) in PLAIN:
+            return type(thing), thing
+        if isinstance(thing, np.ndarray | np.generic):
+            if thing.dtype.kind == "O":
+                return thing.shape, self.value(thing.ravel().tolist(), what)
+            return thing.dtype.str, thing.shape, thing.tobytes()
+        if isinstance(thing, list | tuple | deque):
+            parts = tuple(self.value(part, f"{what}[{i}]") for i, part in enumerate(thing))
+            return type(thing), parts
+        if isinstance(thing, set | frozenset):
+            return type(thing), frozenset(self.value(part, what) for part in thing)
+        if isinstance(thing, dict):
+            return self.items(type(thing), thing, what, "[{!r}]")
+        if id(thing) in self.met:  # an object that is met twice, in a circle maybe
+            return "again", self.met[id(thing)]
+        self.met[id(thing)] = len(self.met)
+        if (held := _attributes(thing)) is None:
+            raise MonMDPError(
+                f"{what} is a {type(thing).__module__}.{type(thing).__qualname__}, which cannot be "
+                "compared; say what tells states apart with key=…"
+            )
+        return self.items(type(thing), held, what, ".{}")
+
+    def items(self, kind: type, held: dict[Any, Any], what: str, form: str) -> Hashable:
+        return kind, frozenset(
+            (self.value(name, what), self.value(value, what + form.format(name)))
+            for name, value in held.items()
+        )
+
+
+def _attributes(thing: Any) -> dict[str, Any] | None:
+    """What an object holds by name; None where that cannot be seen."""
+    slots = [vars(kind).get("__slots__", ()) for kind in type(thing).__mro__]
+    names = [name for some in slots for name in ([some] if isinstance(some, str) else some)]
+    held = {name: getattr(thing, name) for name in names if hasattr(thing, name)}
+    if hasattr(thing, "__dict__"):
+        return held | vars(thing)
+    return held or None
+
+
+def generators(thing: Any) -> Iterator[Any]:
+    """Find all random generators inside a thing."""
+    met: set[int] = set()
+    waiting = [thing]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, (*PLAIN, *CODE)) or id(one) in met:
+            continue
+        met.add(id(one))
+        if isinstance(one, GENERATORS):
+            yield one
+        elif isinstance(one, dict):
+            waiting.extend(one.values())
+        elif isinstance(one, Collection) and not isinstance(one, np.ndarray):
+            waiting.extend(one)
+        else:
+            waiting.extend((_attributes(one) or {}).values())
+
+
+def stream(generator: Any) -> Hashable:
+    """Return where a generator's stream is."""
+    if isinstance(generator, random.Random):
+        return generator.getstate()
+    if isinstance(generator, np.random.RandomState):
+        return frozen_value(generator.get_state(legacy=False), "a generator")
+    return frozen_value(generator.bit_generator.state, "a generator")
+
+
+def reseed(generator: Any, seed: int) -> None:
+    """Let a generator go on elsewhere."""
+    if isinstance(generator, np.random.Generator):
+        generator.bit_generator.state = type(generator.bit_generator)(seed).state
+    else:
+        generator.seed(seed)

@@ -1,0 +1,635 @@
+"""The judge against plain linear algebra, simulation and the definitions."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import sys
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium import spaces
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import monmdp
+from conftest import (
+    by_hand,
+    dense_optimal_values,
+    dense_policy_values,
+    random_monmdp,
+    seeds,
+    worst_by_hand,
+)
+from monmdp import MDP, MonMDPError, Policy, experiment, join, make, monitors
+from monmdp.drawing.canvas import pixels
+from monmdp.drawing.layers import Layer, draw_layers
+from monmdp.envs import JointDiscrete, MonMDPEnv, ObserveRewardMask
+from monmdp.experiment import Judge, answers, sb3_callback
+
+TURNS = ("right", "down", "left", "up")
+
+
+def turning_world(n=3, monitor="ask"):
+    """A grid in which one turns and goes forward; stepping on the corner above the goal is ⊥."""
+    ways = [(0, 1), (1, 0), (0, -1), (-1, 0)]
+    cells = [cell for cell in itertools.product(range(n), repeat=2) if cell != (1, 1)]
+    number = {(cell, d): 4 * i + d for i, cell in enumerate(cells) for d in range(4)}
+    rows = []
+    for ((r, c), d), s in number.items():
+        for a, turn in ((0, -1), (1, 1)):
+            rows.append((s, a, number[(r, c), (d + turn) % 4], 1.0, 0.0, False, False))
+        to = (r + ways[d][0], c + ways[d][1])
+        to = to if to in cells else (r, c)
+        goal, bottom = to == (n - 1, n - 1), to == (0, n - 1)
+        rows.append((s, 2, number[to, d], 1.0, 1.0 * goal - 1.0 * bottom, goal, bottom))
+    start = np.zeros(len(number))
+    start[0] = 1.0
+    mdp = MDP.from_outcomes(
+        rows, name="turning", n_states=len(number), n_actions=3, start=start, r_min=-1, r_max=1,
+        time_limit=40, action_labels=("turn left", "turn right", "forward"),
+        state_labels=[f"{r},{c} {TURNS[d]}" for (r, c), d in number],
+    )  # fmt: skip
+    places = np.array([cell for cell, _ in number])
+    seen = np.array([(*cell, d) for cell, d in number], dtype=np.uint8)
+    mdp = dataclasses.replace(mdp, places=places, observations=seen)
+    return join(mdp, monitors.make(monitor))
+
+
+def random_policy(problem, rng, concentration=0.3):
+    return rng.dirichlet(np.full(problem.n_actions, concentration), size=problem.n_states)
+
+
+def dense_visits(problem, policy, gamma):
+    P, _, _ = by_hand(problem)
+    P = np.einsum("sa,sat->st", policy, P)
+    return np.linalg.solve(np.eye(len(P)) - gamma * P.T, problem.start)
+
+
+# ---- against plain linear algebra ------------------------------------------------------------
+
+
+@given(seeds, st.sampled_from([0.0, 0.5, 0.9, 0.99]))
+@settings(max_examples=60)
+def test_random_problems_and_policies_by_linear_algebra(seed, gamma):
+    problem, rng = random_monmdp(seed), np.random.default_rng(seed)
+    policy, values = random_policy(problem, rng), rng.normal(size=problem.n_states)
+    judged = Judge(problem, gamma)(policy, values)
+    worst = worst_by_hand(problem)
+    v, true = (dense_policy_values(of, policy, gamma) for of in (worst, problem))
+    best = dense_optimal_values(worst, gamma)
+    scale = max(1.0, np.abs(best).max(), np.abs(v).max())
+    assert judged.worst_case_values == pytest.approx(v, abs=1e-9 * scale)
+    assert judged.true_values == pytest.approx(true, abs=1e-9 * scale)
+    assert judged.bias == pytest.approx(values - v, abs=1e-9 * scale)
+    assert judged.minimax_value == pytest.approx(problem.start @ best, abs=1e-9 * scale)
+    visits = dense_visits(problem, policy, gamma)
+    assert judged.visits == pytest.approx(visits, abs=1e-9)
+    assert judged.mean_bias == pytest.approx(visits @ (values - v) / visits.sum(), abs=1e-8 * scale)
+    there = visits > 0
+    assert abs(judged.worst_bias) == pytest.approx(np.abs(values - v)[there].max(), abs=1e-8)
+    # the performance difference lemma, with everything made by hand
+    P, R, _ = by_hand(worst)
+    Q = R + gamma * P @ best
+    loss = visits[:, None] * policy * (Q.max(axis=1, keepdims=True) - Q)
+    assert judged.loss == pytest.approx(loss, abs=1e-8 * scale)
+    assert judged.loss.sum() == pytest.approx(judged.value_gap, abs=1e-9 * scale)
+    assert judged.value_gap == pytest.approx(problem.start @ (best - v), abs=1e-9 * scale)
+    assert (judged.loss >= 0).all()
+    limit = problem.mdp.time_limit
+    for of, said in ((problem, judged.episode_return), (worst, judged.worst_case_return)):
+        cut = dense_policy_values(of, policy, gamma, limit)
+        assert said == pytest.approx(problem.start @ cut, abs=1e-9 * scale)
+
+
+@given(seeds)
+@settings(max_examples=30)
+def test_exact_values_have_no_bias_and_the_best_policy_no_loss(seed):
+    problem = random_monmdp(seed)
+    judge = Judge(problem, 0.9)
+    rng = np.random.default_rng(seed)
+    policy = random_policy(problem, rng)
+    plain = judge(policy)
+    assert plain.bias is None
+    assert plain.mean_bias is plain.worst_bias is plain.action_bias is None
+    assert judge(policy, plain.worst_case_values).mean_absolute_bias == pytest.approx(0, abs=1e-12)
+    true = judge(policy, plain.true_values, against="true")
+    assert true.worst_bias == pytest.approx(0, abs=1e-12)
+    P, R, _ = by_hand(worst_by_hand(problem))
+    q = R + 0.9 * P @ plain.worst_case_values
+    of_pairs = judge(policy, q + 0.5)
+    assert of_pairs.bias == pytest.approx(np.full(problem.n_states, 0.5), abs=1e-8)
+    assert of_pairs.action_bias == pytest.approx(np.full(q.shape, 0.5), abs=1e-8)
+    best = judge(judge.solution.minimax.policy)
+    assert best.value_gap == pytest.approx(0, abs=1e-8)
+    assert best.gap == 0.0
+    assert best.losses() == ()
+    assert best.within(0.0)
+
+
+def test_gamma_one_where_every_episode_ends():
+    rows = [(0, 0, 1, 1.0, -1.0, False, False), (0, 1, 1, 0.5, 2.0, False, False),
+            (0, 1, 0, 0.5, 0.0, True, False), (1, 0, 0, 1.0, 1.0, True, False),
+            (1, 1, 0, 1.0, 3.0, True, False), (2, 0, 2, 1.0, 1.0, False, False),
+            (2, 1, 2, 1.0, 1.0, False, False)]  # fmt: skip
+    mdp = MDP.from_outcomes(
+        rows, name="ends", n_states=3, n_actions=2, start=[1.0, 0, 0], r_min=-1, r_max=3
+    )
+    judged = Judge(join(mdp, monitors.make("full")), 1.0)(np.full((3, 2), 0.5))
+    assert judged.value == judged.worst_case_return == pytest.approx(0.5 * 1 + 0.5 * (1 + 1))
+    assert judged.visits == pytest.approx([1.0, 0.75, 0.0])
+    assert judged.loss.sum() == pytest.approx(judged.value_gap, abs=1e-12)
+
+
+def test_gamma_one_is_refused_where_only_the_limit_ends_episodes():
+    with pytest.raises(MonMDPError, match="no table of values is right; take gamma < 1"):
+        Judge(make("loop", "ask"), 1.0)
+
+
+def test_episodes_that_may_never_end_are_refused():
+    problem = make("loop", "ask")
+    endless = problem.with_mdp(dataclasses.replace(problem.mdp, time_limit=None))
+    with pytest.raises(MonMDPError, match="time_limit"):
+        Judge(endless)
+
+
+# ---- against simulation ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("world", ["bottleneck", "turning"])
+def test_what_an_episode_does_by_drawing_episodes(world):
+    problem = turning_world() if world == "turning" else make(world, "ask", rho=0.5)
+    rng = np.random.default_rng(1)
+    judge = Judge(problem)
+    policy = 0.7 * judge.solution.minimax.policy + 0.3 / problem.n_actions
+    judged, n = judge(policy), 4000
+    follow = Policy(problem.shape, policy)
+    mdp, drawn = problem.mdp, []
+    of_pair = dict(enumerate(mdp.first[:-1]))
+    for _ in range(n):
+        of = experiment.rollout(problem, follow, rng)
+        first = [of_pair[s * mdp.n_actions + a] for s, a in zip(of.state, of.action, strict=False)]
+        bottom = [bool(mdp.bottom[s] if mdp.bottom.any() else mdp.hidden[o])
+                  for o, s in zip(first, of.state, strict=False)]  # fmt: skip
+        drawn.append((of.discounted(0.99), len(of), sum(bottom), any(bottom), of.shown.sum(),
+                      (of.monitor_action == 1).sum()))  # fmt: skip
+    mean, spread = np.mean(drawn, axis=0), 4 * np.std(drawn, axis=0) / np.sqrt(n)
+    steps = judged.episode_length
+    exact = [judged.episode_return, steps, judged.bottom_visits, judged.bottom_chance,
+             judged.shown * steps, judged.asked["ASK"] * steps]  # fmt: skip
+    assert 0 < judged.bottom_chance < 1
+    for name, said, found, width in zip(
+        ["return", "length", "visits", "chance", "shown", "asked"],
+        exact, mean, spread, strict=True,
+    ):  # fmt: skip
+        assert said == pytest.approx(found, abs=width), name
+    assert sum(judged.asked.values()) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("world", ["bottleneck", "hazard", "two-room-3x5"])
+@pytest.mark.parametrize("monitor", ["button", "ask"])
+def test_it_says_what_evaluation_says(world, monitor):
+    problem = make(world, monitor)
+    policy = Policy(problem.shape, random_policy(problem, np.random.default_rng(0)))
+    judged, scores = Judge(problem)(policy), policy.evaluate(problem)
+    for name, score in scores.items():
+        assert getattr(judged, name) == pytest.approx(score, rel=1e-9), name
+    assert judged.minimax_return == pytest.approx(monmdp.solve(problem).episode_return, abs=1e-9)
+
+
+def test_within_a_share_of_the_minimax_return():
+    judged = Judge(make("loop", "ask"))(Policy.uniform(make("loop", "ask")))
+    for minimax, got, share in [
+        (0.5, 0.49, 0.01), (0.0, -0.02, 0.02), (-4.0, -5.0, 0.25), (50.0, 49.0, 0.02),
+        (1.0, 1.5, -0.5),
+    ]:  # fmt: skip
+        of = dataclasses.replace(judged, minimax_return=minimax, worst_case_return=got)
+        assert of.share == pytest.approx(share)
+        assert of.within(share + 1e-9)
+        assert not of.within(share - 1e-9)
+
+
+# ---- in words --------------------------------------------------------------------------------
+
+
+def test_where_it_loses_in_words():
+    problem = turning_world()
+    judge = Judge(problem)
+    greedy = judge.solution.minimax.policy.argmax(axis=1)
+    start = problem.mdp.find_state("0,0 right")
+    greedy[start] = 4  # forward without asking, towards ⊥
+    corner = problem.mdp.find_state("0,1 right")
+    greedy[corner] = 4
+    judged = judge(greedy)
+    (loss,) = [of for of in judged.losses() if of.state == corner]
+    assert loss.words.startswith(
+        "in 0,1 right: forward + NO-OP instead of turn left + NO-OP costs "
+    )
+    assert sum(of.cost for of in judged.losses(1000)) == pytest.approx(judged.value_gap, abs=1e-9)
+    costs = [of.cost for of in judged.losses(1000)]
+    assert costs == sorted(costs, reverse=True)
+    assert judged.bottom_chance == 1.0
+    assert judged.losses(1) == judged.losses()[:1]
+
+
+def test_the_better_action_is_as_much_like_the_taken_one_as_can_be():
+    problem = turning_world()
+    judge = Judge(problem)
+    start, away = (problem.mdp.find_state(name) for name in ("0,0 right", "0,1 right"))
+    for turn, name in ((0, "turn left"), (1, "turn right")):  # to the left or to the right: a tie
+        greedy = judge.solution.minimax.policy.argmax(axis=1)
+        greedy[start], greedy[away] = 4, 2 * turn + 1
+        (loss,) = [of for of in judge(greedy).losses() if of.state == away]
+        assert f"{name} + ASK instead of {name} + NO-OP costs" in loss.words
+
+
+def test_a_loop_that_is_believed_to_be_worth_something():
+    problem = turning_world(monitor="full")
+    left = np.zeros(problem.n_states, dtype=int)  # turns for ever
+    judged = Judge(problem)(left, np.full(problem.n_states, 0.69))
+    assert judged.mean_bias == judged.worst_bias == pytest.approx(0.69)
+    words = [of.words for of in judged.worst_biases()]
+    assert len(words) == 4  # the states that it visits
+    assert words[0] == "in 0,0 right: believes 0.69, the exact value is 0"
+    text = str(judged)
+    assert "turning / full, γ = 0.99" in text
+    assert "in 0,0 right: turn left instead of turn right" in text
+    assert "0.69" in text
+    assert "<table" in judged._repr_html_()
+
+
+# ---- policies of all kinds -------------------------------------------------------------------
+
+
+class Predicts:
+    """What has `predict` and says what it observes, as Stable-Baselines3's models do."""
+
+    def __init__(self, space, function):
+        self.observation_space, self.function = space, function
+
+    def predict(self, observation, deterministic=False):
+        assert deterministic
+        return self.function(observation), None
+
+
+def kinds_of(problem, joint):
+    """The same greedy policy in all forms."""
+    n_sm, n_am = problem.monitor.n_states, problem.monitor.n_actions
+    table = problem.mdp.observations
+
+    def look_up(batch):
+        if table is None:
+            return joint[batch["env"] * n_sm + batch["mon"]]
+        env = (table[None] == batch["env"][:, None]).all(axis=2).argmax(axis=1)
+        return joint[env * n_sm + batch["mon"]]
+
+    one_hot = np.eye(problem.n_actions)[joint]
+    env, mon = joint // n_am, joint % n_am
+    yield "actions", joint
+    yield "list", joint.tolist()
+    yield "probabilities", one_hot
+    yield "Policy", Policy(problem.shape, one_hot)
+    yield "function", look_up
+    yield "of probabilities", lambda batch: one_hot[_states(look_up, batch, joint, n_sm, table)]
+    yield "of 32 bits", lambda batch: np.float32(0.999999) * one_hot.astype(np.float32)[
+        _states(look_up, batch, joint, n_sm, table)]  # fmt: skip
+    yield "dictionary", lambda batch: {"env": look_up(batch) // n_am, "mon": look_up(batch) % n_am}
+    space = MonMDPEnv(problem).observation_space
+    if table is None:
+        yield "predict", Predicts(space, look_up)
+        joint_space = spaces.Discrete(problem.n_states)
+        yield "predict joint", Predicts(joint_space, lambda s: joint[s])
+        yield "predict pairs", Predicts(joint_space, lambda s: np.stack([env[s], mon[s]], 1))
+
+
+def _states(look_up, batch, joint, n_sm, table):
+    if table is None:
+        return batch["env"] * n_sm + batch["mon"]
+    return (table[None] == batch["env"][:, None]).all(axis=2).argmax(axis=1) * n_sm + batch["mon"]
+
+
+@pytest.mark.parametrize("which", ["turning", "bottleneck"])
+@pytest.mark.parametrize("batch", [7, 4096])
+def test_one_policy_in_all_its_forms(which, batch, monkeypatch):
+    monkeypatch.setattr(answers, "BATCH", batch)
+    problem = turning_world() if which == "turning" else make(which, "n-experts")
+    joint = np.random.default_rng(3).integers(problem.n_actions, size=problem.n_states)
+    judge = Judge(problem)
+    for kind, policy in kinds_of(problem, joint):
+        assert judge(policy).policy == pytest.approx(np.eye(problem.n_actions)[joint]), kind
+
+
+def test_views_undo_what_wrappers_do():
+    """What an environment in wrappers shows is what the view shows."""
+    problem = make("loop", "n-experts")
+    for wrap in (
+        lambda env: env,
+        JointDiscrete,
+        gymnasium.wrappers.FlattenObservation,
+        lambda env: JointDiscrete(gymnasium.wrappers.FlattenObservation(env)),
+    ):
+        env = wrap(MonMDPEnv(problem))
+        view = answers.view_for(env.observation_space, problem)
+        ((_, batch),) = answers.observed(problem)
+        seen = view(batch)
+        for s in range(problem.n_states):
+            shown, _ = env.reset(options=problem.shape.observation(s))
+            if isinstance(shown, dict):
+                assert {k: v[s] for k, v in seen.items()} == shown
+            else:
+                assert np.array_equal(seen[s], shown)
+            assert env.observation_space.contains(shown if isinstance(shown, dict) else seen[s])
+
+
+def test_views_of_tables():
+    problem = turning_world()
+    ((_, batch),) = answers.observed(problem)
+    assert batch["env"].shape == (problem.n_states, 3)
+    assert batch["env"].dtype == np.uint8
+    table = spaces.Box(0, 255, (3,), np.uint8)
+    both = spaces.Dict({"env": table, "mon": spaces.Discrete(1)})
+    assert answers.view_for(both, problem)(batch) is batch
+    assert answers.view_for(table, problem)(batch) is batch["env"]
+    flat = gymnasium.spaces.flatten_space(both)
+    seen = answers.view_for(flat, problem)(batch)
+    for s in range(problem.n_states):
+        whole = {"env": batch["env"][s], "mon": batch["mon"][s]}
+        assert np.array_equal(seen[s], gymnasium.spaces.flatten(both, whole))
+
+
+def test_spaces_that_tell_too_little_are_refused():
+    problem = turning_world()
+    for space in (None, spaces.Discrete(7), spaces.Box(0, 1, (99,)), spaces.Discrete(32)):
+        with pytest.raises(MonMDPError, match="view="):
+            answers.view_for(space, problem)
+    with pytest.raises(MonMDPError, match="view="):  # it does not see the monitor's state
+        answers.view_for(spaces.Box(0, 255, (3,), np.uint8), turning_world(monitor="n-experts"))
+    scaled = spaces.Box(0, 1, (3,))
+    with pytest.raises(MonMDPError, match="of other numbers; translate them with view="):
+        answers.view_for(scaled, problem)
+    masked = ObserveRewardMask(MonMDPEnv(make("loop", "ask"))).observation_space
+    with pytest.raises(MonMDPError, match="depends on the last reward"):
+        answers.view_for(masked, make("loop", "ask"))
+
+
+def test_a_view_of_ones_own():
+    problem = turning_world()
+    model = Predicts(None, lambda seen: (seen[:, 0] > 0).astype(int))
+    judged = Judge(problem)(
+        model, lambda seen: seen[:, 1], view=lambda batch: batch["env"] / 2.0 - 0.5
+    )
+    rows, columns = problem.mdp.places.T
+    assert (judged.policy.argmax(axis=1) == (rows == 2)).all()
+    assert judged.given == pytest.approx(columns / 2 - 0.5)
+
+
+def test_values_of_another_policy_than_is_judged():
+    problem = make("loop", "ask")
+    judge, uniform = Judge(problem), Policy.uniform(problem)
+    exact = judge(uniform).worst_case_values
+    best = judge.solution.minimax.policy
+    judged = judge(best, exact, follows=uniform)
+    assert judged.gap == 0.0
+    assert judged.mean_absolute_bias == pytest.approx(0, abs=1e-12)
+    assert judge(best, exact).mean_bias < -8
+    assert judged.weights == pytest.approx(judge(uniform).visits)
+
+
+# ---- clumsy users ----------------------------------------------------------------------------
+
+MISTAKES = {
+    "too few states": (np.zeros(3, dtype=int), None, "9 states 9 actions"),
+    "too few rows": (np.full((3, 10), 0.1), None, r"shape \[s, a\] = \(9, 10\) expected"),
+    "no sum of one": (np.full((9, 10), 0.2), None, "argmax, and of logits the softmax"),
+    "NaN": (np.full((9, 10), np.nan), None, "not a distribution"),
+    "actions as floats": (np.zeros(9), None, "whole numbers expected"),
+    "no such action": (np.full(9, 10), None, "action 10 in state 0,0; there are 10 joint"),
+    "below zero": (np.full(9, -1), None, "action -1 in state 0,0"),
+    "words": ("best", None, "numbers expected"),
+    "ragged": ([[1, 0], [1]], None, "equally long"),
+    "nothing": (None, None, "numbers expected"),
+    "a class": (Policy, None, "make one of it first"),
+    "another shape": (lambda: Policy.uniform(make("bottleneck", "ask")), None, "the policy is for"),
+    "a function of one": (lambda batch: np.zeros(4, dtype=int), None, "9 states 9 actions"),
+    "odd keys": (lambda batch: {"env": batch["env"]}, None, '"mon": …}} expected|expected, got'),
+    "values too short": (np.zeros(9, dtype=int), np.zeros(3), r"shape \[s\] = \(9,\)"),
+    "values with NaN": (np.zeros(9, dtype=int), np.full(9, np.nan), "nan in state 0,0"),
+    "values as words": (np.zeros(9, dtype=int), "high", "numbers expected"),
+    "a value of all": (np.zeros(9, dtype=int), lambda batch: 1.0, "each of 9 states"),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_clumsy_users_are_told(mistake):
+    policy, values, words = MISTAKES[mistake]
+    if mistake == "another shape":
+        policy = policy()
+    with pytest.raises(MonMDPError, match=words):
+        Judge(make("loop", "ask"))(policy, values)
+
+
+def test_other_clumsy_users():
+    problem = make("loop", "ask")
+    judge = Judge(problem)
+    with pytest.raises(MonMDPError, match="worst-case"):
+        judge(Policy.uniform(problem), against="worst_case")
+    with pytest.raises(MonMDPError, match="MonMDP expected"):
+        Judge(problem.mdp)
+    with pytest.raises(MonMDPError, match="every"):
+        judge.record(every=0)
+    with pytest.raises(MonMDPError, match="share"):
+        judge(Policy.uniform(problem)).within("2 %")
+
+
+def test_without_stable_baselines_it_says_what_to_install(monkeypatch):
+    for name in ("stable_baselines3", "stable_baselines3.common.callbacks"):
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(MonMDPError, match=r"pip install 'monmdp\[deep\]'"):
+        sb3_callback(Judge(make("loop", "ask")))
+
+
+# ---- records ---------------------------------------------------------------------------------
+
+
+def test_a_record_judges_when_it_is_due():
+    problem = make("loop", "ask")
+    judge, calls = Judge(problem), []
+
+    def policy(batch):
+        calls.append(len(batch["mon"]))
+        return 0 * batch["mon"]
+
+    record = judge.record(every=10)
+    assert list(record.frame().columns) == ["step"]
+    said = [record(step, policy) for step in (3, 5, 12, 13, 14, 40, 49, 50)]
+    assert [of is not None for of in said] == [True, False, False, True, False, True, False, True]
+    frame = record.frame()
+    assert frame["step"].tolist() == [3, 13, 40, 50]
+    assert calls == [9] * 4
+    assert frame["gap"].tolist() == [said[0].gap] * 4
+    assert frame["mean_bias"].isna().all()
+    assert record.last is said[-1]
+    record(60, policy, lambda batch: 0.5 + 0 * batch["mon"])
+    assert record.frame()["mean_bias"].iloc[-1] == pytest.approx(record.last.mean_bias)
+    with pytest.raises(MonMDPError, match="steps never go back"):
+        record(7, policy)
+    assert record(60, policy, now=True) is record.last  # instead of the one of that step
+    assert record.frame()["step"].tolist() == [3, 13, 40, 50, 60]
+    assert np.isnan(record.frame()["mean_bias"].iloc[-1])
+    record(61, policy, now=True)
+    assert record.frame()["step"].iloc[-1] == 61
+
+
+def test_a_record_writes_live_curves(tmp_path):
+    problem = make("loop", "ask")
+    folder = tmp_path / "new" / "curves"
+    with Judge(problem).record(every=1, tensorboard=folder) as record:
+        record(0, Policy.uniform(problem), np.zeros(9))
+        record(5, Policy.uniform(problem))
+        (file,) = folder.iterdir()
+        data = file.read_bytes()
+    assert data.count(b"worst_case_return") == 2
+    assert data.count(b"mean_bias") == 1
+    (tmp_path / "file").write_text("")
+    with pytest.raises(MonMDPError, match="cannot write into"):
+        Judge(problem).record(tensorboard=tmp_path / "file")
+
+
+class Walker:
+    """Learns nothing; believes everything to be worth what it was told."""
+
+    def __init__(self, shape, value):
+        self.shape, self.value, self.updates = shape, value, 0
+
+    def begin_episode(self):
+        return False
+
+    def act(self, observation):
+        return {"env": 2, "mon": 0}
+
+    def update(self, transition):
+        self.updates += 1
+
+    def test_policy(self):
+        policy = np.zeros((self.shape[0] * self.shape[1], self.shape[2] * self.shape[3]))
+        policy[:, 4 if self.updates < 100 else 8] = 1.0
+        return policy
+
+    def values(self, observations):
+        return self.value + 0.0 * observations["mon"]
+
+
+def test_an_agent_in_plain_python_is_judged_while_it_trains():
+    problem = make("loop", "ask")
+    record = Judge(problem).record(every=60)
+    agent = Walker(problem.shape, 0.69)
+    run = monmdp.train(problem, record.watching(agent), 200)
+    frame = record.frame()
+    assert frame["step"].tolist() == [0, 60, 120, 180]
+    assert frame["mean_bias"].tolist() == pytest.approx([0.69] * 4)
+    assert agent.updates == 200
+    alone = monmdp.train(problem, Walker(problem.shape, 0.69), 200)
+    assert run.data() == alone.data()
+    assert (record.last.policy[:, 8] == 1).all()
+    for wrong in ("monitored-mbie-eb", Walker, 3):
+        with pytest.raises(MonMDPError, match="plain Python"):
+            record.watching(wrong)
+
+
+def test_an_agent_that_sees_observations():
+    problem = turning_world()
+
+    class Seer(Walker):
+        sees = "observations"
+
+        def test_policy(self, observations):
+            return np.eye(6)[observations["env"][:, 2]]
+
+        def values(self, observations):
+            return observations["env"][:, 0] / 10
+
+    judged = Judge(problem)(Seer(problem.shape, 0.0))
+    turn = np.arange(problem.n_states) % 4
+    assert (judged.policy.argmax(axis=1) == turn).all()
+    assert judged.given == pytest.approx(problem.mdp.places[:, 0] / 10)
+
+
+def test_a_run_of_this_packages_agents_with_its_own_values():
+    problem = make("loop", "ask")
+    run = monmdp.train(problem, "monitored-mbie-eb", 3000, snapshots=1)
+    judge = Judge(problem)
+    judged = judge(run, run.snapshots["q_opt"][-1])
+    assert (judged.policy == run.policy.probability).all()
+    own = (run.policy.probability * run.snapshots["q_opt"][-1]).sum(axis=1)
+    assert judged.bias == pytest.approx(own - judged.worst_case_values, abs=1e-12)
+    with pytest.raises(MonMDPError, match="has not kept its policy"):
+        judge(dataclasses.replace(run, policy=None))
+
+
+# ---- the picture -----------------------------------------------------------------------------
+
+
+def numbers(figure, panel):
+    """The colours' numbers of a panel."""
+    return np.asarray(coloured(figure, panel).get_array())
+
+
+def coloured(figure, panel):
+    """The cells of a panel that have a number."""
+    return next(of for of in figure.axes[panel].collections if of.get_array() is not None)
+
+
+def test_the_picture_of_places_adds_up():
+    problem = turning_world()
+    judge = Judge(problem)
+    policy = 0.8 * judge.solution.minimax.policy + 0.2 / problem.n_actions
+    values = np.random.default_rng(0).normal(size=problem.n_states)
+    judged = judge(policy, values)
+    figure = judged.figure()
+    titles = [ax.get_title() for ax in figure.axes[:4]]
+    assert titles == ["exact value in M_↓", "bias of its values", "discounted visits",
+                      "loss, shares of the gap"]  # fmt: skip
+    places = problem.mdp.places
+    cells = sorted({tuple(of) for of in places.tolist()})
+    at = [np.flatnonzero((places == cell).all(axis=1)) for cell in cells]
+    visits = [judged.visits[of].sum() for of in at]
+    assert numbers(figure, 2) == pytest.approx(visits)
+    assert numbers(figure, 3).sum() == pytest.approx(judged.value_gap, abs=1e-9)
+    bias = [judged.visits[of] @ judged.bias[of] / n for of, n in zip(at, visits, strict=True) if n]
+    assert numbers(figure, 1) == pytest.approx(bias)  # the goal is never left: hatched
+    assert len(bias) == len(cells) - 1
+    low, high = coloured(figure, 1).get_clim()
+    assert low == -high
+    assert pixels(figure).std() > 0
+    assert len(judge(policy).figure().axes) == 2 * 3
+
+
+@pytest.mark.parametrize(("world", "monitor"), [("bottleneck", "button"), ("river-swim", "full"),
+                                                ("treasure-hunter", "ask")])  # fmt: skip
+def test_pictures_of_other_worlds(world, monitor):
+    problem = make(world, monitor)
+    judged = Judge(problem)(Policy.uniform(problem), np.zeros(problem.n_states))
+    figure = judged.figure()
+    assert numbers(figure, 3).sum() == pytest.approx(judged.value_gap, abs=1e-9)
+    assert pixels(figure).std() > 0
+
+
+def test_places_are_numbered_as_they_are():
+    problem = turning_world()
+    mdp = dataclasses.replace(problem.mdp, places=np.add(problem.mdp.places, (7, 2)))
+    ax = draw_layers(mdp, [Layer("ones", np.ones(mdp.n_states))]).axes[0]
+    labels = [[of.get_text() for of in axis.get_ticklabels()] for axis in (ax.yaxis, ax.xaxis)]
+    assert labels == [["7", "8", "9"], ["2", "3", "4"]]
+
+
+def test_states_without_a_place_are_left_out():
+    problem = turning_world()
+    places = problem.mdp.places.copy()
+    places[:4] = -1
+    mdp = dataclasses.replace(problem.mdp, places=places)
+    figure = draw_layers(mdp, [Layer("ones", np.ones(mdp.n_states))])
+    assert numbers(figure, 0).sum() == mdp.n_states - 4
+    nowhere = dataclasses.replace(mdp, places=np.full_like(places, -1))
+    with pytest.raises(MonMDPError, match="no state has a place"):
+        draw_layers(nowhere, [Layer("ones", np.ones(mdp.n_states))])
