@@ -68,14 +68,16 @@ browser:
 test-browser: $(READY) browser
 	$(PYTEST) -m browser tests/browser
 
-# Deep agents, in an environment of their own, because torch is large. Where pip is told of a folder with a build of torch
-# (PIP_FIND_LINKS), as a rule the small one for CPUs, that one is taken.
+# Deep agents, in an environment of their own, because torch is large. Its build for CPUs is the smallest: it comes from a folder
+# that pip is told of (PIP_FIND_LINKS), or from where uv knows it to be. Where neither has one, the plain build is fetched.
 DEEP := .venv-deep
 $(DEEP)/.ready: pyproject.toml
 	test -x $(DEEP)/bin/python || $(PYTHON) -m venv $(DEEP)
 	$(DEEP)/bin/python -m pip install --quiet --disable-pip-version-check --no-index --no-deps 'torch>=2.10' 2>/dev/null \
-		|| echo "no folder with torch: pip will fetch it"
-	$(DEEP)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[deep]' pytest hypothesis
+		|| { $(DEEP)/bin/python -m pip install --quiet --disable-pip-version-check uv \
+			&& $(DEEP)/bin/uv pip install --quiet --python $(DEEP)/bin/python --torch-backend=cpu 'torch>=2.10'; } \
+		|| echo "found no build of torch for CPUs: pip will fetch the plain one"
+	$(DEEP)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[deep,minigrid]' pytest hypothesis
 	touch $@
 
 test-deep: $(DEEP)/.ready

@@ -15,7 +15,6 @@ No learner is told a hidden reward. Policies are judged by the true return, the 
 from __future__ import annotations
 
 import argparse
-import copy
 import itertools
 import os
 from collections.abc import Callable, Iterable
@@ -32,7 +31,15 @@ from gymnasium.wrappers import TransformReward
 
 import monmdp
 from monmdp import stats
-from monmdp.envs import AddMonitor, JointDiscrete, ObserveRewardMask
+from monmdp.envs import (
+    AddMonitor,
+    JointDiscrete,
+    LearntReward,
+    MeanTable,
+    ObserveRewardMask,
+    RewardModel,
+    RewardNet,
+)
 
 try:
     import torch
@@ -49,81 +56,6 @@ TREATMENTS = {"zero": "⊥ as zero", "mask": "⊥ as zero, mask", "model": "rewa
 COLOURS = {"zero": "#d55e00", "mask": "#56b4e9", "model": "#009e73"}
 TESTS, LAST, EPISODES = 10, 3, 5
 """tests in a training, how many of the last ones make the result, and episodes in each"""
-
-
-class MeanTable:
-    """r̂(s, a) for `Discrete` spaces: the mean of what was shown, `prior` if nothing ever was."""
-
-    def __init__(self, env: Any, prior: float) -> None:
-        shape = env.observation_space["env"].n, env.action_space["env"].n
-        self.total, self.shown, self.prior = np.zeros(shape), np.zeros(shape), prior
-
-    def fit(self, observation: int, action: int, reward: float) -> None:
-        self.total[observation, action] += reward
-        self.shown[observation, action] += 1
-
-    def predict(self, observation: int, action: int) -> float:
-        n = self.shown[observation, action]
-        return float(self.total[observation, action] / n) if n else self.prior
-
-
-class RewardNet:
-    """r̂(s, a) for spaces that can be flattened: a small network. It keeps all it was shown."""
-
-    def __init__(self, env: Any) -> None:
-        self.spaces = env.observation_space["env"], env.action_space["env"]
-        last = torch.nn.Linear(64, 1)
-        torch.nn.init.zeros_(last.weight)
-        torch.nn.init.zeros_(last.bias)
-        first = torch.nn.Linear(sum(map(spaces.flatdim, self.spaces)), 64)
-        self.net = torch.nn.Sequential(first, torch.nn.ReLU(), last)
-        self.optimizer = torch.optim.Adam(self.net.parameters(), lr=3e-3)
-        self.shown: list[tuple[torch.Tensor, float]] = []
-
-    def fit(self, observation: Any, action: Any, reward: float) -> None:
-        self.shown.append((self._input(observation, action), reward))
-        if len(self.shown) % 4 == 0:  # a step of gradient descent
-            batch = [self.shown[i] for i in torch.randint(len(self.shown), (64,))]
-            inputs, rewards = zip(*batch, strict=True)
-            guesses = self.net(torch.stack(inputs))[:, 0]
-            self.optimizer.zero_grad()
-            torch.nn.functional.mse_loss(guesses, torch.tensor(rewards)).backward()
-            self.optimizer.step()
-
-    def predict(self, observation: Any, action: Any) -> float:
-        with torch.no_grad():
-            return float(self.net(self._input(observation, action)))
-
-    def _input(self, *pair: Any) -> torch.Tensor:
-        parts = [spaces.flatten(space, x) for space, x in zip(self.spaces, pair, strict=True)]
-        return torch.as_tensor(np.concatenate(parts), dtype=torch.float32)
-
-
-class LearntReward(gymnasium.Wrapper[Any, Any, Any, Any]):
-    """The reward becomes rᵐ + rᵉ if rᵉ was shown, else rᵐ + r̂; r̂ learns from what was shown.
-
-    It goes directly around the monitored environment; several environments may share one model. In
-    ``info`` it reads what every learner may read, and nothing else.
-    """
-
-    def __init__(self, env: Env, model: MeanTable | RewardNet) -> None:
-        super().__init__(env)
-        self.model = model
-
-    def reset(self, **options: Any) -> tuple[Any, dict[str, Any]]:
-        observation, info = self.env.reset(**options)
-        self._before = copy.deepcopy(observation["env"])  # an environment may reuse its arrays
-        return observation, info
-
-    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        observation, _, terminated, truncated, info = self.env.step(action)
-        if info["reward_observed"]:
-            reward = info["proxy_reward"]
-            self.model.fit(self._before, action["env"], reward)
-        else:
-            reward = self.model.predict(self._before, action["env"])
-        self._before = copy.deepcopy(observation["env"])
-        return observation, info["monitor_reward"] + reward, terminated, truncated, info
 
 
 def cartpole(**options: Any) -> Env:
@@ -143,7 +75,7 @@ class Task:
     title: str
     make: Callable[..., Env]
     """the monitored environment; takes `expose_env_reward`"""
-    model: Callable[[Env], MeanTable | RewardNet]
+    model: Callable[[Env], RewardModel]
     """of the reward"""
     discount: float
     """of the return by which policies are judged"""
@@ -198,7 +130,7 @@ class Judge(BaseCallback):
         return float(discounts @ rewards), float(np.mean(shown))
 
 
-def learning_env(task: Task, treatment: str, model: MeanTable | RewardNet) -> Env:
+def learning_env(task: Task, treatment: str, model: RewardModel) -> Env:
     """Make what a learner acts in: spaces that Stable-Baselines3 takes, and no hidden reward."""
     env = task.make()
     if treatment == "mask":

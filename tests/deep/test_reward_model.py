@@ -1,4 +1,4 @@
-"""The reward model learns from shown rewards, and from nothing else."""
+"""A reward network learns from shown rewards, and from nothing else, one by one or in batches."""
 
 from __future__ import annotations
 
@@ -7,69 +7,19 @@ import numpy as np
 import pytest
 import torch
 from gymnasium import spaces
+from gymnasium.vector.utils import concatenate, create_empty_array
 
-from monmdp.envs import AddMonitor
-
-ACTIONS = 3
-
-
-class Dial(gymnasium.Env):
-    """An action sets a dial to a number, which it pays; but 2 pays `secret`, never to be seen."""
-
-    def __init__(self, secret, box=False):
-        self.action_space = spaces.Discrete(ACTIONS)
-        self.observation_space = spaces.Box(0, 2, (1,)) if box else spaces.Discrete(ACTIONS)
-        self.secret, self.box = secret, box
-
-    def _observation(self):
-        return np.array([self.at], dtype=np.float32) if self.box else self.at
-
-    def reset(self, *, seed=None, options=None):
-        super().reset(seed=seed)
-        self.at = 0
-        return self._observation(), {}
-
-    def step(self, action):
-        self.at = int(action)
-        reward = self.secret if self.at == 2 else float(self.at)
-        return self._observation(), reward, False, False, {}
+from dial import ACTIONS, Dial, Guard, is_two
+from monmdp import MonMDPError, memory
+from monmdp.envs import AddMonitor, LearntReward, RewardNet, VectorLearntReward
 
 
-class Guarded(dict):
-    """An info in which the hidden reward must not be touched."""
-
-    def __getitem__(self, key):
-        assert key != "env_reward"
-        return super().__getitem__(key)
-
-    def get(self, key, default=None):
-        assert key != "env_reward"
-        return super().get(key, default)
-
-    def _everything(self):
-        raise AssertionError("somebody looks at all of info")
-
-    items = values = _everything
-
-
-class Guard(gymnasium.Wrapper):
-    def step(self, action):
-        *rest, info = self.env.step(action)
-        assert "env_reward" in info
-        return *rest, Guarded(info)
-
-
-def is_two(observation, action, following):
-    return bool(np.all(following == 2))
-
-
-def learnt(example, kind, secret, steps=300, exposed=False):
-    """Walk at random; returns the rewards a learner was given, and the model."""
-    box = kind == "net"
-    env = AddMonitor(Dial(secret, box), "ask", hidden=is_two, expose_env_reward=exposed)
+def learnt(secret, steps=300, exposed=False):
+    """Walk at random; returns the rewards a learner was given, what it did, and the model."""
+    env = AddMonitor(Dial(secret, box=True), "ask", hidden=is_two, expose_env_reward=exposed)
     torch.manual_seed(0)
-    model = example.RewardNet(env) if box else example.MeanTable(env, prior=-7.0)
-    env = example.LearntReward(Guard(env) if exposed else env, model)
+    model = RewardNet(env)
+    env = LearntReward(Guard(env) if exposed else env, model)
     env.reset(seed=0)
     actions = np.random.default_rng(0).integers((ACTIONS, 2), size=(steps, 2))
     rewards = [env.step({"env": int(ae), "mon": int(am)})[1] for ae, am in actions]
@@ -77,66 +27,133 @@ def learnt(example, kind, secret, steps=300, exposed=False):
 
 
 def content(model):
-    if hasattr(model, "net"):
-        parameters = [of.detach().numpy().ravel() for of in model.net.parameters()]
-        return np.concatenate(parameters)
-    return np.concatenate([model.total.ravel(), model.shown.ravel()])
+    return np.concatenate([of.detach().numpy().ravel() for of in model.net.parameters()])
 
 
-both = pytest.mark.parametrize("kind", ["table", "net"])
-
-
-@both
-def test_hidden_rewards_change_nothing(example, kind):
-    ours, _, model = learnt(example, kind, secret=5.0)
-    theirs, _, other = learnt(example, kind, secret=-80.0)
+def test_hidden_rewards_change_nothing():
+    ours, _, model = learnt(secret=5.0)
+    theirs, _, other = learnt(secret=-80.0)
     assert np.array_equal(ours, theirs)
     assert np.array_equal(content(model), content(other))
 
 
-@both
-def test_the_true_reward_is_never_read(example, kind):
-    guarded, _, _ = learnt(example, kind, secret=5.0, exposed=True)
-    plain, _, _ = learnt(example, kind, secret=5.0)
+def test_the_true_reward_is_never_read():
+    guarded, _, _ = learnt(secret=5.0, exposed=True)
+    plain, _, _ = learnt(secret=5.0)
     assert np.array_equal(guarded, plain)
 
 
-@both
-def test_shown_rewards_pass_through(example, kind):
-    rewards, actions, _ = learnt(example, kind, secret=5.0)
+def test_shown_rewards_pass_through():
+    rewards, actions, model = learnt(secret=5.0)
     shown = (actions[:, 0] != 2) & (actions[:, 1] == 1)
     assert np.allclose(rewards[shown], actions[shown, 0] - 0.2)
+    assert model.n_shown == shown.sum()
 
 
-def test_the_table_says_the_mean_or_the_prior(example):
-    rewards, actions, model = learnt(example, "table", secret=5.0)
-    assert model.predict(0, 1) == 1.0
-    assert model.predict(0, 0) == 0.0
-    assert [model.predict(s, 2) for s in range(ACTIONS)] == [-7.0] * ACTIONS
-    assert np.all(rewards[(actions == (2, 0)).all(axis=1)] == -7.0)
-    assert np.all(rewards[(actions == (2, 1)).all(axis=1)] == -7.2)  # asked in vain, and paid
-    model.fit(0, 1, 4.0)
-    assert 1.0 < model.predict(0, 1) < 4.0
-    assert model.total[0, 1] / model.shown[0, 1] == model.predict(0, 1)
-
-
-def test_the_network_starts_at_zero_and_learns(example):
-    env = AddMonitor(Dial(5.0, box=True), "ask")
-    model = example.RewardNet(env)
+def test_the_network_starts_at_zero_and_learns():
+    model = RewardNet(AddMonitor(Dial(5.0, box=True), "ask"))
     one = np.array([1.0], dtype=np.float32)
     assert model.predict(one, 0) == 0.0
-    _, _, model = learnt(example, "net", secret=5.0, steps=2000)
+    _, _, model = learnt(secret=5.0, steps=2000)
     assert model.predict(one, 0) == pytest.approx(0.0, abs=0.1)
     assert model.predict(one, 1) == pytest.approx(1.0, abs=0.1)
 
 
-@both
-def test_guessing_teaches_nothing(example, kind):
-    _, _, model = learnt(example, kind, secret=5.0)
+def test_guessing_teaches_nothing():
+    _, _, model = learnt(secret=5.0)
     before = content(model).copy()
-    observation = np.array([1.0], dtype=np.float32) if kind == "net" else 1
+    observation = np.array([1.0], dtype=np.float32)
     assert model.predict(observation, 1) == model.predict(observation, 1)
     assert np.array_equal(before, content(model))
+
+
+# ---- batches --------------------------------------------------------------------------------
+
+SPACES = {
+    "box": spaces.Box(-1, 1, (2, 3)),
+    "discrete": spaces.Discrete(4, start=2),
+    "binary": spaces.MultiBinary(3),
+    "several": spaces.MultiDiscrete([2, 3]),
+    "dict": spaces.Dict(
+        a=spaces.Box(-1, 1, (2,)), b=spaces.Tuple([spaces.Discrete(3), spaces.Box(0, 1, (1,))])
+    ),
+}
+
+
+class Anything(gymnasium.Env):
+    def __init__(self, observations, actions):
+        self.observation_space, self.action_space = observations, actions
+
+
+def batch_of(space, copies):
+    """A batch as vector environments have it."""
+    return concatenate(space, copies, create_empty_array(space, len(copies)))
+
+
+@pytest.mark.parametrize("of_action", ["discrete", "several", "box"])
+@pytest.mark.parametrize("of_state", SPACES)
+def test_a_batch_is_its_pairs(of_state, of_action):
+    states, actions = SPACES[of_state], SPACES[of_action]
+    model = RewardNet(AddMonitor(Anything(states, actions), "ask"))
+    torch.nn.init.normal_(model.net[2].weight)
+    s, a = ([space.sample() for _ in range(5)] for space in (states, actions))
+    one_by_one = [model.predict(*pair) for pair in zip(s, a, strict=True)]
+    together = model.predict(batch_of(states, s), batch_of(actions, a))
+    assert together.shape == (5,)
+    assert together.dtype == np.float64
+    assert np.allclose(one_by_one, together, atol=1e-6)
+    assert len({round(x, 5) for x in one_by_one}) > 1
+    assert all(type(x) is float for x in one_by_one)
+
+
+def test_what_a_batch_shows_is_kept_as_its_pairs_are():
+    env = AddMonitor(Dial(5.0, box=True), "ask")
+    one, batch = RewardNet(env), RewardNet(env)
+    rng = np.random.default_rng(0)
+    for n in (3, 1, 200, 64):
+        s = rng.random((n, 1), dtype=np.float32)
+        a, r = rng.integers(ACTIONS, size=n), rng.normal(size=n)
+        for triple in zip(s, a, r, strict=True):
+            one.fit(*triple)
+        batch.fit(s, a, r)
+    n = one.n_shown
+    assert n == batch.n_shown == 268
+    assert np.array_equal(one._inputs[:n], batch._inputs[:n])
+    assert np.array_equal(one._rewards[:n], batch._rewards[:n])
+    assert content(batch).any()
+
+
+def test_a_vector_of_environments_teaches_a_network():
+    def make():
+        return AddMonitor(Dial(5.0, box=True), "ask", hidden=is_two)
+
+    torch.manual_seed(0)
+    envs = gymnasium.vector.SyncVectorEnv([make] * 32)
+    envs = VectorLearntReward(envs, RewardNet(envs))
+    envs.reset(seed=0)
+    envs.action_space.seed(0)
+    for _ in range(600):
+        action = envs.action_space.sample()
+        _, reward, *_ = envs.step(action)
+        shown = (action["env"] != 2) & (action["mon"] == 1)
+        assert np.allclose(reward[shown], action["env"][shown] - 0.2)
+    found = envs.model.predict(np.ones((2, 1), dtype=np.float32), np.array([0, 1]))
+    assert found == pytest.approx([0.0, 1.0], abs=0.1)
+    hidden = (action["env"] < 2) & (action["mon"] == 0)
+    assert reward[hidden] == pytest.approx(action["env"][hidden], abs=0.15)
+
+
+def test_what_it_keeps_is_weighed(monkeypatch):
+    model = RewardNet(AddMonitor(Dial(5.0, box=True), "ask"))
+    monkeypatch.setattr(memory, "room", lambda: 1000)
+    with pytest.raises(MonMDPError, match="100 rewards that were shown would take about 4 kB"):
+        model.fit(np.ones((100, 1), dtype=np.float32), np.zeros(100, dtype=int), np.zeros(100))
+    graph = spaces.Graph(spaces.Discrete(2), None)
+    with pytest.raises(MonMDPError, match="cannot be flattened"):
+        RewardNet(AddMonitor(Anything(graph, spaces.Discrete(2)), "ask"))
+
+
+# ---- in the example -------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("treatment", ["zero", "mask", "model"])

@@ -33,7 +33,7 @@ from monmdp.errors import MonMDPError
 from monmdp.model.monmdp import join
 
 AGENTS = {name: colour for name, (colour, _) in agents.COLOURS.items()}
-DASH_DOTTED = {name for name, (_, line) in agents.COLOURS.items() if line == "-."}
+BROKEN = {name: line for name, (_, line) in agents.COLOURS.items() if line != "-"}
 
 
 def styles(curves):
@@ -417,11 +417,11 @@ def seen(colour, vision):
 
 
 def test_every_agent_has_a_colour_of_its_own():
-    assert set(AGENTS) == set(agents.registry)
+    assert set(AGENTS) == {*agents.registry, *agents.DEEP}
     assert len({*AGENTS.values(), *OTHERS}) == len(AGENTS) + len(OTHERS)
     every = styles((name, name) for name in AGENTS)
     assert {name: style.colour for name, style in every.items()} == AGENTS
-    assert {name for name, style in every.items() if style.line != "-"} == DASH_DOTTED
+    assert {name: of.line for name, of in every.items() if of.line != "-"} == BROKEN
 
 
 @pytest.mark.parametrize("vision", VISIONS)

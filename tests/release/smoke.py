@@ -38,7 +38,9 @@ def main() -> None:
     assert (files("monmdp") / "py.typed").is_file()
     extras = {line.split("extra ==")[-1].strip(" '\"") for line in requires("monmdp") or []
               if "extra ==" in line}  # fmt: skip
-    assert extras >= {"cluster", "deep", "docs", "dev", "exchange", "gpu", "icu"}, extras
+    assert extras >= {"cluster", "deep", "docs", "dev", "exchange", "gpu", "icu", "minigrid"}, (
+        extras
+    )
 
     assert "bottleneck" in monmdp("list")
     solved = json.loads(monmdp("solve", "bottleneck", "button", "rho=0.05", "--json"))

@@ -26,7 +26,7 @@ import psutil
 import pytest
 
 from monmdp import MonMDPError, agents, files, run_suite
-from monmdp.experiment import provenance, training
+from monmdp.experiment import own_code, provenance, training
 from monmdp.experiment.provenance import kernel_hash
 from monmdp.experiment.streams import streams
 from monmdp.results import (
@@ -1121,7 +1121,8 @@ def test_what_is_hashed_is_alike_for_all_pythons(monkeypatch):
         kernel_hash(kind())
     provenance._hash_of.cache_clear()
     assert len(seen) > 30
-    write("input.json", json.dumps([inspect.getsource(real), list(seen)]))
+    texts = [inspect.getsource(of) for of in (own_code.essence, real)]
+    write("input.json", json.dumps(["\n".join(texts), list(seen)]))
     write("other.py", OTHER_PYTHON)
     for python in (sys.executable, *other_pythons()):
         done = subprocess.run(

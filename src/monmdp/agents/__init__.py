@@ -15,9 +15,12 @@ from monmdp.agents.known_monitor import KnownMonitor
 from monmdp.agents.monitored_mbie_eb import MonitoredMBIEEB
 from monmdp.agents.named import (
     COLOURS,
+    DEEP,
     FIGURES,
     KINDS,
+    LABELS,
     PRESETS,
+    DeepAgent,
     config,
     find,
     paper_config,
@@ -42,14 +45,17 @@ from monmdp.model import MonMDP
 
 __all__ = [
     "COLOURS",
+    "DEEP",
     "FIGURES",
     "KINDS",
+    "LABELS",
     "MBIEEB",
     "PRESETS",
     "UCB",
     "Agent",
     "AgentConfig",
     "AgentFactory",
+    "DeepAgent",
     "DirectedE2",
     "EpsilonGreedy",
     "FactoredMBIEEB",
@@ -111,5 +117,8 @@ def make(
     model, _ = model_and_shape(environment)
     found = find(agent, model, params)
     if not isinstance(found, AgentConfig):
-        raise MonMDPError(f"an agent is a name or a configuration here, got {agent!r}")
+        raise MonMDPError(
+            f"an agent is a configuration here, or the name of one of {', '.join(KINDS)}; "
+            f"got {agent!r}"
+        )
     return Agent(found, environment, seed=seed, r_min=r_min, r_max=r_max)

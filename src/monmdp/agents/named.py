@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 import inspect
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -23,6 +26,7 @@ from monmdp.agents.stepwise import (
     is_python_agent,
     sees,
 )
+from monmdp.drawing.palette import Line
 from monmdp.errors import MonMDPError, nearest
 from monmdp.model import MonMDP
 from monmdp.naming import Registry, Scope, assign, call, import_object, scope_of
@@ -35,8 +39,68 @@ KINDS: dict[str, type[AgentConfig]] = {
     )
 }  # fmt: skip
 """the agents of this package by name"""
-COLOURS = {name: (kind.colour, kind.line) for name, kind in KINDS.items()}
+
+
+@dataclass(frozen=True)
+class DeepAgent:
+    """An agent in plain Python that comes with this package, and is loaded when it is asked for."""
+
+    place: str
+    """module:class"""
+    label: str
+    """what legends call it"""
+    about: str
+    """what it does, in a line"""
+    colour: str
+    """#rrggbb of its curves"""
+    line: Line = "-"
+    """of its curves"""
+    microseconds: float = 2000.0
+    """CPU time of a step, about"""
+    needs: str = "torch"
+    """the package that its training needs, which comes with the extra ``deep``"""
+
+    @property
+    def module(self) -> str:
+        """The name of the module that defines it."""
+        return self.place.partition(":")[0]
+
+
+_BASELINES = "monmdp.agents.deep_baselines"
+DEEP: dict[str, DeepAgent] = {
+    "deep-monitored": DeepAgent(
+        "monmdp.agents.deep_monitored:DeepMonitored", "Deep Monitored",
+        "Explore in order to see rewards, be pessimistic about those never seen, with networks.",
+        "#1e6d7d",
+    ),
+    "deep-dqn": DeepAgent(
+        f"{_BASELINES}:DQN", "DQN",
+        "DQN that takes a reward it was not shown for zero.", "#1174fb", ":",
+    ),
+    "deep-reward-model": DeepAgent(
+        f"{_BASELINES}:RewardModelDQN", "DQN, reward model",
+        "DQN with a learnt reward in the place of one that was not shown.", "#f0934f", ":",
+    ),
+    "deep-pessimistic-ensemble": DeepAgent(
+        f"{_BASELINES}:PessimisticDQN", "DQN, pessimistic ensemble",
+        "DQN with the lowest guess of several reward models.", "#db09ba", ":",
+    ),
+    "deep-rnd": DeepAgent(
+        f"{_BASELINES}:RNDDQN", "DQN, RND",
+        "DQN with a bonus for observations that a network cannot predict.", "#676804", ":",
+    ),
+    "deep-discretised": DeepAgent(
+        f"{_BASELINES}:Discretised", "Discretised",
+        "Observations sorted into cells, and an agent of the table for these.", "#f60171", ":",
+    ),
+}  # fmt: skip
+"""deep agents by name; they see observations, and need the extra ``deep``"""
+
+_NAMED: dict[str, Any] = {**KINDS, **DEEP}
+COLOURS: dict[str, tuple[str, Line]] = {name: (of.colour, of.line) for name, of in _NAMED.items()}
 """agent -> colour and line of its curves"""
+LABELS: dict[str, str] = {name: of.label for name, of in _NAMED.items()}
+"""agent -> what legends call it; empty: its name"""
 
 registry: Registry[AgentConfig] = Registry("agent", AgentConfig)
 """the agents of this package by name, and how to add one"""
@@ -88,8 +152,14 @@ def find(
 
 
 def parameters_of(agent: Any) -> Scope:
-    """Return the parameters that an agent takes; `agent` is what `find` takes."""
-    found = _named(agent) if isinstance(agent, str) else agent
+    """Return the parameters that an agent takes; `agent` is what `find` takes.
+
+    Of a deep agent that cannot be loaded here they are not known, and any are taken.
+    """
+    try:
+        found = _named(agent) if isinstance(agent, str) else agent
+    except LackingError:  # suites that name it can still be read
+        return Scope(f"agent {agent!r}", {}, open_ended=True)
     if isinstance(found, AgentConfig):
         found = type(found)
     if is_python_agent(found):
@@ -104,7 +174,43 @@ def parameters_of(agent: Any) -> Scope:
 
 def _named(name: str) -> Any:
     """Return what a registered name or ``module:object`` stands for."""
-    return import_object(name, "agent") if ":" in name else registry.factory(name)
+    if ":" in name:
+        return import_object(name, "agent")
+    if name in DEEP:
+        return _load(name)
+    if name in registry or name.endswith(".py"):  # which says what else to name
+        return registry.factory(name)
+    raise MonMDPError(f"unknown agent {name!r}{nearest(name, (*registry, *DEEP))}")
+
+
+def _load(name: str) -> Any:
+    """Return the class of a deep agent."""
+    module, _, attribute = DEEP[name].place.partition(":")
+    try:
+        return getattr(importlib.import_module(module), attribute)
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.split(".")[0] == module.split(".")[0]:
+            raise
+        raise LackingError(name, error.name) from None
+
+
+def demand_package(name: str) -> None:
+    """Refuse to train a deep agent where the package that it needs is not installed."""
+    if name in DEEP and importlib.util.find_spec(DEEP[name].needs) is None:
+        raise LackingError(name, DEEP[name].needs)
+
+
+class LackingError(MonMDPError):
+    """A deep agent needs a package that is not installed."""
+
+    def __init__(self, agent: str, package: str) -> None:
+        super().__init__(f"agent {agent!r} needs the package {package}: pip install 'monmdp[deep]'")
+
+
+def name_of(kind: Any) -> str | None:
+    """Return the name of a deep agent's class; None: it is no agent of this package."""
+    place = f"{getattr(kind, '__module__', '')}:{getattr(kind, '__qualname__', '')}"
+    return next((name for name, of in DEEP.items() if of.place == place), None)
 
 
 def _demand_callable(found: Any) -> None:

@@ -71,6 +71,6 @@ def check_configurations(found: Iterable[Resolved]) -> None:
             with looking_in(of.folder):
                 check_problem(task.monmdp, resolve(of).task.monmdp)
         agent = of.agent, of.of_agent, task.monmdp.shape
-        if agent not in tried and is_own(of.agent, agents.registry):
+        if agent not in tried and of.agent not in agents.DEEP and is_own(of.agent, agents.registry):
             tried.add(agent)
             check_agent(task.agent, of.agent, task.monmdp, min(task.steps, STEPS))

@@ -55,6 +55,7 @@ def list_names(as_json: AsJson = False) -> None:
     for name, entry in sections["worlds"].items():
         mdp = worlds.make(name)
         entry["about"] = f"{mdp.n_states} states, {mdp.n_actions} actions"
+    sections["deep agents"] = {name: {"about": of.about} for name, of in agents.DEEP.items()}
     sections["suites"] = {
         name: {"about": suites.bundled_suite(name).title} for name in suites.bundled_suites()
     }
@@ -63,10 +64,10 @@ def list_names(as_json: AsJson = False) -> None:
         return
     indent = " " * 25
     for kind, entries in sections.items():
-        print("suites, for monmdp run:" if kind == "suites" else f"{kind}:")
-        before = None
+        print(f"{kind}{FOR_WHAT.get(kind, '')}:")
+        before, width = None, max(20, *map(len, entries))
         for name, entry in entries.items():
-            print(f"  {name:<20} {entry['about']}")
+            print(f"  {name:<{width}} {entry['about']}")
             if parameters := entry.get("parameters"):
                 text = "(parameters as above)" if parameters == before else "  ".join(parameters)
                 print(textwrap.fill(text, 100, initial_indent=indent, subsequent_indent=indent))
@@ -75,6 +76,11 @@ def list_names(as_json: AsJson = False) -> None:
     print(ENDING)
 
 
+FOR_WHAT = {
+    "deep agents": ", which need pip install 'monmdp[deep]'",
+    "suites": ", for monmdp run",
+}
+"""what is said of a section of the list"""
 ENDING = """\
 A world can also be a map file (path/to/map.txt), a UMB file (path/to/model.umb), module:object, or
 gymnasium:ENV-ID; a monitor or an agent can also be module:object. Parameters are written key=value;

@@ -87,7 +87,7 @@ def styles(
         else:
             other = OTHERS[len(strangers) % len(OTHERS)]
             colour = strangers.setdefault((agent, round_of_lines), other)
-        lines = LINES[::-1] if line == LINES[-1] else LINES
+        lines = (line, *(of for of in LINES[:: 1 if line == "-" else -1] if of != line))
         drawn = [style.line for style in result.values() if style.colour == colour]
         result[label] = Style(colour, min(lines, key=drawn.count))
     return result

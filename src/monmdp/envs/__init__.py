@@ -12,6 +12,13 @@ Dict('env': Discrete(2), 'mon': Discrete(2))
 """
 
 from monmdp.envs.add_monitor import AddMonitor
+from monmdp.envs.learnt_reward import (
+    LearntReward,
+    MeanTable,
+    RewardModel,
+    RewardNet,
+    VectorLearntReward,
+)
 from monmdp.envs.monmdp_env import MonMDPEnv
 from monmdp.envs.vector import MonMDPVectorEnv
 from monmdp.envs.wrappers import (
@@ -30,12 +37,17 @@ __all__ = [
     "IDS",
     "AddMonitor",
     "JointDiscrete",
+    "LearntReward",
+    "MeanTable",
     "MonMDPEnv",
     "MonMDPVectorEnv",
     "MultiDiscreteAction",
     "ObserveRewardMask",
     "RewardDict",
+    "RewardModel",
+    "RewardNet",
     "VectorJointDiscrete",
+    "VectorLearntReward",
     "VectorMultiDiscreteAction",
     "VectorObserveRewardMask",
     "VectorRewardDict",

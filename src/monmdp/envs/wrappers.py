@@ -31,14 +31,14 @@ def sizes(space: Any, what: str) -> tuple[int, int]:
 
 
 def _discrete_parts(space: Any, what: str) -> tuple[spaces.Discrete, spaces.Discrete]:
-    env, mon = _parts(space)
+    env, mon = parts_of(space)
     if not (isinstance(env, spaces.Discrete) and isinstance(mon, spaces.Discrete)):
         raise MonMDPError(f"{what}: Dict(env=Discrete, mon=Discrete) expected, got {space}")
     return env, mon
 
 
-def _parts(space: Any) -> tuple[Any, Any]:
-    """The environment's and the monitor's space, if there are any."""
+def parts_of(space: Any) -> tuple[Any, Any]:
+    """Return the environment's and the monitor's space, None where there is none."""
     parts = space.spaces if isinstance(space, spaces.Dict) else {}
     return parts.get("env"), parts.get("mon")
 
@@ -76,7 +76,7 @@ class _View:
         return seen, self._reward(reward, info), terminated, truncated, info
 
 
-class _Single(_View, gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
+class SingleView(_View, gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     """A view of one environment."""
 
     def __init__(self, env: gymnasium.Env[Any, Any]) -> None:
@@ -88,7 +88,7 @@ class _Single(_View, gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArg
         )
 
 
-class _Vector(_View, VectorWrapper[Any, Any, Any, Any, Any]):
+class VectorView(_View, VectorWrapper[Any, Any, Any, Any, Any]):
     """A view of a vector environment."""
 
     def __init__(self, env: VectorEnv[Any, Any, Any]) -> None:
@@ -112,7 +112,7 @@ class _JointView(_View):
         ae, am = _discrete_parts(actions, "actions")
         self._n_am, self._first_ae = int(am.n), int(ae.start)
         self._n_actions = int(ae.n) * self._n_am
-        se, sm = _parts(observations)
+        se, sm = parts_of(observations)
         self._joins = (
             isinstance(se, spaces.Discrete)
             and isinstance(sm, spaces.Discrete)
@@ -136,7 +136,7 @@ class _JointView(_View):
         return (observation["env"] - self._first_se) * self._n_sm + observation["mon"]
 
 
-class JointDiscrete(_JointView, _Single):
+class JointDiscrete(_JointView, SingleView):
     """One `Discrete` space each: s = sᵉ·|Sᵐ| + sᵐ and a = aᵉ·|Aᵐ| + aᵐ.
 
     Observations of another kind than ``Dict(env=Discrete, mon=Discrete)`` stay as they are: those
@@ -164,7 +164,7 @@ class JointDiscrete(_JointView, _Single):
         return int(joint) if self._joins else joint
 
 
-class VectorJointDiscrete(_JointView, _Vector):
+class VectorJointDiscrete(_JointView, VectorView):
     """`JointDiscrete` for a vector environment.
 
     >>> import gymnasium
@@ -184,7 +184,7 @@ class _MultiDiscreteView(_View):
     """Actions ``[aᵉ, aᵐ]``, or ``[aᵉ₁, …, aᵉₖ, aᵐ]``."""
 
     def _spaces(self, observations: Any, actions: Any) -> tuple[Any, Any]:
-        ae, am = _parts(actions)
+        ae, am = parts_of(actions)
         self._several = isinstance(ae, spaces.MultiDiscrete) and ae.nvec.ndim == 1
         if not isinstance(am, spaces.Discrete) or not (
             self._several or isinstance(ae, spaces.Discrete)
@@ -199,7 +199,7 @@ class _MultiDiscreteView(_View):
         return observations, spaces.MultiDiscrete([*n_ae, int(am.n)], start=[*first, 0])
 
 
-class MultiDiscreteAction(_MultiDiscreteView, _Single):
+class MultiDiscreteAction(_MultiDiscreteView, SingleView):
     """Actions as ``MultiDiscrete([|Aᵉ|, |Aᵐ|])``; several environment actions stay several.
 
     >>> import gymnasium
@@ -218,7 +218,7 @@ class MultiDiscreteAction(_MultiDiscreteView, _Single):
         return {"env": np.array(ae) if self._several else ae[0], "mon": am}
 
 
-class VectorMultiDiscreteAction(_MultiDiscreteView, _Vector):
+class VectorMultiDiscreteAction(_MultiDiscreteView, VectorView):
     """`MultiDiscreteAction` for a vector environment."""
 
     def _action(self, action: Any) -> dict[str, Any]:
@@ -254,7 +254,7 @@ class _MaskView(_View):
         return spaces.Dict({**observations.spaces, **extra}), actions
 
 
-class ObserveRewardMask(_MaskView, _Single):
+class ObserveRewardMask(_MaskView, SingleView):
     """Adds to the observation whether the last reward was shown, and the proxy reward.
 
     A deep agent can then tell a reward of zero from one it did not see. The observation becomes
@@ -278,7 +278,7 @@ class ObserveRewardMask(_MaskView, _Single):
         return {**observation, "reward_observed": shown, "proxy_reward": proxy}
 
 
-class VectorObserveRewardMask(_MaskView, _Vector):
+class VectorObserveRewardMask(_MaskView, VectorView):
     """`ObserveRewardMask` for a vector environment; copies that are not reset keep their mask."""
 
     def __init__(self, env: VectorEnv[Any, Any, Any]) -> None:
@@ -298,7 +298,7 @@ class VectorObserveRewardMask(_MaskView, _Vector):
         return {**observation, **mask}
 
 
-class RewardDict(_Single):
+class RewardDict(SingleView):
     """Returns the reward as the code of the earlier papers on Mon-MDPs does, for old programs.
 
     ``reward`` becomes ``{"env": rᵉ, "mon": rᵐ, "proxy": rᵉ or NaN}``. The true rᵉ is there only if
@@ -316,24 +316,25 @@ class RewardDict(_Single):
     def _reward(self, _reward: Any, info: dict[str, Any]) -> dict[str, float]:
         return {
             "env": info.get("env_reward", np.nan),
-            "mon": _monitor_reward(self.env, info),
+            "mon": told_monitor_reward(self.env, info),
             "proxy": info["proxy_reward"] if info["reward_observed"] else np.nan,
         }
 
 
-class VectorRewardDict(_Vector):
+class VectorRewardDict(VectorView):
     """`RewardDict` for a vector environment; in the step that resets a copy its rᵉ are NaN."""
 
     def _reward(self, _reward: Any, info: dict[str, Any]) -> dict[str, Any]:
         known = info.get("_env_reward", np.zeros(self.num_envs, dtype=np.bool_))
         return {
             "env": np.where(known, info.get("env_reward", np.nan), np.nan),
-            "mon": _monitor_reward(self.env, info),
+            "mon": told_monitor_reward(self.env, info),
             "proxy": np.where(info["reward_observed"], info["proxy_reward"], np.nan),
         }
 
 
-def _monitor_reward(env: Any, info: dict[str, Any]) -> Any:
+def told_monitor_reward(env: Any, info: dict[str, Any]) -> Any:
+    """Return rᵐ as `info` tells it, or say that there is no monitor."""
     if "monitor_reward" not in info:
         raise MonMDPError(f"{env} does not say what was shown: it has no monitor")
     return info["monitor_reward"]

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import inspect
-import io
 import os
 import platform
 import subprocess
 import textwrap
 import time
-import tokenize
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import fields
@@ -26,12 +24,14 @@ from monmdp.compiling import constants_of, reached
 from monmdp.errors import MonMDPError
 from monmdp.experiment import training
 from monmdp.experiment.loop import run
-from monmdp.experiment.own_code import code_hash
+from monmdp.experiment.own_code import code_hash, essence, module_hash
 from monmdp.model import MonMDP
 from monmdp.naming import UntrustedError, call, import_trusted
 
 PACKAGES = ("numpy", "numba", "llvmlite", "scipy")
 """whose versions are recorded, because numbers may depend on them"""
+OF_EXTRAS = ("torch",)
+"""likewise, where they are installed"""
 FOLLOWED = (
     "monmdp.agents", "monmdp.experiment", "monmdp.planning.observability",
     "monmdp.planning.factors",
@@ -59,6 +59,8 @@ def todays_kernel(settings: Mapping[str, Any], trusted: Collection[str] = ()) ->
 
     None: it is not known, because the agent is somebody's own and its module is not `trusted`.
     """
+    if (deep := agents.DEEP.get(settings["agent"])) is not None:  # whose packages may be missing
+        return kernel_hash(deep) if module_hash(deep.module) == settings["code"] else ""
     try:
         return kernel_hash(stored_agent(settings, trusted))
     except UntrustedError:
@@ -72,8 +74,13 @@ def stored_agent(settings: Mapping[str, Any], trusted: Collection[str] = ()) -> 
     name, parameters = settings["agent"], settings["parameters"]
     if name in agents.KINDS:
         return call(agents.KINDS[name], f"agent {name!r}", parameters)
-    found = import_trusted(name, "agent", trusted)
-    if code_hash(found) != settings["code"]:
+    found, code = name, None
+    if name in agents.DEEP:
+        code = module_hash(agents.DEEP[name].module)
+    else:
+        found = import_trusted(name, "agent", trusted)
+        code = code_hash(found)
+    if code != settings["code"]:
         raise MonMDPError(f"{name}: its code is not that of the runs")
     return agents.find(found, params=parameters)
 
@@ -133,26 +140,7 @@ def _essence(function: Callable[..., Any]) -> str:
         text = textwrap.dedent(inspect.getsource(function))
     except (OSError, TypeError):  # typed in at a prompt, say
         return repr(function.__code__.co_code)
-    words: list[str] = []
-    begins = True  # nothing of the statement has been read yet
-    # Newer Pythons split strings with braces into parts, and give the braces that are meant.
-    part_of_string = getattr(tokenize, "FSTRING_MIDDLE", None)
-    marks = {tokenize.INDENT: "{", tokenize.DEDENT: "}", tokenize.NEWLINE: ";"}
-    for kind, word, *_ in tokenize.generate_tokens(io.StringIO(text).readline):
-        if kind in (tokenize.COMMENT, tokenize.NL, tokenize.ENDMARKER):
-            continue
-        if kind == tokenize.NEWLINE and begins:  # of a docstring
-            continue
-        if kind in marks:
-            words.append(marks[kind])
-            begins = True
-        elif not (begins and kind == tokenize.STRING):  # a statement of its own: a docstring
-            if kind == part_of_string:
-                word = word.replace("{", "{{").replace("}", "}}")
-            words.append(word)
-            begins = False
-    # The parts come without the spaces between them.
-    return "".join("".join(words).split())
+    return essence(text)
 
 
 @cache
@@ -164,6 +152,9 @@ def provenance() -> dict[str, Any]:
             versions[name] = version(name)
         except PackageNotFoundError:
             versions[name] = "?"
+    for name in OF_EXTRAS:
+        with suppress(PackageNotFoundError):
+            versions[name] = version(name)
     return {"versions": versions, "commit": commit(), "machine": machine()}
 
 

@@ -20,6 +20,7 @@ from monmdp.agents import (
     is_python_agent,
 )
 from monmdp.agents.contract import reveal, test_policy
+from monmdp.agents.named import name_of
 from monmdp.agents.stepwise import Shell, seeing_numbers
 from monmdp.compiling import compiled, implements
 from monmdp.drawing import CurveData, PanelData, RowData, panel_grid, styles
@@ -249,7 +250,7 @@ class _Identity(NamedTuple):
     name: str
     parameters: Mapping[str, Any]
     code: str | None
-    """a hash of its code, for agents that are not of this package"""
+    """a hash of its code, for agents in plain Python and those that are not of this package"""
     gamma: Any = 0.99
 
 
@@ -269,7 +270,8 @@ def _identity(agent: Any) -> _Identity:
         parameters = {of.name: of.default for of in usual}
         parameters |= agent.keywords if isinstance(agent, partial) else {}
         gamma = parameters.get("gamma", 0.99)
-        return _Identity(_name_of(factory), parameters, code_hash(factory), gamma)
+        name = name_of(factory) or _name_of(factory)
+        return _Identity(name, parameters, code_hash(factory), gamma)
     raise TypeError(f"{agent!r} is no agent")
 
 

@@ -264,7 +264,7 @@ def _warnings(evidence: Evidence, trusted: Collection[str]) -> list[str]:
     if stale:
         were = "was" if stale == 1 else "were"
         remarks.append(f"{plural(stale, 'run')} {were} made by another version of the code")
-    names = {of.settings["agent"] for of in evidence.aggregates.values()} - {*agents.KINDS}
+    names = {of.settings["agent"] for of in evidence.aggregates.values()} - {*agents.COLOURS}
     for name in sorted(names):
         if name.rpartition(":")[0] not in trusted:
             remarks.append(
@@ -312,7 +312,7 @@ def _panels(
     settings: Mapping[str, Mapping[str, Any]], seeds: Mapping[str, Sequence[int]]
 ) -> tuple[Panel, ...]:
     """A panel for each problem and way of testing; agents in the order in which they are listed."""
-    rank = {name: i for i, name in enumerate(agents.KINDS)}
+    rank = {name: i for i, name in enumerate(agents.COLOURS)}
     by_setting: dict[tuple[Any, ...], list[str]] = {}
     for name in sorted(settings, key=lambda name: rank.get(settings[name]["agent"], len(rank))):
         by_setting.setdefault(tuple(settings[name][key] for key in DECIDING), []).append(name)

@@ -78,12 +78,12 @@ def _title(figure: Figure) -> str:
 
 def label(curve: Curve) -> str:
     """Return a curve's name as a legend has it."""
-    name, kind = curve.agent, agents.KINDS.get(curve.agent)
+    name, known = curve.agent, agents.LABELS.get(curve.agent)
     own = curve.label == name or curve.label.startswith(f"{name} ")
-    if kind is not None and kind.label and own:
+    if known and own:
         rest = curve.label.removeprefix(name).strip().replace("r0=", "r₀ = ")
         rest = re.sub(r"(?<!\w)-(?=\d)", "−", rest)  # of numbers, not of names
-        return f"{kind.label} ({rest})" if rest else kind.label
+        return f"{known} ({rest})" if rest else known
     return curve.label
 
 

@@ -35,7 +35,8 @@ from typing import Any
 import numpy as np
 
 from monmdp import stopping
-from monmdp.agents import KINDS, AgentConfig, is_python_agent
+from monmdp.agents import DEEP, KINDS, AgentConfig, is_python_agent
+from monmdp.agents.named import demand_package
 from monmdp.agents.stepwise import Seeing
 from monmdp.errors import MonMDPError, import_extra
 from monmdp.experiment.live import checked_log, is_logged, live_curves, log_path
@@ -148,6 +149,8 @@ def estimate(resolved: Resolved) -> float:
     """Return about how many CPU seconds a run takes on a machine of 2025."""
     settings, (n_se, n_sm, n_ae, n_am) = resolved.settings, resolved.task.monmdp.shape
     each, by_pair = KINDS.get(settings["agent"], AgentConfig).microseconds
+    if (deep := DEEP.get(settings["agent"])) is not None:
+        each = deep.microseconds
     pairs = n_se * n_sm * n_ae * n_am
     tests = settings["steps"] / settings["every"]
     drawn = tests * settings["episodes"] * settings["time_limit"] * 0.01
@@ -284,6 +287,9 @@ class _Batch:
 
     def done(self, inventory: Inventory, aside: Sequence[Path], kept: Mapping[Key, Run]) -> Outcome:
         """Do the runs, the longest first, and keep what comes out."""
+        if self.scheduler is None:
+            for name in {self.runs[key].settings["agent"] for key in self.to_do}:
+                demand_package(name)
         runs, costs = self.runs, {key: estimate(self.runs[key]) for key in self.to_do}
         progress = Progress(len(runs), len(runs) - len(costs), cost_left=sum(costs.values()))
         failures: dict[Key, Failure] = {}
