@@ -140,9 +140,17 @@ def named_environment(
     **kwargs: Any,
 ) -> MDP:
     """`from_environment` with the parameters that can be written in a command."""
-    fixed = {"limit": limit, "r_min": r_min, "r_max": r_max, "time_limit": time_limit}
     return from_environment(
-        env, actions=actions, seed=seed, starts=starts, tell=tell, **fixed, **kwargs
+        env,
+        actions=actions,
+        limit=limit,
+        r_min=r_min,
+        r_max=r_max,
+        time_limit=time_limit,
+        seed=seed,
+        starts=starts,
+        tell=tell,
+        **kwargs,
     )
 
 

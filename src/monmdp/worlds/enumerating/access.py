@@ -8,7 +8,6 @@ toy text and MiniGrid have an access of their own, and any other environment is 
 from __future__ import annotations
 
 import copy
-import random
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -19,7 +18,13 @@ from gymnasium.wrappers import OrderEnforcing, PassiveEnvChecker, TimeLimit
 from numpy.typing import NDArray
 
 from monmdp.errors import MonMDPError, told
-from monmdp.worlds.enumerating.frozen import frozen_value, generators, reseed, stream
+from monmdp.worlds.enumerating.frozen import (
+    frozen_value,
+    generators,
+    global_generators,
+    reseed,
+    stream,
+)
 from monmdp.worlds.importing import action_names, state_names
 
 PASSIVE = (OrderEnforcing, PassiveEnvChecker, TimeLimit)
@@ -60,7 +65,7 @@ class Access:
     """An environment that is copied: any will do, if it can be."""
 
     proven = False
-    """whether a second look at every pair would find nothing"""
+    """whether it is known what a state holds, so that steps need not be tried again"""
 
     def __init__(self, env: Any, own: Own) -> None:
         """Begin with an environment that need not have been reset."""
@@ -130,7 +135,7 @@ class Access:
     def rewind(self) -> None:
         """Set the clocks that are known to the beginning."""
         for clock in self.clocks:
-            clock._elapsed_steps = 0
+            clock._elapsed_steps = 0  # type: ignore[assignment]
 
     def numbers(self, snapshot: Any) -> dict[str, int]:
         """Return the whole numbers among the attributes that tell states apart."""
@@ -138,6 +143,10 @@ class Access:
             return {}
         base = snapshot.unwrapped
         return {name: value for name, value in vars(base).items() if type(value) is int}
+
+    def sure(self) -> bool:
+        """Whether a second look at every pair would find nothing, after the first one."""
+        return False
 
     def check(self) -> None:
         """Say if the steps so far changed something that no snapshot covers."""
@@ -147,7 +156,7 @@ class Access:
     def watch(self) -> None:
         """Remember where all random streams are, before a step."""
         if not self._generators or self.own.restore is None:
-            self._generators = [*generators(self.env), random._inst, np.random.mtrand._rand]  # type: ignore[attr-defined]
+            self._generators = [*generators(self.env), *global_generators()]
         self._streams = list(map(stream, self._generators))
 
     def drew(self) -> bool:

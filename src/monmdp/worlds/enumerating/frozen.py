@@ -91,9 +91,10 @@ def _attributes(thing: Any) -> dict[str, Any] | None:
     """What an object holds by name; None where that cannot be seen."""
     slots = [vars(kind).get("__slots__", ()) for kind in type(thing).__mro__]
     names = [name for some in slots for name in ([some] if isinstance(some, str) else some)]
-    held = {name: getattr(thing, name) for name in names if hasattr(thing, name)}
+    held: dict[str, Any] = {name: getattr(thing, name) for name in names if hasattr(thing, name)}
     if hasattr(thing, "__dict__"):
-        return held | vars(thing)
+        held |= vars(thing)
+        return held
     return held or None
 
 
@@ -114,6 +115,11 @@ def generators(thing: Any) -> Iterator[Any]:
             waiting.extend(one)
         else:
             waiting.extend((_attributes(one) or {}).values())
+
+
+def global_generators() -> list[Any]:
+    """Return those of the modules `random` and `numpy.random`."""
+    return [random._inst, np.random.mtrand._rand]
 
 
 def stream(generator: Any) -> Hashable:

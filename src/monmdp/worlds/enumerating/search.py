@@ -86,7 +86,7 @@ class Search:
             self._expand(s)
             self.access.check()
             self._say(f"{len(self._number):,} states found, {done + 1:,} tried")
-        if not self.access.proven:
+        if not self.access.sure():
             for done, s in enumerate(reversed(self._waiting)):
                 self._look_again(s)
                 self._say(f"{len(self._number):,} states found, {done + 1:,} tried again")
