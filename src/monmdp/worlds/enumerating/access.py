@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Hashable, Iterator, Sequence
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import gymnasium
@@ -29,6 +30,8 @@ from monmdp.worlds.importing import action_names, state_names
 
 PASSIVE = (OrderEnforcing, PassiveEnvChecker, TimeLimit)
 """wrappers that change nothing but the time limit"""
+GYMNASIUMS = ("env", "_np_random", "_np_random_seed", "_cached_spec")
+"""attributes of wrappers and environments that are no part of a state"""
 
 
 class Own(NamedTuple):
@@ -66,6 +69,8 @@ class Access:
 
     proven = False
     """whether it is known what a state holds, so that steps need not be tried again"""
+    copies = True
+    """whether a snapshot is the environment itself, unless the user says otherwise"""
 
     def __init__(self, env: Any, own: Own) -> None:
         """Begin with an environment that need not have been reset."""
@@ -81,6 +86,10 @@ class Access:
     def starts(self, seed: int, n: int) -> Iterator[tuple[float, Any]]:
         """Yield the chance of a start and what is observed there, with the environment there."""
         for i in range(n):
+            if (
+                i and self.copies and self.own.snapshot is None
+            ):  # the last start is a snapshot by now
+                self.restore(self.env)
             raw, _ = self.env.reset(seed=seed + i)
             self.rewind()
             yield 1 / n, raw
@@ -115,8 +124,11 @@ class Access:
         if self.own.snapshot is not None:
             return frozen_value(self.snapshot(), "the snapshot")
         parts = [*own_wrappers(self.env), self.env.unwrapped]
-        held = [{k: v for k, v in vars(part).items() if k != "env"} for part in parts]
-        return frozen_value(held, "the environment")
+        held = [
+            SimpleNamespace(**{k: v for k, v in vars(part).items() if k not in GYMNASIUMS})
+            for part in parts
+        ]
+        return frozen_value(held, "environment")
 
     # ---- steps ------------------------------------------------------------------------------
 
@@ -211,6 +223,8 @@ class Access:
 class ToyText(Access):
     """FrozenLake, CliffWalking, Taxi: the state is the number ``s``, its chances are in ``P``."""
 
+    copies = False
+
     def __init__(self, env: Any, own: Own) -> None:
         """Refuse a table with chance in it: `from_gymnasium` imports it as it is."""
         super().__init__(env, own)
@@ -264,8 +278,11 @@ class ToyText(Access):
         """Return none: the number of the state is no clock."""
         return {}
 
+    def watch(self) -> None:
+        """Look at nothing: in a table with one outcome a pair chance does not matter."""
+
     def drew(self) -> bool:
-        """Whether chance matters; in a table with one outcome a pair it does not."""
+        """Whether chance matters."""
         return False
 
     def note(self) -> int:

@@ -103,6 +103,8 @@ class _Note(NamedTuple):
 class MiniGrid(Access):
     """An access that keeps the objects and copies nothing else."""
 
+    copies = False
+
     def __init__(self, env: Any, own: Own) -> None:
         """Watch the environment's generator, and save it the work of making views nobody sees."""
         super().__init__(env, own)
