@@ -28,6 +28,8 @@ from monmdp.worlds.importing import made_environment
 
 LIMIT = 10_000
 """states, unless the user allows more"""
+COPIES = 3
+"""times that the observations are in memory: one by one, as a table, and in the MDP"""
 
 
 class AliasedWarning(UserWarning):
@@ -215,18 +217,17 @@ def _chosen(space: Any, access: Access, given: Any) -> list[tuple[int, str]]:
     return chosen
 
 
-def _table(found: Found, access: Access) -> NDArray[Any]:
+def _table(rows: list[NDArray[Any]]) -> NDArray[Any]:
     """[state, ...] what is observed."""
-    first = access.row(found.observations[0])
-    n = len(found.observations)
-    demand_room(3 * n * first.nbytes, f"observations of shape {first.shape} of {n:,} states")
-    rows = [access.row(one) for one in found.observations]
+    first = rows[0]
     for s, row in enumerate(rows):
         if row.shape != first.shape:
             raise MonMDPError(
                 f"observations of one shape are needed; that of state 0 is {first.shape}, that of "
                 f"state {s} is {row.shape}"
             )
+    what = f"observations of shape {first.shape} of {len(rows):,} states"
+    demand_room(COPIES * len(rows) * first.nbytes, what)
     return np.stack(rows)
 
 
@@ -264,7 +265,7 @@ def _mdp(
         n_actions=len(labels),
         start=found.start,
         action_labels=labels,
-        observations=_table(found, access),
+        observations=_table(found.rows),
         **access.fields(found.notes),
         **fields | {"r_min": low, "r_max": high},
     )

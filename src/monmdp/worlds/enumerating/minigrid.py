@@ -31,7 +31,10 @@ from monmdp.worlds.enumerating.frozen import (
 DIRECTIONS = ("right", "down", "left", "up")
 STILL = ("wall", "goal", "lava", "floor")
 """types of objects that nothing ever happens to"""
-STATE = ("grid", "agent_pos", "agent_dir", "carrying", "step_count", "_np_random", "gen_obs")
+STATE = (
+    "grid", "agent_pos", "agent_dir", "carrying", "step_count", "gen_obs", "_np_random",
+    "_np_random_seed",
+)  # fmt: skip
 """attributes that a snapshot covers, or that are no part of a state"""
 BEFORE = -1
 """the clock before a step, so that it ends at time 0"""
@@ -119,7 +122,7 @@ class MiniGrid(Access):
         self._codes: dict[int, tuple[int, int, int]] = {}
         self._kept: list[Any] = []
         self._before: tuple[list[Any], Hashable] = [], None
-        if self.full_view:
+        if self.proven:
             self.base.gen_obs = dict
 
     def finish(self) -> None:
@@ -150,14 +153,21 @@ class MiniGrid(Access):
                 waiting += [] if one.contains is None else [one.contains]
         alike: Counter[Hashable] = Counter()
         who: dict[int, Hashable] = {id(None): None}
+        movable: dict[tuple[str, str, int], Any] = {}
         for key, one in found.items():
-            place = None if one.init_pos is None else tuple(map(int, one.init_pos))
-            name = type(one), one.color, place
-            alike[name] += one.type not in STILL
-            who[key] = (*name, alike[name])
-        objects = [one for one in found.values() if one.type not in STILL]
+            name = one.type, one.color
+            who[key] = type(one), *name
+            if one.type not in STILL:
+                alike[name] += 1
+                movable[(*name, alike[name])] = one
+                who[key] = type(one), *name, alike[name]
+        # In an order that is the same wherever they stand: grids that differ only in that are one.
+        objects = [movable[name] for name in sorted(movable)]
         rest = self._rest(who)
-        same = rest, tuple(who[id(cell)] for cell in cells)
+        still = tuple(
+            None if cell is None or cell.type not in STILL else who[id(cell)] for cell in cells
+        )
+        same = rest, still, tuple(who[id(one)] for one in objects)
         number = self._layouts.setdefault(same, len(self._layouts))
         attributes = dict(vars(self.base))
         return _Layout(number, attributes, [*found.values()], objects, _names(objects), who, rest)
