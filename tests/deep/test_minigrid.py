@@ -315,14 +315,20 @@ def test_dice_of_ones_own_are_found():
         from_environment(Dice())
 
 
-def test_the_blocks_of_the_page_run(tmp_path, monkeypatch):
+def test_the_blocks_of_the_page_run(tmp_path, monkeypatch, capsys):
+    """And print what stands below them."""
     monkeypatch.chdir(tmp_path)
     page = PAGE.read_text(encoding="utf-8")
-    blocks = list(re.finditer(r"^```python\n(.*?)^```$", page, re.DOTALL | re.MULTILINE))
-    assert blocks
-    session = types.ModuleType("page")
+    blocks = re.finditer(r"^```(python|text)\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
+    session, printed, compared = types.ModuleType("page"), "", 0
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", AliasedWarning)
         for block in blocks:
-            lines = page[: block.start(1)].count("\n")  # so that errors tell the page's lines
-            exec(compile("\n" * lines + block[1], str(PAGE), "exec"), session.__dict__)
+            if block[1] == "text":
+                assert block[2] == printed
+                compared += 1
+                continue
+            lines = page[: block.start(2)].count("\n")  # so that errors tell the page's lines
+            exec(compile("\n" * lines + block[2], str(PAGE), "exec"), session.__dict__)
+            printed = capsys.readouterr().out
+    assert compared == 6
