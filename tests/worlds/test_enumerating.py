@@ -300,8 +300,9 @@ def test_a_limit_of_its_own_is_refused_and_gymnasiums_is_taken():
     within = gymnasium.wrappers.TransformReward(limited, lambda reward: 2 * reward)
     for env, twice in ((limited, 1.0), (within, 2.0)):
         mdp = from_environment(env)
-        assert mdp.n_states == 10
-        assert mdp.r_max == twice
+        assert (mdp.n_states, mdp.r_max, mdp.time_limit) == (10, twice, 2)
+    with pytest.raises(MonMDPError, match="time_limit must be a whole number of at least 1"):
+        from_environment(limited, time_limit=0)
 
 
 def test_a_broken_restore_is_found():

@@ -187,7 +187,7 @@ class MiniGrid(Access):
 
     def check(self) -> None:
         """Refuse an environment whose steps change more than a snapshot covers."""
-        if self._rest(self._layout.who) != self._layout.rest:
+        if self.own.restore is None and self._rest(self._layout.who) != self._layout.rest:
             raise ChangesMoreError(
                 f"a step of {type(self.base).__name__} changes more than the grid, the agent and "
                 "what it carries; give snapshot=… and restore=…"
