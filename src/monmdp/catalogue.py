@@ -16,7 +16,7 @@ def make(world: str | os.PathLike[str] | MDP, monitor: str | Monitor, **params: 
 
     Args:
         world: a registered name, the path of a map file, ``module:object``,
-            ``gymnasium:FrozenLake-v1``, or an `MDP`.
+            ``gymnasium:FrozenLake-v1``, ``env:MiniGrid-DoorKey-5x5-v0``, or an `MDP`.
         monitor: a registered name, ``module:object``, or a `Monitor`.
         **params: parameters of either. A key that both have is written ``world.key`` or
             ``monitor.key``, as in ``make(..., **{"monitor.start": "uniform"})``.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,29 @@ from monmdp.results.store import INSIDE_FORMAT, inside_path
 @pytest.fixture
 def monmdp(command):
     return command
+
+
+def test_what_a_user_should_know_of_a_world_is_a_note(monkeypatch, capsys):
+    from monmdp import cli
+
+    others = []
+    monkeypatch.setattr(warnings, "showwarning", lambda message, *_: others.append(str(message)))
+    monkeypatch.setattr(cli, "app", lambda **_: None)
+    cli.main()
+    warnings.showwarning(worlds.AliasedWarning("alike"), worlds.AliasedWarning, "file.py", 7)
+    assert capsys.readouterr().err == "note: alike\n"
+    warnings.showwarning(UserWarning("else"), UserWarning, "file.py", 7)
+    assert others == ["else"]
+
+
+def test_enumerated_worlds(monmdp):
+    code, out, _ = monmdp("solve", "env:FrozenLake-v1", "ask", "is_slippery=false", "actions=1,0")
+    assert code == 0
+    assert "4 x 1 states, 2 x 2 actions" in out
+    assert monmdp("show", "env:FrozenLake-v1", "world.is_slippery=false")[0] == 0
+    code, _, err = monmdp("solve", "env:FrozenLake-v1", "ask", "is_slippery=false", "limit=10")
+    assert code == 2
+    assert "more than 10 states, the limit; limit=… allows more" in err
 
 
 def test_list(monmdp):

@@ -183,7 +183,12 @@ def test_blocks_run(page, folder, monkeypatch, capsys):
 
 DIRECTIVES = {"{toctree}", "{eval-rst}", "{commands}", "{include}", "{glossary}"}
 """directives that show no code of their own"""
-MUST_NOT_RUN = {"half an hour", "three core-hours", "needs the extra [deep]; tests/deep runs it"}
+MUST_NOT_RUN = {
+    "half an hour",
+    "three core-hours",
+    "needs the extra [deep]; tests/deep runs it",
+    "needs the extra [minigrid]; tests/deep runs it",
+}
 """why some commands and some Python are not run"""
 
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
+from dataclasses import replace
+
 import gymnasium
 import numpy as np
 import pytest
+from gymnasium.utils.env_checker import check_env
 from gymnasium.utils.seeding import np_random
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from hypothesis import given
@@ -379,3 +383,90 @@ def test_mistakes_with_wrappers_are_named():
     rewards.reset(seed=0)
     with pytest.raises(MonMDPError, match="has no monitor"):
         rewards.step(np.array([0]))
+
+
+DTYPES = [np.uint8, np.int64, np.float32, np.float64, np.bool_]
+
+
+def looking(dtype, shape=(2, 3)):
+    """Bottleneck, whose states are shown as random arrays."""
+    rng = np.random.default_rng(0)
+    mdp = worlds.make("bottleneck")
+    return replace(mdp, observations=rng.integers(0, 9, (mdp.n_states, *shape)).astype(dtype))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_tables_of_observations(dtype):
+    world = looking(dtype)
+    how = {"monitor": "ask", "fill": -1.0, "observations": "table"}
+    ours = MonMDPVectorEnv(world, num_envs=4, **how)
+    theirs = SyncVectorEnv([lambda: envs.MonMDPEnv(world, **how)] * 4)
+    assert ours.observation_space == theirs.observation_space
+    space = ours.single_observation_space["env"]
+    assert space.shape == (2, 3)
+    assert (space.low.min(), space.high.max()) == (
+        world.observations.min(),
+        world.observations.max(),
+    )
+    assert walk_alike(ours, theirs, 200) > 0
+    # beside them, the numbers: the same walk, and the row of each state
+    numbers = MonMDPVectorEnv(world, "ask", num_envs=4, fill=-1.0)
+    seen, _ = ours.reset(seed=5)
+    state, _ = numbers.reset(seed=5)
+    for _ in range(60):
+        assert np.array_equal(seen["env"], world.observations[state["env"]])
+        assert np.array_equal(seen["mon"], state["mon"])
+        assert seen in ours.observation_space
+        action = ours.action_space.sample()
+        seen, state = ours.step(action)[0], numbers.step(action)[0]
+
+
+@pytest.mark.parametrize(
+    ("single", "vector"),
+    [
+        (JointDiscrete, VectorJointDiscrete),
+        (MultiDiscreteAction, VectorMultiDiscreteAction),
+        (ObserveRewardMask, VectorObserveRewardMask),
+        (RewardDict, VectorRewardDict),
+    ],
+)
+def test_wrappers_around_tables(single, vector):
+    world = looking(np.uint8)
+    how = {"monitor": "ask", "observations": "table", "expose_env_reward": True}
+    ours = vector(MonMDPVectorEnv(world, num_envs=3, **how))
+    if single is RewardDict:  # which no SyncVectorEnv can hold
+        one = single(envs.MonMDPEnv(world, **how))
+        same(one.reset(seed=3)[0]["env"], ours.reset(seed=3)[0]["env"][0], "reset")
+        return
+    theirs = SyncVectorEnv([lambda: single(envs.MonMDPEnv(world, **how))] * 3)
+    assert walk_alike(ours, theirs, 80) > 0
+
+
+def test_a_table_shows_copies_and_states_are_chosen_by_number():
+    world = looking(np.uint8)
+    single = envs.MonMDPEnv(world, "ask", observations="table")
+    ours = MonMDPVectorEnv(world, "ask", num_envs=2, observations="table")
+    for env in (single, ours):
+        seen, _ = env.reset(seed=0, options={"env": 7})
+        assert np.array_equal(seen["env"].reshape(-1, 2, 3)[0], world.observations[7])
+        seen["env"][:] = 99
+        again, _ = env.reset(seed=0, options={"env": 7})
+        assert np.array_equal(again["env"].reshape(-1, 2, 3)[0], world.observations[7])
+        with pytest.raises(MonMDPError, match="not a state; there are 36"):
+            env.reset(options={"env": 36})
+
+
+@pytest.mark.parametrize("kind", [envs.MonMDPEnv, MonMDPVectorEnv])
+def test_a_table_that_is_not_there_is_named(kind):
+    with pytest.raises(MonMDPError, match="the world 'loop' has no table of observations"):
+        kind("loop", "ask", observations="table")
+    with pytest.raises(MonMDPError, match="observations='tabel'; did you mean 'table'"):
+        kind("loop", "ask", observations="tabel")
+
+
+def test_check_env_takes_tables():
+    for dtype in DTYPES:
+        env = envs.MonMDPEnv(looking(dtype), "ask", observations="table")
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            check_env(env, skip_render_check=True)

@@ -6,7 +6,9 @@ Everything heavy is imported inside the commands, so that ``monmdp --help`` answ
 from __future__ import annotations
 
 import sys
+import warnings
 from contextlib import suppress
+from typing import Any
 
 # Importing the modules adds their commands, in the order in which --help lists them.
 from monmdp.cli import problems, data, instrumenting, running, benchmarking  # isort: skip
@@ -15,6 +17,7 @@ from monmdp.cli.app import app, print_nothing_more
 from monmdp.cli.terminal import ignore_settings_here, make_safe
 from monmdp.errors import MonMDPError
 from monmdp.stopping import stoppable
+from monmdp.worlds import AliasedWarning
 
 __all__ = [
     "app",
@@ -34,6 +37,7 @@ def main() -> None:
     """Run the command line; errors that concern the user become one line and exit code 2."""
     make_safe()
     ignore_settings_here()
+    _say_warnings_in_words()
     try:
         try:
             with stoppable():
@@ -47,6 +51,19 @@ def main() -> None:
         with suppress(OSError):
             print(f"error: {said}", file=sys.stderr, flush=True)
         sys.exit(2)
+
+
+def _say_warnings_in_words() -> None:
+    """Let what a user should know of a world be a note, without the place in our code."""
+    as_python_does = warnings.showwarning
+
+    def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+        if issubclass(category, AliasedWarning):
+            print(f"note: {message}", file=sys.stderr, flush=True)
+        else:
+            as_python_does(message, category, *where, **more)
+
+    warnings.showwarning = show
 
 
 def _in_words(error: OSError) -> str:

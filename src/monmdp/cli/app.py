@@ -160,7 +160,8 @@ app = typer.Typer(
 World = Annotated[
     str,
     Argument(
-        help="A world's name, a map or .umb file, module:object, gymnasium:ID, a .npz problem.",
+        help="A world's name, a map or .umb file, module:object, gymnasium:ID, env:ID, a .npz "
+        "problem.",
         show_default=False,
     ),
 ]
@@ -230,12 +231,19 @@ def make_problem(world: str, words: list[str] | None) -> tuple[MonMDP, dict[str,
 
     monitor, params = names_of(world, words)
     if monitor is not None:
-        with saying_what_takes_long(f"building {world} / {monitor}"):
-            return make(world, monitor, **params), params
+        with saying_what_takes_long(f"building {world} / {monitor}") as show:
+            return make(world, monitor, **params, **telling(world, show, "world.")), params
     if params:
         raise MonMDPError(f"{world} is a finished problem; it takes no {next(iter(params))!r}")
     with saying_what_takes_long(f"reading {world}"):
         return MonMDP.load(world), {}
+
+
+def telling(world: str, show: Callable[[str], None], scope: str = "") -> dict[str, Any]:
+    """Return the parameter that lets a world say how far it is, if it takes long to make."""
+    from monmdp import worlds
+
+    return {f"{scope}tell": show} if world.startswith(worlds.ENUMERATED) else {}
 
 
 def title_of(problem: MonMDP, params: Mapping[str, str], gap: str = "  ") -> str:

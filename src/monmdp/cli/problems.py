@@ -23,6 +23,7 @@ from monmdp.cli.app import (
     print_json,
     saying_what_takes_long,
     short,
+    telling,
     title_of,
     writable,
 )
@@ -82,10 +83,11 @@ FOR_WHAT = {
 }
 """what is said of a section of the list"""
 ENDING = """\
-A world can also be a map file (path/to/map.txt), a UMB file (path/to/model.umb), module:object, or
-gymnasium:ENV-ID; a monitor or an agent can also be module:object. Parameters are written key=value;
-where a key is ambiguous, world.key=value, monitor.key=value or agent.key=value. The name of an
-agent stands for the paper's settings; some of them depend on the world and the monitor."""
+A world can also be a map file (path/to/map.txt), a UMB file (path/to/model.umb), module:object,
+gymnasium:ENV-ID (its transition table) or env:ENV-ID (all states of a deterministic environment); a
+monitor or an agent can also be module:object. Parameters are written key=value; where a key is
+ambiguous, world.key=value, monitor.key=value or agent.key=value. The name of an agent stands for
+the paper's settings; some of them depend on the world and the monitor."""
 
 
 @app.command()
@@ -239,8 +241,8 @@ def _world(world: str, assignments: list[str]) -> MDP:
         return make_problem(world, None)[0].mdp
     # world.key=value is fine, too, where there is only a world
     given = {key.removeprefix("world."): of for key, of in params.items()}
-    with saying_what_takes_long(f"building {world}"):
-        return worlds.make(world, **given)
+    with saying_what_takes_long(f"building {world}") as show:
+        return worlds.make(world, **given, **telling(world, show))
 
 
 def _first_line(factory: Any) -> str:

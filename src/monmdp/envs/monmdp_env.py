@@ -13,13 +13,16 @@ What travels where:
 Stepping never gives a hidden reward away, neither in what it returns nor in what it draws. The
 model itself, ``env.unwrapped.monmdp``, is the experimenter's: a learner that reads it is cheating.
 
+Observations are ``{"env": sᵉ, "mon": sᵐ}``. With ``observations="table"`` the row of sᵉ in the
+world's table of observations stands in place of sᵉ.
+
 A reset draws exactly two uniforms from ``self.np_random`` and a step exactly three. The environment
 truncates itself at the world's time limit.
 """
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple, get_args
 
 import gymnasium
 import numpy as np
@@ -32,7 +35,8 @@ from monmdp.model import MDP, Monitor, MonMDP
 from monmdp.model.dynamics import reset, step
 from monmdp.model.mdp import number
 
-Observation = dict[str, int]
+Observation = dict[str, Any]
+Observations = Literal["number", "table"]
 
 
 class Event(NamedTuple):
@@ -46,7 +50,15 @@ class Event(NamedTuple):
 
 
 class MonMDPEnv(gymnasium.Env[Observation, Observation]):
-    """The environment; observations and actions are ``{"env": int, "mon": int}``."""
+    """The environment; observations and actions are ``{"env": int, "mon": int}``.
+
+    >>> from monmdp import worlds
+    >>> from monmdp.envs import MonMDPEnv
+    >>> lake = worlds.from_environment("FrozenLake-v1", is_slippery=False)
+    >>> env = MonMDPEnv(lake, "ask", observations="table")
+    >>> env.observation_space["env"]
+    Box(0, 1, (16,), uint8)
+    """
 
     # gymnasium declares it for instances, yet reads it from the class
     metadata: ClassVar[dict[str, Any]] = {  # type: ignore[misc]
@@ -62,6 +74,7 @@ class MonMDPEnv(gymnasium.Env[Observation, Observation]):
         fill: float = 0.0,
         expose_env_reward: bool = False,
         render_mode: str | None = None,
+        observations: Observations = "number",
         **params: Any,
     ) -> None:
         """Make the environment.
@@ -72,6 +85,8 @@ class MonMDPEnv(gymnasium.Env[Observation, Observation]):
             fill: stands for a reward that was not shown.
             expose_env_reward: put the true reward into ``info["env_reward"]``, for evaluators.
             render_mode: ``rgb_array`` or ``ansi``.
+            observations: show the state sᵉ as its ``number``, or as its row of the world's
+                ``table`` of observations (`MDP.observations`), a `Box`.
             **params: parameters of world and monitor.
         """
         if world is None:
@@ -89,12 +104,18 @@ class MonMDPEnv(gymnasium.Env[Observation, Observation]):
         self.fill = number(fill, "fill")
         self._expose_env_reward = switch(expose_env_reward, "expose_env_reward")
         mdp, mon = self.monmdp.mdp, self.monmdp.monitor
-        self.observation_space = spaces.Dict(
+        self.states = spaces.Dict(
             {"env": spaces.Discrete(mdp.n_states), "mon": spaces.Discrete(mon.n_states)}
-        )  # type: ignore[assignment]
+        )
+        self.observation_space = self.states
+        self.table = _table(mdp, observations)
+        if self.table is not None:
+            self.observation_space = spaces.Dict(
+                {"env": _box(self.table), "mon": self.states["mon"]}
+            )
         self.action_space = spaces.Dict(
             {"env": spaces.Discrete(mdp.n_actions), "mon": spaces.Discrete(mon.n_actions)}
-        )  # type: ignore[assignment]
+        )
         self._tables = self.monmdp.tables
         self._shape = self.monmdp.shape
         self._limit = mdp.time_limit
@@ -110,7 +131,7 @@ class MonMDPEnv(gymnasium.Env[Observation, Observation]):
         super().reset(seed=seed)
         u = self.np_random.random(2)
         se, sm = reset(self._tables, u[0], u[1])
-        chosen = {"env": se, "mon": sm} | chosen_start(options, self.observation_space)
+        chosen = {"env": se, "mon": sm} | chosen_start(options, self.states)
         self._state = (chosen["env"], chosen["mon"])
         self._steps = 0
         self._over = False
@@ -150,7 +171,29 @@ class MonMDPEnv(gymnasium.Env[Observation, Observation]):
         return picture(self.monmdp, self.render_mode, se, sm, self._steps, self._last)
 
     def _observation(self) -> Observation:
-        return {"env": self._state[0], "mon": self._state[1]}
+        se, sm = self._state
+        return {"env": se if self.table is None else self.table[se].copy(), "mon": sm}
+
+
+def _table(mdp: MDP, observations: Observations) -> NDArray[Any] | None:
+    """[state, ...] what is shown of each state; None: its number."""
+    if observations not in get_args(Observations):
+        known = nearest(str(observations), get_args(Observations))
+        raise MonMDPError(f"observations={observations!r}{known}")
+    if observations == "number":
+        return None
+    if mdp.observations is None:
+        raise MonMDPError(
+            f"observations='table': the world {mdp.name!r} has no table of observations; "
+            "worlds.from_environment makes one, and MDP(observations=…) takes one"
+        )
+    table = mdp.observations
+    return table.view(np.uint8) if table.dtype == np.bool_ else table  # no Box is of booleans
+
+
+def _box(table: NDArray[Any]) -> spaces.Box:
+    """The space of the rows of a table."""
+    return spaces.Box(table.min(), table.max(), table.shape[1:], table.dtype.type)
 
 
 def switch(value: Any, name: str) -> bool:

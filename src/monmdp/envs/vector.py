@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from monmdp.compiling import compilable, compiled
 from monmdp.envs.monmdp_env import Event, MonMDPEnv, chosen_start, picture
+from monmdp.envs.monmdp_env import Observations as Shown
 from monmdp.envs.pcg64 import Streams, pack, uniform, unpack
 from monmdp.errors import MonMDPError
 from monmdp.memory import demand_room
@@ -31,8 +32,10 @@ from monmdp.model.mdp import whole_number
 
 COPY = 500
 """bytes that a copy takes, with its spaces and what a step of it returns"""
+SPACES = 4
+"""times that an observation of every copy is held: by its space, and by what a step returns"""
 NO_LIMIT = np.iinfo(np.int64).max
-Observations = dict[str, IntArray]
+Observations = dict[str, NDArray[Any]]
 
 
 class Copies(NamedTuple):
@@ -142,6 +145,7 @@ class MonMDPVectorEnv(VectorEnv[Observations, Observations, NDArray[Any]]):
         expose_env_reward: bool = False,
         render_mode: str | None = None,
         max_episode_steps: int | None = None,
+        observations: Shown = "number",
         **params: Any,
     ) -> None:
         """Make `num_envs` copies; all else is as for `MonMDPEnv`.
@@ -150,16 +154,19 @@ class MonMDPVectorEnv(VectorEnv[Observations, Observations, NDArray[Any]]):
         time limit still holds.
         """
         self.num_envs = whole_number(num_envs, "num_envs", at_least=1)
-        demand_room(COPY * self.num_envs, f"num_envs = {self.num_envs:,} copies")
+        self._demand_room(COPY)
         self._single = MonMDPEnv(
             world,
             monitor,
             fill=fill,
             expose_env_reward=expose_env_reward,
             render_mode=render_mode,
+            observations=observations,
             **params,
         )
         self.monmdp, self.fill = self._single.monmdp, self._single.fill
+        if self._single.table is not None:
+            self._demand_room(COPY + SPACES * self._single.table[0].nbytes)
         self.render_mode = render_mode
         self._expose_env_reward = bool(expose_env_reward)  # the single environment has checked it
         self.single_observation_space = self._single.observation_space
@@ -193,7 +200,7 @@ class MonMDPVectorEnv(VectorEnv[Observations, Observations, NDArray[Any]]):
         if isinstance(options, dict) and "reset_mask" in options:
             chosen = self._checked_mask(options["reset_mask"])
             options = {key: value for key, value in options.items() if key != "reset_mask"}
-        start = chosen_start(options, self.single_observation_space)
+        start = chosen_start(options, self._single.states)
         for i, its_seed in enumerate(self._seeds(seed)):
             if chosen[i] and (its_seed is not None or not self._begun[i]):
                 generator, self._seeds_used[i] = np_random(its_seed)
@@ -264,8 +271,12 @@ class MonMDPVectorEnv(VectorEnv[Observations, Observations, NDArray[Any]]):
         shown = float(outcome.proxy[i]) if outcome.shown[i] else None
         return Event(int(ae[i]), int(am[i]), float(outcome.monitor_reward[i]), shown)
 
+    def _demand_room(self, each: int) -> None:
+        demand_room(each * self.num_envs, f"num_envs = {self.num_envs:,} copies")
+
     def _observations(self) -> Observations:
-        return {"env": self._copies.se.copy(), "mon": self._copies.sm.copy()}
+        se, table = self._copies.se, self._single.table
+        return {"env": se.copy() if table is None else table[se], "mon": self._copies.sm.copy()}
 
     def _seeds(self, seed: int | Sequence[int | None] | None) -> Sequence[int | None]:
         """A seed for every copy."""

@@ -379,7 +379,8 @@ class MDP(FrozenArrays):
     def to_umb(self, path: str | os.PathLike[str]) -> None:
         """Write a UMB file (.umb), which Storm and other tools read; all of it or nothing.
 
-        `worlds.from_umb` gives the same MDP back. The page on exchange says what other tools see.
+        `worlds.from_umb` gives the same MDP back, without observations and places. The page on
+        exchange says what other tools see.
         """
         from monmdp.model.umb import write_umb
 

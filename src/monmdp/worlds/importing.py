@@ -16,7 +16,10 @@ from monmdp.model.arrays import FloatArray, IntArray, as_array, columns_of, firs
 from monmdp.model.mdp import MDP, whole_number
 
 Layout = Literal["auto", "sas", "ass", "pairs"]
-FIELDS = ("state_labels", "action_labels", "picture", "button", "goal", "bottom")
+FIELDS = (
+    "state_labels", "action_labels", "picture", "button", "goal", "bottom", "observations",
+    "places",
+)  # fmt: skip
 """fields of `MDP` that `from_tables` hands on"""
 TAXI_ACTIONS = ("SOUTH", "NORTH", "EAST", "WEST", "PICKUP", "DROPOFF")
 """as Taxi's documentation has them; it has no constants for them"""

@@ -11,12 +11,14 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import numpy as np
+from gymnasium.spaces import Discrete
+from gymnasium.wrappers import TimeLimit
 from numpy.typing import NDArray
 
 from monmdp.errors import MonMDPError, import_extra, nearest, told
 from monmdp.memory import demand_room
 from monmdp.model.mdp import MDP, whole_number
-from monmdp.worlds.enumerating.access import Access, Own, ToyText
+from monmdp.worlds.enumerating.access import Access, Own, ToyText, layers
 from monmdp.worlds.enumerating.minigrid import (
     ChangesMoreError,
     CopiedMiniGrid,
@@ -28,6 +30,8 @@ from monmdp.worlds.importing import made_environment
 
 LIMIT = 10_000
 """states, unless the user allows more"""
+COPIES = 3
+"""times that the observations are in memory: one by one, as a table, and in the MDP"""
 
 
 class AliasedWarning(UserWarning):
@@ -56,10 +60,12 @@ def from_environment(
 ) -> MDP:
     """Enumerate a deterministic Gymnasium environment: try every action in every state.
 
-    States are numbered as they are found, those of toy text by their own numbers. An environment
-    whose steps are random is refused, and so is one whose reward depends on the time, except
-    MiniGrid's: there success pays 1 at any time. Every pair is tried twice, the second time after
-    the state was reached in another way, if there is one; MiniGrid is watched instead.
+    States are numbered as they are found, breadth first, unless their keys are whole numbers, as in
+    toy text: then in the order of these.
+
+    An environment whose steps are random is refused, and so is one whose reward depends on the
+    time, except MiniGrid's: there success pays 1 at any time. Every pair is tried twice, the second
+    time after the state was reached in another way, if there is one; MiniGrid is watched instead.
 
     Args:
         env: an id such as ``"MiniGrid-DoorKey-5x5-v0"``, or a made environment; it must have a
@@ -89,10 +95,10 @@ def from_environment(
     >>> from monmdp import worlds
     >>> lake = worlds.from_environment("FrozenLake-v1", is_slippery=False, actions="DOWN,RIGHT")
     >>> lake, lake.observations.shape
-    (<MDP 'FrozenLake-v1': 13 states, 2 actions>, (13, 16))
+    (<MDP 'FrozenLake-v1': 16 states, 2 actions>, (16, 16))
     """
-    for what, given in (("snapshot", snapshot), ("restore", restore), ("key", key),
-                        ("hidden", hidden), ("reward", reward), ("tell", tell)):  # fmt: skip
+    own, others = Own(snapshot, restore, key), {"hidden": hidden, "reward": reward, "tell": tell}
+    for what, given in (own._asdict() | others).items():
         if given is not None and not callable(given):
             raise MonMDPError(f"{what}: a function expected, got {given!r}")
     if (snapshot is None) != (restore is None):
@@ -104,7 +110,6 @@ def from_environment(
     made = made_environment(env, kwargs)
     spec = getattr(made, "spec", None)
     label = name or getattr(spec, "id", None) or type(made.unwrapped).__name__
-    own = Own(snapshot, restore, key)
     try:
         with told(label):
             found, access, labels = _searched(made, own, actions, reward, limit, seed, starts, tell)
@@ -116,7 +121,7 @@ def from_environment(
                 name=label,
                 r_min=r_min,
                 r_max=r_max,
-                time_limit=time_limit or access.time_limit() or _registered_limit(made),
+                time_limit=_own_limit(made, access) if time_limit is None else time_limit,
                 button=button,
             )
     finally:
@@ -140,15 +145,25 @@ def named_environment(
     **kwargs: Any,
 ) -> MDP:
     """`from_environment` with the parameters that can be written in a command."""
-    fixed = {"limit": limit, "r_min": r_min, "r_max": r_max, "time_limit": time_limit}
     return from_environment(
-        env, actions=actions, seed=seed, starts=starts, tell=tell, **fixed, **kwargs
+        env,
+        actions=actions,
+        limit=limit,
+        r_min=r_min,
+        r_max=r_max,
+        time_limit=time_limit,
+        seed=seed,
+        starts=starts,
+        tell=tell,
+        **kwargs,
     )
 
 
-def _registered_limit(made: Any) -> int | None:
-    """Steps after which Gymnasium's wrapper ends an episode."""
-    return getattr(getattr(made, "spec", None), "max_episode_steps", None)
+def _own_limit(made: Any, access: Access) -> int | None:
+    """Steps after which the environment, or Gymnasium's wrapper around it, ends an episode."""
+    wrappers = [layer._max_episode_steps for layer in layers(made) if isinstance(layer, TimeLimit)]
+    limits = [access.time_limit(), *wrappers]
+    return min((limit for limit in limits if limit is not None), default=None)
 
 
 def _searched(
@@ -174,8 +189,7 @@ def _searched(
             search = Search(access, chosen, limit=limit, reward=reward, tell=tell)
             return search.run(seed, starts), access, tuple(label for _, label in chosen)
         except ChangesMoreError:
-            if own.restore is not None:
-                raise
+            continue
         finally:
             access.finish()
     raise AssertionError("the last kind copies everything")
@@ -183,8 +197,6 @@ def _searched(
 
 def _chosen(space: Any, access: Access, given: Any) -> list[tuple[int, str]]:
     """Numbers and names of the actions to keep."""
-    from gymnasium.spaces import Discrete
-
     if not isinstance(space, Discrete):
         raise MonMDPError(f"a Discrete action space is needed, this one is {space}")
     first, names = int(space.start), access.actions(int(space.n))
@@ -207,18 +219,17 @@ def _chosen(space: Any, access: Access, given: Any) -> list[tuple[int, str]]:
     return chosen
 
 
-def _table(found: Found, access: Access) -> NDArray[Any]:
+def _table(rows: list[NDArray[Any]]) -> NDArray[Any]:
     """[state, ...] what is observed."""
-    first = access.row(found.observations[0])
-    n = len(found.observations)
-    demand_room(3 * n * first.nbytes, f"observations of shape {first.shape} of {n:,} states")
-    rows = [access.row(one) for one in found.observations]
+    first = rows[0]
     for s, row in enumerate(rows):
         if row.shape != first.shape:
             raise MonMDPError(
                 f"observations of one shape are needed; that of state 0 is {first.shape}, that of "
                 f"state {s} is {row.shape}"
             )
+    what = f"observations of shape {first.shape} of {len(rows):,} states"
+    demand_room(COPIES * len(rows) * first.nbytes, what)
     return np.stack(rows)
 
 
@@ -256,7 +267,7 @@ def _mdp(
         n_actions=len(labels),
         start=found.start,
         action_labels=labels,
-        observations=_table(found, access),
+        observations=_table(found.rows),
         **access.fields(found.notes),
         **fields | {"r_min": low, "r_max": high},
     )

@@ -8,8 +8,8 @@ toy text and MiniGrid have an access of their own, and any other environment is 
 from __future__ import annotations
 
 import copy
-import random
 from collections.abc import Callable, Hashable, Iterator, Sequence
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import gymnasium
@@ -19,11 +19,19 @@ from gymnasium.wrappers import OrderEnforcing, PassiveEnvChecker, TimeLimit
 from numpy.typing import NDArray
 
 from monmdp.errors import MonMDPError, told
-from monmdp.worlds.enumerating.frozen import frozen_value, generators, reseed, stream
+from monmdp.worlds.enumerating.frozen import (
+    frozen_value,
+    generators,
+    global_generators,
+    reseed,
+    stream,
+)
 from monmdp.worlds.importing import action_names, state_names
 
 PASSIVE = (OrderEnforcing, PassiveEnvChecker, TimeLimit)
 """wrappers that change nothing but the time limit"""
+GYMNASIUMS = ("env", "_np_random", "_np_random_seed", "_cached_spec")
+"""attributes of wrappers and environments that are no part of a state"""
 
 
 class Own(NamedTuple):
@@ -60,7 +68,9 @@ class Access:
     """An environment that is copied: any will do, if it can be."""
 
     proven = False
-    """whether a second look at every pair would find nothing"""
+    """whether it is known what a state holds, so that steps need not be tried again"""
+    copies = True
+    """whether a snapshot is the environment itself, unless the user says otherwise"""
 
     def __init__(self, env: Any, own: Own) -> None:
         """Begin with an environment that need not have been reset."""
@@ -76,6 +86,10 @@ class Access:
     def starts(self, seed: int, n: int) -> Iterator[tuple[float, Any]]:
         """Yield the chance of a start and what is observed there, with the environment there."""
         for i in range(n):
+            if (
+                i and self.copies and self.own.snapshot is None
+            ):  # the last start is a snapshot by now
+                self.restore(self.env)
             raw, _ = self.env.reset(seed=seed + i)
             self.rewind()
             yield 1 / n, raw
@@ -110,8 +124,11 @@ class Access:
         if self.own.snapshot is not None:
             return frozen_value(self.snapshot(), "the snapshot")
         parts = [*own_wrappers(self.env), self.env.unwrapped]
-        held = [{k: v for k, v in vars(part).items() if k != "env"} for part in parts]
-        return frozen_value(held, "the environment")
+        held = [
+            SimpleNamespace(**{k: v for k, v in vars(part).items() if k not in GYMNASIUMS})
+            for part in parts
+        ]
+        return frozen_value(held, "environment")
 
     # ---- steps ------------------------------------------------------------------------------
 
@@ -130,7 +147,7 @@ class Access:
     def rewind(self) -> None:
         """Set the clocks that are known to the beginning."""
         for clock in self.clocks:
-            clock._elapsed_steps = 0
+            clock._elapsed_steps = 0  # type: ignore[assignment]
 
     def numbers(self, snapshot: Any) -> dict[str, int]:
         """Return the whole numbers among the attributes that tell states apart."""
@@ -138,6 +155,10 @@ class Access:
             return {}
         base = snapshot.unwrapped
         return {name: value for name, value in vars(base).items() if type(value) is int}
+
+    def sure(self) -> bool:
+        """Whether a second look at every pair would find nothing, after the first one."""
+        return False
 
     def check(self) -> None:
         """Say if the steps so far changed something that no snapshot covers."""
@@ -147,7 +168,7 @@ class Access:
     def watch(self) -> None:
         """Remember where all random streams are, before a step."""
         if not self._generators or self.own.restore is None:
-            self._generators = [*generators(self.env), random._inst, np.random.mtrand._rand]  # type: ignore[attr-defined]
+            self._generators = [*generators(self.env), *global_generators()]
         self._streams = list(map(stream, self._generators))
 
     def drew(self) -> bool:
@@ -202,6 +223,8 @@ class Access:
 class ToyText(Access):
     """FrozenLake, CliffWalking, Taxi: the state is the number ``s``, its chances are in ``P``."""
 
+    copies = False
+
     def __init__(self, env: Any, own: Own) -> None:
         """Refuse a table with chance in it: `from_gymnasium` imports it as it is."""
         super().__init__(env, own)
@@ -255,8 +278,11 @@ class ToyText(Access):
         """Return none: the number of the state is no clock."""
         return {}
 
+    def watch(self) -> None:
+        """Look at nothing: in a table with one outcome a pair chance does not matter."""
+
     def drew(self) -> bool:
-        """Whether chance matters; in a table with one outcome a pair it does not."""
+        """Whether chance matters."""
         return False
 
     def note(self) -> int:

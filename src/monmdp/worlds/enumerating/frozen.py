@@ -10,7 +10,8 @@ import enum
 import random
 import types
 from collections import deque
-from collections.abc import Callable, Collection, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from gymnasium.spaces import Space
 
 from monmdp.errors import MonMDPError
 
-PLAIN = (type(None), bool, int, float, complex, str, bytes)
+PLAIN = frozenset({type(None), bool, int, float, complex, str, bytes})
 GENERATORS = (np.random.Generator, np.random.RandomState, random.Random)
 CODE = (type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType, types.MethodType)
 """says how a state changes, not what it is"""
@@ -51,15 +52,17 @@ class _Freezing:
         self.met: dict[int, int] = {}
 
     def value(self, thing: Any, what: str) -> Hashable:
+        if type(thing) in PLAIN:  # first, because most things are
+            return type(thing), thing
         if isinstance(thing, NO_STATE):
             return None
         if self.known is not None and (who := self.known(thing)) is not None:
             return who
         if isinstance(thing, enum.Enum):
             return type(thing), thing.name
-        if type(thing) in PLAIN:
-            return type(thing), thing
-        if isinstance(thing, np.ndarray | np.generic):
+        if isinstance(thing, np.generic):  # 1 is 1, whoever counted
+            return self.value(thing.item(), what) if thing.dtype.kind in "biufc" else str(thing)
+        if isinstance(thing, np.ndarray):
             if thing.dtype.kind == "O":
                 return thing.shape, self.value(thing.ravel().tolist(), what)
             return thing.dtype.str, thing.shape, thing.tobytes()
@@ -89,12 +92,18 @@ class _Freezing:
 
 def _attributes(thing: Any) -> dict[str, Any] | None:
     """What an object holds by name; None where that cannot be seen."""
-    slots = [vars(kind).get("__slots__", ()) for kind in type(thing).__mro__]
-    names = [name for some in slots for name in ([some] if isinstance(some, str) else some)]
-    held = {name: getattr(thing, name) for name in names if hasattr(thing, name)}
+    names = _slots(type(thing))  # type: ignore[arg-type]
+    held: dict[str, Any] = {name: getattr(thing, name) for name in names if hasattr(thing, name)}
     if hasattr(thing, "__dict__"):
-        return held | vars(thing)
+        held |= vars(thing)
+        return held
     return held or None
+
+
+@lru_cache(maxsize=1000)
+def _slots(kind: type) -> list[str]:
+    slots = [vars(one).get("__slots__", ()) for one in kind.__mro__]
+    return [name for some in slots for name in ([some] if isinstance(some, str) else some)]
 
 
 def generators(thing: Any) -> Iterator[Any]:
@@ -103,17 +112,22 @@ def generators(thing: Any) -> Iterator[Any]:
     waiting = [thing]
     while waiting:
         one = waiting.pop()
-        if isinstance(one, (*PLAIN, *CODE)) or id(one) in met:
+        if type(one) in PLAIN or isinstance(one, CODE) or id(one) in met:
             continue
         met.add(id(one))
         if isinstance(one, GENERATORS):
             yield one
         elif isinstance(one, dict):
             waiting.extend(one.values())
-        elif isinstance(one, Collection) and not isinstance(one, np.ndarray):
+        elif isinstance(one, list | tuple | set | frozenset | deque):
             waiting.extend(one)
         else:
             waiting.extend((_attributes(one) or {}).values())
+
+
+def global_generators() -> list[Any]:
+    """Return those of the modules `random` and `numpy.random`."""
+    return [random._inst, np.random.mtrand._rand]
 
 
 def stream(generator: Any) -> Hashable:

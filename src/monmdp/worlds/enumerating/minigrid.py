@@ -20,12 +20,21 @@ from numpy.typing import NDArray
 
 from monmdp.errors import MonMDPError
 from monmdp.worlds.enumerating.access import Access, Own, Step, own_wrappers
-from monmdp.worlds.enumerating.frozen import NO_STATE, PLAIN, frozen_value
+from monmdp.worlds.enumerating.frozen import (
+    NO_STATE,
+    PLAIN,
+    frozen_value,
+    global_generators,
+    stream,
+)
 
 DIRECTIONS = ("right", "down", "left", "up")
 STILL = ("wall", "goal", "lava", "floor")
 """types of objects that nothing ever happens to"""
-STATE = ("grid", "agent_pos", "agent_dir", "carrying", "step_count", "_np_random", "gen_obs")
+STATE = (
+    "grid", "agent_pos", "agent_dir", "carrying", "step_count", "gen_obs", "_np_random",
+    "_np_random_seed",
+)  # fmt: skip
 """attributes that a snapshot covers, or that are no part of a state"""
 BEFORE = -1
 """the clock before a step, so that it ends at time 0"""
@@ -97,6 +106,8 @@ class _Note(NamedTuple):
 class MiniGrid(Access):
     """An access that keeps the objects and copies nothing else."""
 
+    copies = False
+
     def __init__(self, env: Any, own: Own) -> None:
         """Watch the environment's generator, and save it the work of making views nobody sees."""
         super().__init__(env, own)
@@ -106,11 +117,12 @@ class MiniGrid(Access):
         # Grid, agent and objects are all there is, `check` says; and nothing is drawn unseen.
         self.proven = not wrappers and own == Own()
         self._watched = _Watched(None)
+        self._streams = list(map(stream, global_generators()))
         self._layouts: dict[Hashable, int] = {}
         self._codes: dict[int, tuple[int, int, int]] = {}
         self._kept: list[Any] = []
         self._before: tuple[list[Any], Hashable] = [], None
-        if self.full_view:
+        if self.proven:
             self.base.gen_obs = dict
 
     def finish(self) -> None:
@@ -141,14 +153,21 @@ class MiniGrid(Access):
                 waiting += [] if one.contains is None else [one.contains]
         alike: Counter[Hashable] = Counter()
         who: dict[int, Hashable] = {id(None): None}
+        movable: dict[tuple[str, str, int], Any] = {}
         for key, one in found.items():
-            place = None if one.init_pos is None else tuple(map(int, one.init_pos))
-            name = type(one), one.color, place
-            alike[name] += one.type not in STILL
-            who[key] = (*name, alike[name])
-        objects = [one for one in found.values() if one.type not in STILL]
+            name = one.type, one.color
+            who[key] = type(one), *name
+            if one.type not in STILL:
+                alike[name] += 1
+                movable[(*name, alike[name])] = one
+                who[key] = type(one), *name, alike[name]
+        # In an order that is the same wherever they stand: grids that differ only in that are one.
+        objects = [movable[name] for name in sorted(movable)]
         rest = self._rest(who)
-        same = rest, tuple(who[id(cell)] for cell in cells)
+        still = tuple(
+            None if cell is None or cell.type not in STILL else who[id(cell)] for cell in cells
+        )
+        same = rest, still, tuple(who[id(one)] for one in objects)
         number = self._layouts.setdefault(same, len(self._layouts))
         attributes = dict(vars(self.base))
         return _Layout(number, attributes, [*found.values()], objects, _names(objects), who, rest)
@@ -168,7 +187,7 @@ class MiniGrid(Access):
 
     def check(self) -> None:
         """Refuse an environment whose steps change more than a snapshot covers."""
-        if self._rest(self._layout.who) != self._layout.rest:
+        if self.own.restore is None and self._rest(self._layout.who) != self._layout.rest:
             raise ChangesMoreError(
                 f"a step of {type(self.base).__name__} changes more than the grid, the agent and "
                 "what it carries; give snapshot=… and restore=…"
@@ -239,6 +258,10 @@ class MiniGrid(Access):
         super().rewind()
         self.base.step_count = BEFORE
 
+    def sure(self) -> bool:
+        """Whether nothing but MiniGrid itself was at work, and it drew no random number unseen."""
+        return self.proven and self._streams == list(map(stream, global_generators()))
+
     def numbers(self, snapshot: Any) -> dict[str, int]:  # noqa: ARG002
         """Return none: the clock stands still."""
         return {}
@@ -261,16 +284,15 @@ class MiniGrid(Access):
         """Return the whole grid as MiniGrid's FullyObsWrapper shows it, or what a wrapper does."""
         if not self.full_view:
             return super().observe(raw)
-        return whole_grid(self.base, [self._code(cell) for cell in self.base.grid.grid])
+        known, cells = self._codes.get, self.base.grid.grid
+        return whole_grid(self.base, [known(id(cell)) or self._code(cell) for cell in cells])
 
     def _code(self, cell: Any) -> tuple[int, int, int]:
         """Encode a cell; those that never change only once."""
-        code = self._codes.get(id(cell))
-        if code is None:
-            code = _encoded(cell)
-            if cell is None or cell.type in STILL:
-                self._codes[id(cell)] = code
-                self._kept.append(cell)
+        code = _encoded(cell)
+        if cell is None or cell.type in STILL:
+            self._codes[id(cell)] = code
+            self._kept.append(cell)  # an id is a cell's as long as that lives
         return code
 
     def row(self, observation: Any) -> NDArray[Any]:
@@ -357,18 +379,18 @@ class CopiedMiniGrid(Access):
 
 def whole_grid(base: Any, codes: list[tuple[int, int, int]]) -> NDArray[np.uint8]:
     """Return [column, row, 3] type, colour and state of each cell, and the agent in its own."""
-    from minigrid.core.constants import COLOR_TO_IDX, OBJECT_TO_IDX
-
+    names = sys.modules["minigrid.core.constants"]
+    agent = names.OBJECT_TO_IDX["agent"], names.COLOR_TO_IDX["red"], base.agent_dir
     x, y = base.agent_pos
-    codes[y * base.width + x] = OBJECT_TO_IDX["agent"], COLOR_TO_IDX["red"], base.agent_dir
+    codes[y * base.width + x] = agent
     rows = np.array(codes, dtype=np.uint8).reshape(base.height, base.width, 3)
     return np.ascontiguousarray(rows.transpose(1, 0, 2))
 
 
 def _encoded(cell: Any) -> tuple[int, int, int]:
-    from minigrid.core.constants import OBJECT_TO_IDX
-
-    return (OBJECT_TO_IDX["empty"], 0, 0) if cell is None else cell.encode()
+    empty = sys.modules["minigrid.core.constants"].OBJECT_TO_IDX["empty"]
+    code: tuple[int, int, int] = (empty, 0, 0) if cell is None else cell.encode()
+    return code
 
 
 def _image(observation: Any, row: Callable[[Any], NDArray[Any]]) -> NDArray[Any]:
@@ -383,7 +405,8 @@ def _how(one: Any, who: dict[int, Hashable]) -> Hashable:
         return frozen_value(changing, type(one).__name__, lambda other: who.get(id(other)))
     if one.type == "door":
         return one.is_open, one.is_locked
-    return who.get(id(one.contains), one.contains)
+    inside: Hashable = one.contains
+    return who.get(id(inside), inside)
 
 
 def _names(objects: Sequence[Any]) -> list[str]:

@@ -12,9 +12,10 @@ import time
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple
 
+from numpy.typing import NDArray
+
 from monmdp.errors import MonMDPError, told
 from monmdp.worlds.enumerating.access import Access
-from monmdp.worlds.enumerating.frozen import frozen_value
 
 Tell = Callable[[str], None]
 """called with a short line"""
@@ -30,7 +31,9 @@ class Found(NamedTuple):
     """All states and steps of an environment."""
 
     observations: list[Any]
-    """[state]"""
+    """[state] as the environment returns them"""
+    rows: list[NDArray[Any]]
+    """[state] as the table holds them"""
     notes: list[Any]
     """[state] what its access wants to know of it"""
     start: list[float]
@@ -47,7 +50,7 @@ class _Result(NamedTuple):
     key: Hashable
     reward: float
     terminated: bool
-    observation: Hashable
+    row: bytes
 
 
 class Search:
@@ -67,6 +70,7 @@ class Search:
         self._reward, self._tell, self._told = reward, tell, time.monotonic()
         self._number: dict[Hashable, int] = {}
         self._observations: list[Any] = []
+        self._rows: list[NDArray[Any]] = []
         self._notes: list[Any] = []
         self._start: list[float] = []
         self._came_from: list[tuple[int, int] | None] = []
@@ -86,7 +90,7 @@ class Search:
             self._expand(s)
             self.access.check()
             self._say(f"{len(self._number):,} states found, {done + 1:,} tried")
-        if not self.access.proven:
+        if not self.access.sure():
             for done, s in enumerate(reversed(self._waiting)):
                 self._look_again(s)
                 self._say(f"{len(self._number):,} states found, {done + 1:,} tried again")
@@ -116,7 +120,7 @@ class Search:
 
     def _go_to(self, s: int, snapshot: Any) -> None:
         self.access.restore(snapshot)
-        if not self.access.proven and self._number.get(self._key()) != s:
+        if self.access.own.restore is not None and self._number.get(self._key()) != s:
             raise MonMDPError(
                 f"restore does not lead back to {self._name(s)}: its key is another one afterwards"
             )
@@ -155,6 +159,7 @@ class Search:
                 )
             self._number[key] = s
             self._observations.append(access.observe(raw))
+            self._rows.append(access.row(self._observations[-1]))
             self._notes.append(access.note())
             self._start.append(0.0)
             self._came_from.append(came_from)
@@ -202,8 +207,7 @@ class Search:
                 )
 
     def _expected(self, t: int, reward: float, terminated: bool) -> _Result:
-        seen = frozen_value(self._observations[t], "the observation")
-        return _Result(t, reward, terminated, seen)
+        return _Result(t, reward, terminated, self._rows[t].tobytes())
 
     def _result(self, s: int, a: int) -> _Result:
         raw, reward, terminated = self._take(s, a)
@@ -211,7 +215,7 @@ class Search:
         if self._reward is not None:
             reward = self._own_reward(s, a, seen, reward)
         t = self._number.get(self._key())
-        return _Result(t, reward, terminated, frozen_value(seen, "the observation"))
+        return _Result(t, reward, terminated, self.access.row(seen).tobytes())
 
     def _difference(self, one: _Result, other: _Result) -> str:
         """Say how two results differ."""
@@ -272,6 +276,7 @@ class Search:
         ]
         return Found(
             observations=[self._observations[s] for s in order],
+            rows=[self._rows[s] for s in order],
             notes=[self._notes[s] for s in order],
             start=[self._start[s] for s in order],
             ended=[self._snapshot[s] is None for s in order],
