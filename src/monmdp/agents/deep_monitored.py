@@ -1,0 +1,398 @@
+"""Deep Monitored MBIE-EB: networks for what is far away, tables for the monitor, r_min for ⊥.
+
+The environment is seen through observations o, as many as there may be. The monitor is finite, so
+all about it is counted: its rewards R̄ᵐ(sᵐ,aᵐ), its moves p̄ᵐ and how often it shows, ρ̄(sᵐ,aᵐ). One
+network learns, for two values, nothing but *continuations*: what is still to come after aᵉ in o, if
+the monitor is in s′ᵐ then,
+
+    W(o,aᵉ,s′ᵐ) ≈ E[V(o′,s′ᵐ)], and 0 where the episode ends.
+
+Everything else is composed when it is used, so that a reward counts from the moment it is shown:
+
+    Q_opt(o,sᵐ,a) = R̃ᵉ(o,aᵉ) + R̄ᵐ(sᵐ,aᵐ) + γ Σ p̄ᵐ(s′ᵐ) W_opt(o,aᵉ,s′ᵐ)
+    Q_obs(o,sᵐ,a) = u + (1 − u) γ Σ p̄ᵐ(s′ᵐ) W_obs(o,aᵉ,s′ᵐ)
+
+R̃ᵉ is r_min until a reward was shown nearby. u is the chance to see a reward that is not known yet,
+so Q_obs is the discounted chance to see one soon. What counts as *nearby* and *tried* is a matter
+of pseudo-counts in cells, which are sets of observations with the same random signs (SimHash).
+
+The network learns from a memory of distinct observations and of what followed them. From time to
+time values are backed up through that memory a few steps (`lookahead`), beginning with what the
+network says, and become its targets. With `lookahead=1` this is fitted Q-iteration.
+docs/algorithms/deep-monitored.md derives it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from monmdp.agents.contract import Transition, View
+from monmdp.agents.deep_inputs import encoder
+from monmdp.agents.deep_networks import Inputs, Network
+from monmdp.model.arrays import FloatArray, IntArray
+
+OPT, OBS = 0, 1
+"""the two values that are learnt"""
+
+
+# ---- memory and counts ----------------------------------------------------------------------
+
+
+class Growing:
+    """Arrays with one row for each thing of a kind, which double when there is no more room."""
+
+    def __init__(self, **rows: NDArray[Any]) -> None:
+        self.n = 0
+        self.arrays = {name: np.zeros((256, *row.shape), row.dtype) for name, row in rows.items()}
+
+    def add(self) -> int:
+        """Return the number of a new row, all zeros."""
+        if self.n == len(next(iter(self.arrays.values()))):
+            for name, array in self.arrays.items():
+                self.arrays[name] = np.concatenate([array, np.zeros_like(array)])
+        self.n += 1
+        return self.n - 1
+
+    def __getattr__(self, name: str) -> NDArray[Any]:
+        return self.__dict__["arrays"][name]
+
+
+@dataclass(eq=False)
+class DeepMonitored:
+    """The agent; it is given a `View` of the problem and a random stream, all else has defaults."""
+
+    sees: ClassVar[str] = "observations"
+
+    view: View
+    rng: np.random.Generator
+    gamma: float = 0.95
+    """γ, the discount"""
+    generalise: Literal["none", "ensemble"] = "none"
+    """what is believed of a reward that was never shown in its cell: r_min, or the least that an
+    ensemble of networks says, which learn from all rewards shown"""
+    bits: int = 64
+    """random signs that make a cell; fewer make larger cells"""
+    visibility: Literal["counted", "kl-ucb"] = "counted"
+    """when to give up on a reward that does not show: by how often the monitor shows others, or
+    like Monitored MBIE-EB"""
+    beta_kl: float = 0.05
+    """β_KL, scale of the confidence that an unseen reward can be seen, with visibility=kl-ucb"""
+    observe: float = 0.5
+    """share of episodes that observe while there is something to see"""
+    enough: float = 0.02
+    """there is something to see while V_obs is above this where episodes begin"""
+    hidden: int = 128
+    """neurons of each hidden layer"""
+    lr: float = 1e-3
+    """step size of Adam"""
+    batch: int = 64
+    """observations in an update"""
+    every: int = 2
+    """steps from one update to the next"""
+    refresh: int = 100
+    """updates from one set of targets to the next"""
+    lookahead: int = 10
+    """steps through the memory that targets look ahead"""
+    worst: float = 0.5
+    """share of an update's observations that are drawn by how wrong the network is there"""
+    warmup: int = 100
+    """steps before the first update; where observations are real numbers, at random"""
+
+    def __post_init__(self) -> None:
+        """Begin with nothing."""
+        _, _, self.n_sm, self.n_ae, self.n_am, self.r_min, self.r_max = self.view
+        pair = self.n_sm, self.n_ae, self.n_am
+        self.encode = encoder(self.view)
+        self.heads = self.n_ae * self.n_sm
+        self.net = Network(self.encode.width, self.hidden, 2 * self.heads, self.rng, self.lr)
+        # There is much to see until the contrary is known.
+        self.net.rescale(slice(self.heads, None), 1.0, shift=1.0)
+        self.scale = 1.0  # of W_opt
+        self.signs = self.rng.normal(size=(self.encode.width, self.bits))
+        # Cells: what was tried, shown and paid there.
+        self.cell_of_code: dict[bytes, int] = {}
+        self.cells = Growing(
+            tried=np.zeros(pair),
+            shown=np.zeros(pair),
+            paid=np.zeros(self.n_ae),
+            moved=np.zeros((*pair, self.n_sm)),
+        )
+        # The monitor.
+        self.moved = np.zeros((self.n_sm, self.n_am, self.n_sm))
+        self.monitor_paid = np.zeros((self.n_sm, self.n_am))
+        self.shows = np.ones((self.n_sm, self.n_am))
+        self.visible = np.ones((0, self.n_ae))
+        # The memory: distinct observations, and what followed them.
+        self.node_of: dict[bytes, int] = {}
+        self.nodes = Growing(cell=np.zeros((), np.int64), starts=np.zeros(()))
+        self.inputs = np.zeros((256, self.encode.width), dtype=np.float32)
+        self.edge_of: dict[tuple[int, int, int, bool], int] = {}
+        self.edges = Growing(
+            node=np.zeros((), np.int64),
+            action=np.zeros((), np.int64),
+            successor=np.zeros((), np.int64),
+            ends=np.zeros((), np.bool_),
+            times=np.zeros(()),
+        )
+        self.steps = self.updates = 0
+        self.observes = True
+        self.beginning = True
+        self.continuations = np.zeros((0, 2, self.n_ae, self.n_sm))
+
+    # -- the model ----------------------------------------------------------------------------
+
+    def rewards(self, cell: IntArray) -> FloatArray:
+        """[i, aᵉ] R̃ᵉ: the mean reward shown in a cell, r_min where none was."""
+        n = self.cells.shown[cell].sum(axis=(1, 3))
+        return np.where(n > 0, self.cells.paid[cell] / np.maximum(n, 1), self.r_min)
+
+    def monitor_rewards(self) -> FloatArray:
+        """[sᵐ, aᵐ] R̄ᵐ, 0 where nothing was tried."""
+        mean: FloatArray = self.monitor_paid / np.maximum(self.moved.sum(axis=2), 1)
+        return mean
+
+    def moves(self, cell: IntArray) -> FloatArray:
+        """[i, sᵐ, aᵉ, aᵐ, s′ᵐ] p̄ᵐ: as in this cell, or as anywhere where it was not tried."""
+        n = self.moved.sum(axis=2, keepdims=True)
+        anywhere = np.where(n > 0, self.moved / np.maximum(n, 1), np.eye(self.n_sm)[:, None])
+        here = self.cells.moved[cell]
+        n = here.sum(axis=4, keepdims=True)
+        return np.where(n > 0, here / np.maximum(n, 1), anywhere[None, :, None])
+
+    def chance_to_see(self, cell: IntArray) -> FloatArray:
+        """[i, sᵐ, aᵉ, aᵐ] u: the chance that a pair shows a reward that was never shown there."""
+        if self.visibility == "counted":
+            shows = self.shows[None, :, None] * self.visible[cell][:, None, :, None]
+        else:
+            n = self.cells.tried[cell]
+            shows = np.where(n > 0, 1 - np.exp(-self.beta_kl / np.maximum(n, 1)), 1.0)
+        unknown = self.cells.shown[cell].sum(axis=(1, 3)) == 0
+        return unknown[:, None, :, None] * shows
+
+    def estimate_visibility(self) -> None:
+        """Find out how often the monitor shows, and which pairs can be seen at all.
+
+        A pair can be seen with chance π, and then each try shows its reward with ρ(sᵐ,aᵐ). Both are
+        fitted to all tries so far (expectation-maximisation); one show of one try comes on top, for
+        every ρ and for π.
+        """
+        tried, shown = (self.cells.arrays[of][: self.cells.n] for of in ("tried", "shown"))
+        seen = shown.sum(axis=(1, 3)) > 0
+        met = tried.sum(axis=(1, 3)) > 0
+        # Of two explanations that fit alike, the one in which more can be seen: it begins there.
+        share = 0.9
+        self.shows = (1 + shown.sum(axis=(0, 2))) / (1 + tried.sum(axis=(0, 2)))
+        for _ in range(20):
+            missed = np.exp(
+                np.einsum("csam,sm->ca", tried, np.log1p(-np.minimum(self.shows, 1 - 1e-9)))
+            )
+            can = np.where(seen, 1.0, share * missed / (1 - share + share * missed + 1e-12))
+            share = (1 + (can * met).sum()) / (1 + met.sum())
+            weighted = can[:, None, :, None]
+            self.shows = (1 + (weighted * shown).sum(axis=(0, 2))) / (
+                1 + (weighted * tried).sum(axis=(0, 2))
+            )
+        self.visible = can
+
+    def values(self, cell: IntArray, continuation: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """[i, sᵐ, aᵉ, aᵐ] Q_opt, -∞ for actions never tried in the cell, and Q_obs."""
+        moves = self.moves(cell)
+        opt, obs = (np.einsum("isamt,iat->isam", moves, continuation[:, of]) for of in (OPT, OBS))
+        tried = self.cells.tried[cell].sum(axis=(1, 3))[:, None, :, None] > 0
+        monitor = self.monitor_rewards()[None, :, None]
+        q_opt = self.rewards(cell)[:, None, :, None] + monitor + self.gamma * opt
+        u = self.chance_to_see(cell)
+        # Of two ways to see the same, the cheaper one.
+        q_obs = u + (1 - u) * self.gamma * np.where(tried, np.clip(obs, 0, 1), 1) + 1e-4 * monitor
+        return np.where(tried, q_opt, -np.inf), q_obs
+
+    # -- acting -------------------------------------------------------------------------------
+
+    def begin_episode(self) -> bool:
+        """Decide whether to observe; return it."""
+        self.beginning = True
+        self.observes = bool(
+            self.worth_observing() > self.enough and self.rng.random() < self.observe
+        )
+        return self.observes
+
+    def worth_observing(self) -> float:
+        """V_obs where episodes begin, on average."""
+        starts = np.flatnonzero(self.nodes.arrays["starts"][: len(self.continuations)])
+        if not len(starts):
+            return 1.0
+        _, q_obs = self.values(self.nodes.cell[starts], self.continuations[starts])
+        return float(q_obs.max(axis=(2, 3)).mean())
+
+    def act(self, observation: dict[str, Any]) -> dict[str, int]:
+        """Act greedily on Q_obs or Q_opt; what was never tried comes first."""
+        if not self.encode.settled:
+            ae, am = self.rng.integers(self.n_ae), self.rng.integers(self.n_am)
+            return {"env": int(ae), "mon": int(am)}
+        node = self.node(observation["env"])
+        if self.beginning:
+            self.nodes.starts[node] += 1
+            self.beginning = False
+        if node < len(self.continuations):
+            continuation = self.continuations[[node]]
+        else:
+            continuation = self.say(self.inputs[[node]])
+        q_opt, q_obs = self.values(self.nodes.cell[[node]], continuation)
+        q = (q_obs if self.observes else np.where(np.isinf(q_opt), np.inf, q_opt))[
+            0, observation["mon"]
+        ]
+        best = np.flatnonzero(q.reshape(-1) >= q.max() - 1e-10)
+        ae, am = divmod(int(best[self.rng.integers(len(best))]), self.n_am)
+        return {"env": ae, "mon": am}
+
+    def test_policy(self, observations: NDArray[Any]) -> FloatArray:
+        """[s, a] greedy on Q_opt among actions that were tried; uniform where nothing was."""
+        n = len(observations)
+        policy = np.full((n, self.n_sm, self.n_ae * self.n_am), 1 / (self.n_ae * self.n_am))
+        if self.cells.n:
+            inputs = np.stack([self.encode(of) for of in observations])
+            codes = self.codes(inputs)
+            cell = np.array([self.cell_of_code.get(code, -1) for code in codes])
+            known = np.flatnonzero(cell >= 0)
+            known = known[self.cells.tried[cell[known]].any(axis=(1, 2, 3))]
+            q_opt, _ = self.values(cell[known], self.say(inputs[known]))
+            best = q_opt.reshape(len(known), self.n_sm, -1).argmax(axis=2)
+            policy[known] = np.eye(self.n_ae * self.n_am)[best]
+        return policy.reshape(n * self.n_sm, -1)
+
+    def say(self, inputs: Inputs) -> FloatArray:
+        """[i, 2, aᵉ, s′ᵐ] W_opt and W_obs, as the network has them."""
+        continuation = self.net.say(inputs).reshape(len(inputs), 2, self.n_ae, self.n_sm)
+        continuation[:, OPT] *= self.scale
+        return continuation
+
+    # -- learning -----------------------------------------------------------------------------
+
+    def update(self, transition: Transition) -> None:
+        """Learn from one step."""
+        self.steps += 1
+        if not self.encode.settled:
+            self._warm_up(transition)
+            return
+        self._remember(transition)
+        if self.steps >= self.warmup and self.steps % self.every == 0:
+            self.learn()
+
+    def _warm_up(self, transition: Transition) -> None:
+        """Find out how large the numbers of observations are; then take in what has happened."""
+        self.waiting = [*getattr(self, "waiting", ()), transition]
+        if len(self.waiting) == self.warmup:
+            self.encode.settle(np.stack([of.observation["env"] for of in self.waiting]))
+            for of in self.waiting:
+                self._remember(of)
+            del self.waiting
+
+    def _remember(self, transition: Transition) -> None:
+        here, after = transition.observation, transition.next_observation
+        ae, am, sm = transition.action["env"], transition.action["mon"], here["mon"]
+        node, following = self.node(here["env"]), self.node(after["env"])
+        cell = self.nodes.cell[node]
+        self.cells.tried[cell, sm, ae, am] += 1
+        self.cells.moved[cell, sm, ae, am, after["mon"]] += 1
+        self.moved[sm, am, after["mon"]] += 1
+        self.monitor_paid[sm, am] += transition.monitor_reward
+        if transition.reward is not None:
+            self.cells.shown[cell, sm, ae, am] += 1
+            self.cells.paid[cell, ae] += transition.reward
+        key = node, ae, following, transition.terminated
+        if key not in self.edge_of:
+            edge = self.edge_of[key] = self.edges.add()
+            for of, value in zip(("node", "action", "successor", "ends"), key, strict=True):
+                self.edges.arrays[of][edge] = value
+        self.edges.times[self.edge_of[key]] += 1
+        if self.visibility == "counted" and len(self.visible) < self.cells.n:
+            more = np.ones((self.cells.n - len(self.visible), self.n_ae))
+            self.visible = np.concatenate([self.visible, more])
+
+    def node(self, observation: NDArray[Any]) -> int:
+        """Return the number of an observation in memory."""
+        key = observation.tobytes()
+        if key not in self.node_of:
+            inputs = self.encode.meet(observation)
+            if len(inputs) > self.inputs.shape[1]:
+                self._widen(len(inputs))
+            node = self.node_of[key] = self.nodes.add()
+            if node == len(self.inputs):
+                self.inputs = np.concatenate([self.inputs, np.zeros_like(self.inputs)])
+            self.inputs[node] = inputs
+            (code,) = self.codes(inputs[None])
+            if code not in self.cell_of_code:
+                self.cell_of_code[code] = self.cells.add()
+                if len(self.visible) < self.cells.n:
+                    self.visible = np.concatenate([self.visible, np.ones((1, self.n_ae))])
+            self.nodes.cell[node] = self.cell_of_code[code]
+        return self.node_of[key]
+
+    def codes(self, inputs: Inputs) -> list[bytes]:
+        """The signs of random projections: observations that share them share a cell."""
+        return [code.tobytes() for code in np.packbits(inputs @ self.signs > 0, axis=1)]
+
+    def _widen(self, width: int) -> None:
+        """Make room for more inputs."""
+        more = width - self.inputs.shape[1]
+        self.inputs = np.pad(self.inputs, ((0, 0), (0, more)))
+        self.signs = np.concatenate([self.signs, self.rng.normal(size=(more, self.bits))])
+        self.net.widen(width, self.rng)
+
+    def learn(self) -> None:
+        """Take one step of gradient descent towards the targets."""
+        if self.updates % self.refresh == 0:
+            self.look_ahead()
+        self.updates += 1
+        drawn = np.searchsorted(self.odds, self.rng.random(self.batch))
+        i = self.known[np.minimum(drawn, len(self.known) - 1)]
+        self.net.fit(self.inputs[i], self.targets[i], self.weights[i])
+
+    def look_ahead(self) -> None:
+        """Back values up through the memory; make them the network's targets."""
+        n = self.nodes.n
+        if self.visibility == "counted":
+            self.estimate_visibility()
+        edges = {name: array[: self.edges.n] for name, array in self.edges.arrays.items()}
+        pair = edges["node"] * self.n_ae + edges["action"]
+        times = np.bincount(pair, edges["times"], n * self.n_ae)
+        weight = np.where(edges["ends"], 0.0, edges["times"]) / times[pair]
+        tried = (times > 0).reshape(n, 1, self.n_ae, 1)
+        cell = self.nodes.cell[:n]
+        said = ahead = self.say(self.inputs[:n])
+        for _ in range(self.lookahead):
+            value = np.stack(
+                [q.max(axis=(2, 3)) for q in self.values(cell, ahead)]
+            )  # [2, node, sᵐ]
+            value[OPT][np.isinf(value[OPT])] = (
+                0.0  # nothing was tried: it ends there, or time was up
+            )
+            backed = np.stack(
+                [
+                    np.bincount(pair, weight * value[of, edges["successor"], sm], n * self.n_ae)
+                    for of in (OPT, OBS)
+                    for sm in range(self.n_sm)
+                ]
+            )
+            backed = backed.reshape(2, self.n_sm, n, self.n_ae).transpose(2, 0, 3, 1)
+            ahead = np.where(tried, backed, said)
+        self.continuations = ahead
+        self._rescale(float(np.abs(backed[:, OPT]).max()))
+        units = np.array([self.scale, 1.0])[:, None, None]
+        self.targets = (backed / units).reshape(n, -1)
+        self.weights = np.broadcast_to(tried, backed.shape).reshape(n, -1)
+        self.known = np.flatnonzero(tried.any(axis=(1, 2, 3)))
+        off = np.abs(backed - said) * tried / units
+        off = off.max(axis=(1, 2, 3))[self.known] + 1e-9
+        self.odds = np.cumsum(self.worst * off / off.sum() + (1 - self.worst) / len(off))
+
+    def _rescale(self, largest: float) -> None:
+        """Keep targets about as large as 1, and let the network say the same as before."""
+        largest = max(largest, abs(self.r_min), abs(self.r_max), 1e-6)
+        if not self.scale / 2 <= largest <= 2 * self.scale:
+            self.net.rescale(slice(self.heads), self.scale / largest)
+            self.scale = largest
