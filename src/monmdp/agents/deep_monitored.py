@@ -37,6 +37,10 @@ from monmdp.model.arrays import FloatArray, IntArray
 
 OPT, OBS = 0, 1
 """the two values that are learnt"""
+NOWHERE = 0
+"""the cell of observations that are like none that was met"""
+EDGE = ("node", "action", "successor", "ends")
+"""what makes a transition in memory"""
 
 
 # ---- memory and counts ----------------------------------------------------------------------
@@ -57,6 +61,15 @@ class Growing:
         self.n += 1
         return self.n - 1
 
+    def keep(self, rows: IntArray, **less: int) -> None:
+        """Keep these rows, and take a number off some columns."""
+        room = max(256, len(rows))
+        for name, array in self.arrays.items():
+            kept = np.zeros((room, *array.shape[1:]), array.dtype)
+            kept[: len(rows)] = array[rows] - less[name] if name in less else array[rows]
+            self.arrays[name] = kept
+        self.n = len(rows)
+
     def __getattr__(self, name: str) -> NDArray[Any]:
         return self.__dict__["arrays"][name]
 
@@ -72,8 +85,14 @@ class DeepMonitored:
     gamma: float = 0.95
     """γ, the discount"""
     generalise: Literal["none", "ensemble"] = "none"
-    """what is believed of a reward that was never shown in its cell: r_min, or the least that an
-    ensemble of networks says, which learn from all rewards shown"""
+    """what is believed of a reward: the mean of those shown in its cell, r_min if there are none; or
+    what an ensemble agrees on that learns from all rewards shown"""
+    members: int = 10
+    """of the ensemble"""
+    doubt: float = 2.0
+    """deviations of the ensemble that are taken off its mean"""
+    unsure: float = 0.1
+    """a reward is still to be seen while so much is taken off, as a share of r_max − r_min"""
     bits: int = 64
     """random signs that make a cell; fewer make larger cells"""
     visibility: Literal["counted", "kl-ucb"] = "counted"
@@ -99,6 +118,9 @@ class DeepMonitored:
     """steps through the memory that targets look ahead"""
     worst: float = 0.5
     """share of an update's observations that are drawn by how wrong the network is there"""
+    average: float = 0.0
+    memory: int = 20_000
+    """observations that are remembered; then the older half is forgotten"""
     warmup: int = 100
     """steps before the first update; where observations are real numbers, at random"""
 
@@ -108,10 +130,16 @@ class DeepMonitored:
         pair = self.n_sm, self.n_ae, self.n_am
         self.encode = encoder(self.view)
         self.heads = self.n_ae * self.n_sm
-        self.net = Network(self.encode.width, self.hidden, 2 * self.heads, self.rng, self.lr)
+        self.net = Network(self.encode.width, self.hidden, 2 * self.heads, self.rng, self.lr, self.average)
         # There is much to see until the contrary is known.
         self.net.rescale(slice(self.heads, None), 1.0, shift=1.0)
         self.scale = 1.0  # of W_opt
+        self.v_max = max(0.0, self.r_max) / (1 - self.gamma)  # the monitor may pay, too: see below
+        if self.generalise == "ensemble":
+            outputs = 2 * self.members * self.n_ae  # rewards, and whether they can be seen
+            self.learnt = Network(self.encode.width, self.hidden, outputs, self.rng, self.lr)
+            self.prior = Network(self.encode.width, self.hidden, outputs, self.rng)
+            self.prior.randomise(self.rng)
         self.signs = self.rng.normal(size=(self.encode.width, self.bits))
         # Cells: what was tried, shown and paid there.
         self.cell_of_code: dict[bytes, int] = {}
@@ -121,11 +149,12 @@ class DeepMonitored:
             paid=np.zeros(self.n_ae),
             moved=np.zeros((*pair, self.n_sm)),
         )
+        self.cells.add()  # NOWHERE
         # The monitor.
         self.moved = np.zeros((self.n_sm, self.n_am, self.n_sm))
         self.monitor_paid = np.zeros((self.n_sm, self.n_am))
         self.shows = np.ones((self.n_sm, self.n_am))
-        self.visible = np.ones((0, self.n_ae))
+        self.visible = np.ones((1, self.n_ae))
         # The memory: distinct observations, and what followed them.
         self.node_of: dict[bytes, int] = {}
         self.nodes = Growing(cell=np.zeros((), np.int64), starts=np.zeros(()))
@@ -138,6 +167,13 @@ class DeepMonitored:
             ends=np.zeros((), np.bool_),
             times=np.zeros(()),
         )
+        # Tries to see a reward, for the ensemble.
+        self.tries = Growing(
+            node=np.zeros((), np.int64),
+            action=np.zeros((), np.int64),
+            shown=np.zeros(()),
+            reward=np.zeros(()),
+        )
         self.steps = self.updates = 0
         self.observes = True
         self.beginning = True
@@ -145,10 +181,21 @@ class DeepMonitored:
 
     # -- the model ----------------------------------------------------------------------------
 
-    def rewards(self, cell: IntArray) -> FloatArray:
-        """[i, aᵉ] R̃ᵉ: the mean reward shown in a cell, r_min where none was."""
-        n = self.cells.shown[cell].sum(axis=(1, 3))
-        return np.where(n > 0, self.cells.paid[cell] / np.maximum(n, 1), self.r_min)
+    def believe(self, cell: IntArray, inputs: Inputs) -> tuple[FloatArray, FloatArray]:
+        """[i, aᵉ] R̃ᵉ, and the chance that this reward is still to be seen, and can be."""
+        if self.generalise == "none":
+            n = self.cells.shown[cell].sum(axis=(1, 3))
+            mean = self.cells.paid[cell] / np.maximum(n, 1)
+            return np.where(n > 0, mean, self.r_min), np.where(n > 0, 0.0, self.visible[cell])
+        said = self.learnt.say(inputs) + self.prior.say(inputs)
+        said = said.reshape(len(inputs), 2, self.members, self.n_ae)
+        (reward, seen), (off, doubt) = (
+            np.moveaxis(of, 1, 0) for of in (said.mean(axis=2), self.doubt * said.std(axis=2))
+        )
+        sure = off < self.unsure
+        share = np.clip(np.where(sure, reward, reward - off), 0, 1)
+        to_see = np.where(sure, 0.0, np.clip(seen + doubt, 0, 1))
+        return self.r_min + (self.r_max - self.r_min) * share, to_see
 
     def monitor_rewards(self) -> FloatArray:
         """[sᵐ, aᵐ] R̄ᵐ, 0 where nothing was tried."""
@@ -163,15 +210,13 @@ class DeepMonitored:
         n = here.sum(axis=4, keepdims=True)
         return np.where(n > 0, here / np.maximum(n, 1), anywhere[None, :, None])
 
-    def chance_to_see(self, cell: IntArray) -> FloatArray:
-        """[i, sᵐ, aᵉ, aᵐ] u: the chance that a pair shows a reward that was never shown there."""
+    def chance_to_see(self, cell: IntArray, can: FloatArray) -> FloatArray:
+        """[i, sᵐ, aᵉ, aᵐ] u: that a pair shows a reward that is not known, if it `can` be seen."""
         if self.visibility == "counted":
-            shows = self.shows[None, :, None] * self.visible[cell][:, None, :, None]
-        else:
-            n = self.cells.tried[cell]
-            shows = np.where(n > 0, 1 - np.exp(-self.beta_kl / np.maximum(n, 1)), 1.0)
-        unknown = self.cells.shown[cell].sum(axis=(1, 3)) == 0
-        return unknown[:, None, :, None] * shows
+            return self.shows[None, :, None] * can[:, None, :, None]
+        n = self.cells.tried[cell]
+        shows = np.where(n > 0, 1 - np.exp(-self.beta_kl / np.maximum(n, 1)), 1.0)
+        return shows * (can > 0)[:, None, :, None]
 
     def estimate_visibility(self) -> None:
         """Find out how often the monitor shows, and which pairs can be seen at all.
@@ -198,14 +243,24 @@ class DeepMonitored:
             )
         self.visible = can
 
-    def values(self, cell: IntArray, continuation: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def values(
+        self, cell: IntArray, inputs: Inputs, continuation: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
         """[i, sᵐ, aᵉ, aᵐ] Q_opt, -∞ for actions never tried in the cell, and Q_obs."""
+        return self.compose(cell, *self.believe(cell, inputs), continuation)
+
+    def compose(
+        self, cell: IntArray, reward: FloatArray, can: FloatArray, continuation: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the same, with what is believed of rewards."""
         moves = self.moves(cell)
         opt, obs = (np.einsum("isamt,iat->isam", moves, continuation[:, of]) for of in (OPT, OBS))
-        tried = self.cells.tried[cell].sum(axis=(1, 3))[:, None, :, None] > 0
+        tried = self.cells.tried[cell].sum(axis=(1, 3)) > 0
+        tried |= ~tried.any(axis=1, keepdims=True)  # where nothing was, the network decides
+        tried = tried[:, None, :, None]
         monitor = self.monitor_rewards()[None, :, None]
-        q_opt = self.rewards(cell)[:, None, :, None] + monitor + self.gamma * opt
-        u = self.chance_to_see(cell)
+        q_opt = reward[:, None, :, None] + monitor + self.gamma * opt
+        u = self.chance_to_see(cell, can)
         # Of two ways to see the same, the cheaper one.
         q_obs = u + (1 - u) * self.gamma * np.where(tried, np.clip(obs, 0, 1), 1) + 1e-4 * monitor
         return np.where(tried, q_opt, -np.inf), q_obs
@@ -225,7 +280,9 @@ class DeepMonitored:
         starts = np.flatnonzero(self.nodes.arrays["starts"][: len(self.continuations)])
         if not len(starts):
             return 1.0
-        _, q_obs = self.values(self.nodes.cell[starts], self.continuations[starts])
+        _, q_obs = self.values(
+            self.nodes.cell[starts], self.inputs[starts], self.continuations[starts]
+        )
         return float(q_obs.max(axis=(2, 3)).mean())
 
     def act(self, observation: dict[str, Any]) -> dict[str, int]:
@@ -241,7 +298,7 @@ class DeepMonitored:
             continuation = self.continuations[[node]]
         else:
             continuation = self.say(self.inputs[[node]])
-        q_opt, q_obs = self.values(self.nodes.cell[[node]], continuation)
+        q_opt, q_obs = self.values(self.nodes.cell[[node]], self.inputs[[node]], continuation)
         q = (q_obs if self.observes else np.where(np.isinf(q_opt), np.inf, q_opt))[
             0, observation["mon"]
         ]
@@ -250,19 +307,15 @@ class DeepMonitored:
         return {"env": ae, "mon": am}
 
     def test_policy(self, observations: NDArray[Any]) -> FloatArray:
-        """[s, a] greedy on Q_opt among actions that were tried; uniform where nothing was."""
+        """[s, a] greedy on Q_opt among actions that were tried; uniform before anything was."""
         n = len(observations)
-        policy = np.full((n, self.n_sm, self.n_ae * self.n_am), 1 / (self.n_ae * self.n_am))
-        if self.cells.n:
-            inputs = np.stack([self.encode(of) for of in observations])
-            codes = self.codes(inputs)
-            cell = np.array([self.cell_of_code.get(code, -1) for code in codes])
-            known = np.flatnonzero(cell >= 0)
-            known = known[self.cells.tried[cell[known]].any(axis=(1, 2, 3))]
-            q_opt, _ = self.values(cell[known], self.say(inputs[known]))
-            best = q_opt.reshape(len(known), self.n_sm, -1).argmax(axis=2)
-            policy[known] = np.eye(self.n_ae * self.n_am)[best]
-        return policy.reshape(n * self.n_sm, -1)
+        if not self.encode.settled or self.cells.n == 1:
+            return np.full((n * self.n_sm, self.n_ae * self.n_am), 1 / (self.n_ae * self.n_am))
+        inputs = np.stack([self.encode(of) for of in observations])
+        cell = np.array([self.cell_of_code.get(code, NOWHERE) for code in self.codes(inputs)])
+        q_opt, _ = self.values(cell, inputs, self.say(inputs))
+        best = q_opt.reshape(n * self.n_sm, -1).argmax(axis=1)
+        return np.eye(self.n_ae * self.n_am)[best]
 
     def say(self, inputs: Inputs) -> FloatArray:
         """[i, 2, aᵉ, s′ᵐ] W_opt and W_obs, as the network has them."""
@@ -279,6 +332,8 @@ class DeepMonitored:
             self._warm_up(transition)
             return
         self._remember(transition)
+        if self.nodes.n > self.memory:
+            self._forget()
         if self.steps >= self.warmup and self.steps % self.every == 0:
             self.learn()
 
@@ -303,15 +358,30 @@ class DeepMonitored:
         if transition.reward is not None:
             self.cells.shown[cell, sm, ae, am] += 1
             self.cells.paid[cell, ae] += transition.reward
+        if self.generalise == "ensemble" and 2 * self.shows[sm, am] > self.shows.max():
+            row = self.tries.add()
+            self.tries.node[row], self.tries.action[row] = node, ae
+            self.tries.shown[row] = transition.reward is not None
+            self.tries.reward[row] = transition.reward or 0.0
         key = node, ae, following, transition.terminated
         if key not in self.edge_of:
             edge = self.edge_of[key] = self.edges.add()
-            for of, value in zip(("node", "action", "successor", "ends"), key, strict=True):
+            for of, value in zip(EDGE, key, strict=True):
                 self.edges.arrays[of][edge] = value
         self.edges.times[self.edge_of[key]] += 1
-        if self.visibility == "counted" and len(self.visible) < self.cells.n:
-            more = np.ones((self.cells.n - len(self.visible), self.n_ae))
-            self.visible = np.concatenate([self.visible, more])
+
+    def _forget(self) -> None:
+        """Forget the older half of the memory; counts and networks stay."""
+        gone = self.nodes.n // 2
+        self.node_of = {key: node - gone for key, node in self.node_of.items() if node >= gone}
+        self.nodes.keep(np.arange(gone, self.nodes.n))
+        self.inputs = self.inputs[gone:]
+        ends = self.edges.node[: self.edges.n], self.edges.successor[: self.edges.n]
+        self.edges.keep(np.flatnonzero(np.minimum(*ends) >= gone), node=gone, successor=gone)
+        columns = (self.edges.arrays[of][: self.edges.n].tolist() for of in EDGE)
+        self.edge_of = {key: edge for edge, key in enumerate(zip(*columns, strict=True))}
+        self.tries.keep(np.flatnonzero(self.tries.node[: self.tries.n] >= gone), node=gone)
+        self.look_ahead()
 
     def node(self, observation: NDArray[Any]) -> int:
         """Return the number of an observation in memory."""
@@ -341,7 +411,11 @@ class DeepMonitored:
         more = width - self.inputs.shape[1]
         self.inputs = np.pad(self.inputs, ((0, 0), (0, more)))
         self.signs = np.concatenate([self.signs, self.rng.normal(size=(more, self.bits))])
-        self.net.widen(width, self.rng)
+        nets = [self.net]
+        if self.generalise == "ensemble":
+            nets += [self.learnt, self.prior]
+        for net in nets:
+            net.widen(width, self.rng)
 
     def learn(self) -> None:
         """Take one step of gradient descent towards the targets."""
@@ -351,6 +425,20 @@ class DeepMonitored:
         drawn = np.searchsorted(self.odds, self.rng.random(self.batch))
         i = self.known[np.minimum(drawn, len(self.known) - 1)]
         self.net.fit(self.inputs[i], self.targets[i], self.weights[i])
+        if self.generalise == "ensemble" and self.tries.n:
+            self._learn_rewards()
+
+    def _learn_rewards(self) -> None:
+        """Let the ensemble, with its random prior, say what was shown."""
+        i = self.rng.integers(self.tries.n, size=self.batch)
+        inputs, shown = self.inputs[self.tries.node[i]], self.tries.shown[i]
+        reward = (self.tries.reward[i] - self.r_min) / max(self.r_max - self.r_min, 1e-12)
+        tried = np.eye(self.n_ae)[self.tries.action[i]]
+        weights = np.stack([shown[:, None] * tried, tried], axis=1)[:, :, None]
+        shape = self.batch, 2, self.members, self.n_ae
+        target = np.broadcast_to(np.stack([reward, shown], axis=1)[:, :, None, None], shape)
+        target = target.reshape(self.batch, -1) - self.prior.say(inputs)
+        self.learnt.fit(inputs, target, np.broadcast_to(weights, shape).reshape(self.batch, -1))
 
     def look_ahead(self) -> None:
         """Back values up through the memory; make them the network's targets."""
@@ -364,9 +452,10 @@ class DeepMonitored:
         tried = (times > 0).reshape(n, 1, self.n_ae, 1)
         cell = self.nodes.cell[:n]
         said = ahead = self.say(self.inputs[:n])
+        belief = self.believe(cell, self.inputs[:n])
         for _ in range(self.lookahead):
             value = np.stack(
-                [q.max(axis=(2, 3)) for q in self.values(cell, ahead)]
+                [q.max(axis=(2, 3)) for q in self.compose(cell, *belief, ahead)]
             )  # [2, node, sᵐ]
             value[OPT][np.isinf(value[OPT])] = (
                 0.0  # nothing was tried: it ends there, or time was up

@@ -24,7 +24,7 @@ class Network:
     """
 
     def __init__(
-        self, inputs: int, hidden: int, outputs: int, rng: np.random.Generator, lr: float = 1e-3
+        self, inputs: int, hidden: int, outputs: int, rng: np.random.Generator, lr: float = 1e-3, average: float = 0.0
     ) -> None:
         """Make a network whose outputs are 0; `lr` is the step size of Adam."""
         self.torch: Any = import_extra("torch", "deep", "deep agents")
@@ -41,7 +41,10 @@ class Network:
         self.layers = nn.Sequential(
             first, next(norms), nn.ReLU(), second, next(norms), nn.ReLU(), self.last
         )
+        self.average = average
         self.adam = self._new_adam()
+        import copy
+        self.mean = copy.deepcopy(self.layers) if average else self.layers
 
     def _new_adam(self) -> Any:
         return self.torch.optim.Adam(self.layers.parameters(), lr=self.lr, fused=True)
@@ -49,7 +52,7 @@ class Network:
     def say(self, inputs: Inputs) -> FloatArray:
         """[i, output] what the network says."""
         with self.torch.no_grad():
-            out: FloatArray = self.layers(self.torch.from_numpy(inputs)).numpy()
+            out: FloatArray = self.mean(self.torch.from_numpy(inputs)).numpy()
         return out.astype(np.float64)
 
     def fit(self, inputs: Inputs, targets: FloatArray, weights: FloatArray) -> None:
@@ -60,6 +63,9 @@ class Network:
         self.adam.zero_grad()
         loss.backward()
         self.adam.step()
+        if self.average:
+            with self.torch.no_grad():
+                self.torch._foreach_lerp_(list(self.mean.parameters()), list(self.layers.parameters()), 1 - self.average)
 
     def widen(self, inputs: int, rng: np.random.Generator) -> None:
         """Take more inputs; the weights of new ones are small."""
@@ -74,10 +80,19 @@ class Network:
             new.bias[:] = old.bias
         self.layers[0] = new
         self.adam = self._new_adam()
+        import copy
+        self.mean = copy.deepcopy(self.layers) if self.average else self.layers
+
+    def randomise(self, rng: np.random.Generator) -> None:
+        """Say something random about everything, of deviation about 1."""
+        weight = rng.normal(scale=self.last.in_features**-0.5, size=tuple(self.last.weight.shape))
+        with self.torch.no_grad():
+            self.last.weight[:] = self.torch.from_numpy(weight)
 
     def rescale(self, outputs: slice, factor: float, shift: float = 0.0) -> None:
         """Say `factor` times as much as before, and `shift` more, at some outputs."""
         with self.torch.no_grad():
-            self.last.weight[outputs] *= factor
-            self.last.bias[outputs] *= factor
-            self.last.bias[outputs] += shift
+            for last in {self.last, self.mean[-1]}:
+                last.weight[outputs] *= factor
+                last.bias[outputs] *= factor
+                last.bias[outputs] += shift
