@@ -1,0 +1,40 @@
+"""The benchmark deep-v1: its worlds made anew, and one setting of it, short, from run to page."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from dataclasses import fields
+
+import numpy as np
+import pytest
+
+from deep.conftest import ROOT
+from monmdp import MDP, worlds
+
+pytest.importorskip("minigrid")
+
+
+@pytest.fixture(scope="module")
+def making():
+    """benchmarks/deep_worlds.py as a module."""
+    path = ROOT / "benchmarks" / "deep_worlds.py"
+    spec = importlib.util.spec_from_file_location("deep_worlds", path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["deep_worlds"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("name", [name for name in worlds.registry if name.startswith("minigrid-")])
+def test_the_files_are_what_minigrid_gives(making, name):
+    made, kept = making.made(name), worlds.make(name)
+    for field in fields(MDP):
+        one, other = getattr(made, field.name), getattr(kept, field.name)
+        if isinstance(one, np.ndarray):
+            assert one.dtype == other.dtype, field.name
+            assert np.array_equal(one, other), field.name
+        elif field.name == "state_labels":
+            assert list(one) == list(other)
+        else:
+            assert one == other, field.name
