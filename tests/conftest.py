@@ -30,7 +30,9 @@ ROOT = Path(__file__).parent.parent
 """of the repository"""
 LARGE = ["rooms-20x20"]
 """worlds too large for dense oracles; what they need is tested by name"""
-WORLDS = [name for name in worlds.registry if name not in LARGE]
+GRIDS = [name for name in worlds.registry if name.startswith("minigrid-")]
+"""worlds that are kept as files, for agents that see observations; tested in tests/worlds"""
+WORLDS = [name for name in worlds.registry if name not in (*LARGE, *GRIDS)]
 MONITORS = list(monitors.registry)
 PRESSED = ["button", "zones", "decoy"]
 """monitors with two transition tables: around a black box they need `pressed`"""

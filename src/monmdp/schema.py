@@ -80,6 +80,10 @@ class Provenance(BaseModel):
     commit: str | None = None
     wall_seconds: float = float("nan")
     cpu_seconds: float = float("nan")
+    paid_steps: Annotated[int, Field(ge=0)] | None = None
+    """training steps on which the monitor cost something; of agents in plain Python"""
+    shown_steps: Annotated[int, Field(ge=0)] | None = None
+    """those whose reward was shown, likewise"""
 
 
 class Session(BaseModel):

@@ -169,7 +169,7 @@ def test_policy_of_worlds_with_other_actions():
     assert "1  jump" in lines
 
 
-@pytest.mark.parametrize("name", WORLDS)
+@pytest.mark.parametrize("name", [name for name in WORLDS if name != "minigrid-fourrooms"])
 @pytest.mark.parametrize("monitor", ["full", "ask", "button", "level-up"])
 def test_policy_text_of_every_world(name, monitor):
     monmdp = join(worlds.make(name), monitors.make(monitor))

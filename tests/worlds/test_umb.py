@@ -46,7 +46,7 @@ def assert_same(one, other):
     "name", [*worlds.registry, *(f"gymnasium:{newest(of)}" for of in ("Taxi", "FrozenLake"))]
 )
 def test_every_world_comes_back(name):
-    world = worlds.make(name)
+    world = replace(worlds.make(name), observations=None, places=None)  # which a file cannot hold
     world.to_umb("world.umb")
     assert_same(world, worlds.from_umb("world.umb"))
 

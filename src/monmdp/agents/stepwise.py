@@ -12,7 +12,10 @@ a `PythonAgent`.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any, Protocol, TypeGuard, runtime_checkable
 
 import gymnasium
@@ -246,6 +249,43 @@ def _unbound(agent: Any) -> Any:
     return agent
 
 
+@dataclass
+class Tally:
+    """What is counted while an agent in plain Python is trained."""
+
+    steps: int = 0
+    """all of them"""
+    paid: int = 0
+    """on which the monitor cost something, rᵐ < 0"""
+    shown: int = 0
+    """whose reward was shown"""
+
+
+_tally: ContextVar[Tally | None] = ContextVar("tally", default=None)
+"""of this thread; whoever trains reads it, and the loop, which is compiled too, knows nothing"""
+
+
+@contextmanager
+def tallying() -> Iterator[Tally]:
+    """Count the steps of agents in plain Python whose training begins inside; others count none.
+
+    >>> import monmdp
+    >>> from monmdp.agents.stepwise import tallying
+    >>> problem = monmdp.make("loop", "ask")
+    >>> with tallying() as tally:
+    ...     task = monmdp.experiment.prepare(problem, "r-max", 100)
+    ...     run = monmdp.experiment.training.carry_out(task, seed=1)  # compiled
+    >>> tally
+    Tally(steps=0, paid=0, shown=0)
+    """
+    tally = Tally()
+    token = _tally.set(tally)
+    try:
+        yield tally
+    finally:
+        _tally.reset(token)
+
+
 class Shell:
     """An agent in plain Python, dressed for the training loop."""
 
@@ -257,6 +297,7 @@ class Shell:
             )
         self.agent = agent
         self.shape = shape
+        self.tally = _tally.get() or Tally()
 
     def begin_episode(self, rng: np.random.Generator) -> bool:
         """Prepare an episode."""
@@ -268,7 +309,10 @@ class Shell:
         return self.shape.joint_action(self.agent.act(self.shape.observation(s)))
 
     def update(self, step: Step) -> None:
-        """Hand over one step, without a reward that was not shown."""
+        """Count one step, and hand it over, without a reward that was not shown."""
+        self.tally.steps += 1
+        self.tally.paid += int(step.monitor_reward < 0)
+        self.tally.shown += int(step.shown)
         self.agent.update(
             Transition(
                 self.shape.observation(step.s),

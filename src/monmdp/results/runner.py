@@ -37,7 +37,7 @@ import numpy as np
 from monmdp import stopping
 from monmdp.agents import DEEP, KINDS, AgentConfig, is_python_agent
 from monmdp.agents.named import demand_package
-from monmdp.agents.stepwise import Seeing
+from monmdp.agents.stepwise import Seeing, tallying
 from monmdp.errors import MonMDPError, import_extra
 from monmdp.experiment.live import checked_log, is_logged, live_curves, log_path
 from monmdp.experiment.loop import PULSE
@@ -384,7 +384,7 @@ def work(
     """
     try:
         _warm_up(resolved)
-        with live_curves(log) as watch:
+        with live_curves(log) as watch, tallying() as tally:
             wall, cpu = time.perf_counter(), time.thread_time()
             run = carry_out(resolved.task_of(seed), seed, pulse, watch)
             wall, cpu = time.perf_counter() - wall, time.thread_time() - cpu
@@ -404,6 +404,8 @@ def work(
         "cpu_seconds": cpu,
         "written": now(),
     }
+    if tally.steps:  # an agent in plain Python
+        made |= {"paid_steps": tally.paid, "shown_steps": tally.shown}
     policy = run.policy if resolved.keeps_inside else None
     return replace(run, settings=resolved.settings, policy=policy, provenance=made)
 

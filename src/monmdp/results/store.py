@@ -89,6 +89,9 @@ class Footer(BaseModel):
     def _within_the_run(self) -> Footer:
         if self.certified is not None and self.certified > self.settings.steps:
             raise ValueError(f"certified: step {self.certified} is after the last one")
+        for name in ("paid_steps", "shown_steps"):
+            if (getattr(self.provenance, name) or 0) > self.settings.steps:
+                raise ValueError(f"{name}: more than there are steps")
         return self
 
 

@@ -29,6 +29,7 @@ from monmdp.worlds.enumerating import (
 from monmdp.worlds.gridmap import grid_world
 from monmdp.worlds.importing import from_gymnasium, from_tables
 from monmdp.worlds.logs import from_log
+from monmdp.worlds.problems import NAMES, stored
 from monmdp.worlds.random_mdp import random_mdp
 from monmdp.worlds.river_swim import river_swim
 from monmdp.worlds.treasure_hunter import treasure_hunter
@@ -71,6 +72,8 @@ registry.register("random-mdp", random_mdp)
 for _path in sorted(_MAPS.glob("*.txt")):  # the paper's have their order, all others follow
     if _path.stem not in registry:
         registry.register(_path.stem, _map(_path))
+for _name in NAMES:
+    registry.register(_name, partial(stored, _name))
 
 
 def factory(name: str) -> Callable[..., MDP]:

@@ -1,0 +1,250 @@
+"""Write the tables of docs/deep-v1.md, from the runs of the suite deep-v1.
+
+    monmdp run deep-v1 --out results --jobs 2
+    python benchmarks/deep.py results
+
+What is measured goes into docs/deep/deep-v1.json, and the page is made from there; without a folder
+of results only the latter is done. If runs are missing it says so, and writes nothing; with
+--incomplete it makes do with those that are there. The prose of the page is left alone: what is
+between two marks is replaced.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+import monmdp
+from monmdp import planning
+from monmdp.experiment import Policy
+from monmdp.results import evidence
+from monmdp.results.evidence import Evidence
+from monmdp.results.figures import label, panel_title
+from monmdp.results.late import Late, is_solved, late_of, mean_difference
+from monmdp.results.store import read_run, run_path
+from monmdp.suites import Figure, Panel, bundled_suite, expand
+from monmdp.tables import Column, Table, bounds, share
+
+DOCS = Path(__file__).parent.parent / "docs"
+SUITE = "deep-v1"
+OURS = "Deep Monitored"
+HOUR = 3600
+TIES = 1e-6
+"""what ⊥ costs who takes it for zero: of several best policies, that which meets it least"""
+MARKS = "<!-- {name}: written by benchmarks/deep.py -->", "<!-- end of {name} -->"
+"""around a part of the page that is written here"""
+
+Runs = dict[str, dict[str, list[Late]]]
+"""setting -> agent -> its runs"""
+
+
+def main() -> None:
+    """Measure, print the tables and write the page."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("results", type=Path, nargs="?", help="folder of results")
+    parser.add_argument("--docs", type=Path, default=DOCS)
+    parser.add_argument("--incomplete", action="store_true", help="make do with what is there")
+    args = parser.parse_args()
+    data, page = args.docs / "deep" / f"{SUITE}.json", args.docs / f"{SUITE}.md"
+    if args.results is not None:
+        content = measured(args.results)
+        if content["missing"]:
+            print(f"missing: {content['missing']:,} runs, or made by other code", file=sys.stderr)
+            if not args.incomplete:
+                sys.exit(f"{page}: not written; monmdp run {SUITE} --out {args.results}")
+        data.parent.mkdir(parents=True, exist_ok=True)
+        data.write_text(json.dumps(content, ensure_ascii=False) + "\n", encoding="utf-8")
+    known = json.loads(data.read_text(encoding="utf-8")) if data.exists() else None
+    parts = written_parts(known)
+    for text in parts.values():
+        print(f"{text}\n")
+    page.write_text(filled_in(page.read_text(encoding="utf-8"), parts), encoding="utf-8")
+
+
+# ---- what was measured --------------------------------------------------------------------------
+
+
+def panels_of(figure: Figure) -> Iterator[Panel]:
+    """Yield the settings of the benchmark in their order."""
+    for grid in figure.grids:
+        for row in grid.rows:
+            yield from row
+
+
+def measured(results: Path) -> dict[str, Any]:
+    """Return what was measured of the runs that the report of a folder sums up."""
+    report = results / "reports" / SUITE / "summary.parquet"
+    if not report.exists():
+        sys.exit(f"{report}: missing; monmdp run {SUITE} --out {results}")
+    known = evidence.load(report)
+    settings: dict[str, Any] = {}
+    for panel in panels_of(known.figures[0]):
+        of_agents = {}
+        for curve in panel.curves:
+            if (of := known.of(curve)) is not None:
+                paths = [run_path(results, curve.configuration, seed) for seed in of.seeds]
+                runs = [late_of(read_run(path), of.minimax) for path in paths]
+                of_agents[label(curve)] = [asdict(run) for run in runs]
+        settings[panel_title(panel)] = of_agents
+    return {"missing": _missing(known), "about": _about(known), "settings": settings}
+
+
+def _missing(known: Evidence) -> int:
+    """Runs that the suite asks for and that are not there, or that other code has made."""
+    wanted = len(expand(bundled_suite(SUITE)).runs())
+    there = sum(len(of.seeds) - of.stale for of in known.aggregates.values())
+    return wanted - there
+
+
+def _about(known: Evidence) -> dict[str, Any]:
+    runs = known.aggregates.values()
+    return {
+        "runs": sum(len(of.seeds) for of in runs),
+        "core_hours": sum(of.cpu_seconds for of in runs) / HOUR,
+        "kernels": sorted({kernel for of in runs for kernel in of.kernels}),
+        "code": {of.settings["agent"]: of.settings["code"] for of in runs},
+        "commits": sorted({commit for of in runs for commit in of.commits}),
+        **known.made,
+    }
+
+
+def read(content: dict[str, Any]) -> Runs:
+    """Return the runs in a file of what was measured."""
+    return {
+        setting: {agent: [Late(**run) for run in runs] for agent, runs in of.items()}
+        for setting, of in content["settings"].items()
+    }
+
+
+# ---- the page -----------------------------------------------------------------------------------
+
+
+def written_parts(known: dict[str, Any] | None) -> dict[str, str]:
+    """Return the parts of the page that are written here, by name."""
+    parts = {"settings": settings_table().to_markdown()}
+    if known is None:
+        return parts | {"agents": "No runs yet.", "results": ""}
+    runs = read(known)
+    words = f"{known['about']['runs']:,} runs, {known['about']['core_hours']:.1f} core-hours."
+    if known["missing"]:
+        words += f" {known['missing']:,} runs are missing."
+    return parts | {
+        "agents": f"{agents_table(runs).to_markdown()}\n\n{words}",
+        "results": "\n\n".join(
+            f"### {setting}\n\n{results_table(of).to_markdown()}" for setting, of in runs.items()
+        ),
+    }
+
+
+def filled_in(page: str, parts: dict[str, str]) -> str:
+    """Return a page with its marked parts replaced."""
+    for name, text in parts.items():
+        begin, end = (mark.format(name=name) for mark in MARKS)
+        pattern = re.compile(f"{re.escape(begin)}\n.*?{re.escape(end)}", re.DOTALL)
+        if len(pattern.findall(page)) != 1:
+            raise ValueError(f"{begin!r} … {end!r} must be in the page, once")
+        made = f"{begin}\n\n{text}\n\n{end}" if text else f"{begin}\n\n{end}"
+        page = pattern.sub(lambda _, made=made: made, page)
+    return page
+
+
+def settings_table() -> Table:
+    """The settings, and what pessimism costs in each; all of it exact."""
+    suite = bundled_suite(SUITE)
+    rows = []
+    for panel in panels_of(expand(suite).figure):
+        problem = monmdp.make(panel.world, panel.monitor, **panel.problem)
+        solution = monmdp.solve(problem, gamma=suite.gamma)
+        rows.append(
+            (
+                panel_title(panel),
+                problem.mdp.n_states,
+                int(problem.mdp.hidden.sum()),
+                solution.value + solution.price,
+                solution.value,
+                solution.price,
+                value_of_zero(problem, suite.gamma),
+            )
+        )
+    columns = (
+        "world, ρ / monitor",
+        Column("states", form=",d"),
+        Column("⊥ pairs", form=",d"),
+        Column("best value in M", form=".3f"),
+        Column("minimax value", form=".3f"),
+        Column("price", form=".3f"),
+        Column("⊥ taken for zero, in M_↓", form=".3f"),
+    )
+    return Table.of(columns, rows)
+
+
+def value_of_zero(problem: monmdp.MonMDP, gamma: float) -> float:
+    """Return the value in M_↓ of the policy that is best if ⊥ pays nothing."""
+    mdp = problem.mdp
+    taken = mdp.with_outcome_rewards(np.where(mdp.hidden, -TIES, mdp.reward))
+    policy = planning.optimal(problem.with_mdp(taken), gamma).policy
+    found = Policy(problem.shape, policy, {}).evaluate(problem, gamma)
+    return float(found["worst_case_return"])
+
+
+def agents_table(runs: Runs) -> Table:
+    """The agents over all settings."""
+    rows = []
+    for agent in dict.fromkeys(name for of in runs.values() for name in of if of[name]):
+        there = {setting: of[agent] for setting, of in runs.items() if of.get(agent)}
+        shares = [np.mean([run.within for run in of]) for of in there.values()]
+        both = [s for s in there if runs[s].get(OURS)]
+        gain = mean_difference([runs[s][OURS] for s in both], [there[s] for s in both])
+        solved = sum(is_solved(of) for of in there.values())
+        rows.append(
+            (agent, share(solved, len(there)), np.mean(shares), None if agent == OURS else gain)
+        )
+    columns = (
+        "agent",
+        Column("settings solved", ("solved", "settings"), form=""),
+        Column("late tests within 2 %", form=".2f"),
+        Column(f"{OURS} has more by", bounds("more"), form=".2f"),
+    )
+    return Table.of(columns, rows)
+
+
+def results_table(of_agents: dict[str, list[Late]]) -> Table:
+    """The agents in one setting: medians over seeds of shares."""
+    columns = (
+        "agent",
+        Column("seeds that reach v", ("seeds", "of"), form=""),
+        "solved",
+        Column("late tests within 2 %", form=".2f"),
+        Column("late tests on ⊥", form=".2f"),
+        Column("steps paid", form=".3f"),
+        Column("steps shown", form=".3f"),
+    )
+    rows = [
+        (
+            agent,
+            share(sum(run.reaches for run in runs), len(runs)),
+            "yes" if is_solved(runs) else "no",
+            *(_median(runs, name) for name in ("within", "bottom", "paid", "shown")),
+        )
+        for agent, runs in of_agents.items()
+        if runs
+    ]
+    return Table.of(columns, rows)
+
+
+def _median(runs: list[Late], name: str) -> float | None:
+    values = [getattr(run, name) for run in runs if getattr(run, name) is not None]
+    return median(values) if values else None
+
+
+if __name__ == "__main__":
+    main()
