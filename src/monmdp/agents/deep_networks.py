@@ -1,4 +1,4 @@
-"""A network as agents use it: ask it, take a step of gradient descent, give it more inputs.
+"""Networks as agents use them: ask one, take a step of gradient descent, give it more inputs.
 
 This is the only module of the agents that needs torch.
 """
@@ -89,6 +89,10 @@ class Network:
         with self.torch.no_grad():
             self.last.weight[:] = self.torch.from_numpy(weight)
 
+    def copy(self, other: Network) -> None:
+        """Say what another network of the same size says."""
+        self.layers.load_state_dict(other.layers.state_dict())
+
     def rescale(self, outputs: slice, factor: float, shift: float = 0.0) -> None:
         """Say `factor` times as much as before, and `shift` more, at some outputs."""
         with self.torch.no_grad():
@@ -96,3 +100,106 @@ class Network:
                 last.weight[outputs] *= factor
                 last.bias[outputs] *= factor
                 last.bias[outputs] += shift
+
+
+class Ensemble:
+    """Networks of the same make that share inputs but no weights, computed at once.
+
+    Outputs are [member, i, output]. They differ where they have learnt nothing, because to each a
+    random function is added that never changes (a *prior*), `prior` in size.
+    """
+
+    def __init__(
+        self,
+        members: int,
+        inputs: int,
+        hidden: int,
+        outputs: int,
+        rng: np.random.Generator,
+        lr: float = 1e-3,
+        prior: float = 1.0,
+    ) -> None:
+        """Make networks whose outputs are their priors; `lr` is the step size of Adam."""
+        self.torch: Any = import_extra("torch", "deep", "deep agents")
+        self.torch.set_num_threads(1)
+        self.lr, self.prior, self.members = lr, prior, members
+        self.priors = RandomNetwork(inputs, hidden, members * outputs, rng)
+        self.weights = [
+            self._parameter(rng.uniform(-1, 1, size=(members, n, m)) * n**-0.5 * scale)
+            for n, m, scale in ((inputs, hidden, 1), (hidden, hidden, 1), (hidden, outputs, 0))
+        ]
+        self.biases = [
+            self._parameter(np.zeros((members, 1, m))) for m in (hidden, hidden, outputs)
+        ]
+        self.adam = self._new_adam()
+
+    def _parameter(self, values: NDArray[Any]) -> Any:
+        return self.torch.nn.Parameter(self.torch.tensor(values, dtype=self.torch.float32))
+
+    def _new_adam(self) -> Any:
+        return self.torch.optim.Adam([*self.weights, *self.biases], lr=self.lr, fused=True)
+
+    def _learnt(self, inputs: Inputs) -> Any:
+        """[member, i, output] what was learnt, without priors."""
+        x = self.torch.from_numpy(inputs).expand(self.members, *inputs.shape)
+        for layer, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
+            x = self.torch.baddbmm(bias, x, weight)
+            if layer < 2:
+                x = self.torch.relu(self.torch.nn.functional.layer_norm(x, x.shape[-1:]))
+        return x
+
+    def _prior(self, inputs: Inputs) -> NDArray[np.float32]:
+        said = self.prior * self.priors.say(inputs).astype(np.float32)
+        return said.reshape(len(inputs), self.members, -1).transpose(1, 0, 2)
+
+    def say(self, inputs: Inputs) -> FloatArray:
+        """[member, i, output] what the networks say."""
+        with self.torch.no_grad():
+            learnt: NDArray[np.float32] = self._learnt(inputs).numpy()
+        return (learnt + self._prior(inputs)).astype(np.float64)
+
+    def fit(self, inputs: Inputs, targets: FloatArray, weights: FloatArray) -> None:
+        """Take a step towards targets, like `Network.fit`; both are [member, i, output]."""
+        target = self.torch.from_numpy(targets.astype(np.float32) - self._prior(inputs))
+        weight = self.torch.from_numpy(weights.astype(np.float32))
+        # A sum over members: none takes smaller steps because there are more.
+        loss = (weight * (self._learnt(inputs) - target) ** 2).sum() * self.members / weight.sum()
+        self.adam.zero_grad()
+        loss.backward()
+        self.adam.step()
+
+    def widen(self, inputs: int, rng: np.random.Generator) -> None:
+        """Take more inputs; what was said of inputs that are 0 there stays."""
+        old = self.weights[0].detach().numpy()
+        size = self.members, inputs - old.shape[1], old.shape[2]
+        more = rng.normal(scale=0.1 / inputs**0.5, size=size)
+        self.weights[0] = self._parameter(np.concatenate([old, more], axis=1))
+        self.priors.widen(inputs, rng)
+        self.adam = self._new_adam()
+
+
+class RandomNetwork:
+    """A network of the same make that never learns; its outputs are about as large as 1."""
+
+    def __init__(self, inputs: int, hidden: int, outputs: int, rng: np.random.Generator) -> None:
+        sizes = (inputs, hidden), (hidden, hidden), (hidden, outputs)
+        self.weights = [rng.normal(size=size).astype(np.float32) for size in sizes]
+        self.biases = [rng.normal(size=hidden).astype(np.float32) for _ in range(2)]
+
+    def say(self, inputs: Inputs) -> Inputs:
+        """[i, output] what the network says."""
+        x = inputs
+        for weight, bias in zip(self.weights[:2], self.biases, strict=True):
+            x = x @ weight + bias
+            x -= x.mean(axis=1, keepdims=True)
+            x *= 1 / np.sqrt(np.square(x).mean(axis=1, keepdims=True) + 1e-5)
+            x = np.maximum(x, 0)
+        # Half of the neurons are at 0, so that the mean of squares is 1/2.
+        out: Inputs = x @ self.weights[2] * np.float32((2 / len(self.weights[2])) ** 0.5)
+        return out
+
+    def widen(self, inputs: int, rng: np.random.Generator) -> None:
+        """Take more inputs; what was said of inputs that are 0 there stays."""
+        old = self.weights[0]
+        more = rng.normal(size=(inputs - len(old), old.shape[1])).astype(np.float32)
+        self.weights[0] = np.concatenate([old, more])

@@ -1,0 +1,531 @@
+"""Baselines of deep agents: DQN with four views of ⊥, and a tabular agent behind a discretiser.
+
+All see observations o and have the inputs and the kind of network that Deep Monitored MBIE-EB has.
+DQN learns Q(o,sᵐ,a) of joint actions a = (aᵉ,aᵐ), one output of a network for each sᵐ and a, from a
+replay of all steps so far (double DQN, with a target network θ⁻):
+
+    Q(o,sᵐ,a) ← r + γ Q⁻(o′,s′ᵐ, argmax Q(o′,s′ᵐ,·)),    r = rᵐ + rᵉ if it was shown.
+
+They differ in what stands in the place of a reward that was not shown:
+
+    DQN             0
+    RewardModelDQN  r̂(o,aᵉ), a network that learns from the rewards shown
+    PessimisticDQN  max(r_min, mean − κ·spread) of several such networks
+    RNDDQN          r̂(o,aᵉ), and there is a bonus for what a network cannot predict yet
+
+Rewards are put in when a step is sampled, not when it was made: a reward that was learnt counts for
+all that happened before. `Discretised` sorts observations into cells, and Factored MBIE-EB learns
+about these.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+from numpy.typing import NDArray
+
+from monmdp.agents.contract import Transition, View
+from monmdp.agents.deep_inputs import encoder
+from monmdp.agents.deep_networks import Ensemble, Inputs, Network, RandomNetwork
+from monmdp.agents.factored_mbie_eb import FactoredMBIEEB
+from monmdp.agents.stepwise import Agent
+from monmdp.model.arrays import FloatArray, IntArray
+
+STEP = np.dtype(
+    [
+        ("node", np.int64),
+        ("mon", np.int64),
+        ("action", np.int64),
+        ("reward", np.float64),  # not a number: ⊥
+        ("monitor_reward", np.float64),
+        ("next_node", np.int64),
+        ("next_mon", np.int64),
+        ("ends", np.bool_),
+        ("first", np.bool_),  # of its episode
+    ]
+)
+"""a step in memory; a node is a distinct observation"""
+Steps = NDArray[Any]
+
+
+def with_room(array: NDArray[Any], n: int) -> NDArray[Any]:
+    """Return an array with room for n rows, twice as long if it has to be longer."""
+    return np.concatenate([array, np.zeros_like(array)]) if n > len(array) else array
+
+
+# ---- DQN ------------------------------------------------------------------------------------
+
+
+@dataclass(eq=False)
+class DQN:
+    """Double DQN that takes a reward it was not shown for zero."""
+
+    sees: ClassVar[str] = "observations"
+    streams: ClassVar[int] = 1
+    """kinds of reward with action values of their own; the first is what the agent is paid"""
+
+    view: View
+    rng: np.random.Generator
+    gamma: float = 0.95
+    """γ, the discount"""
+    epsilon: float = 0.05
+    """share of random actions in the end"""
+    epsilon_steps: int = 10_000
+    """steps in which that share falls from 1"""
+    hidden: int = 128
+    """neurons of each hidden layer"""
+    lr: float = 5e-4
+    """step size of Adam"""
+    batch: int = 64
+    """steps in an update"""
+    every: int = 2
+    """steps from one update to the next"""
+    refresh: int = 200
+    """updates from one target network to the next"""
+    n_step: int = 1
+    """rewards that a target adds up before it looks at the target network"""
+    warmup: int = 100
+    """steps before the first update, at random"""
+
+    def __post_init__(self) -> None:
+        """Begin with nothing."""
+        _, _, self.n_sm, self.n_ae, self.n_am, self.r_min, self.r_max = self.view
+        self.actions = self.n_ae * self.n_am
+        self.unit = max(abs(self.r_min), abs(self.r_max)) or 1.0  # of all rewards in networks
+        self.encode: Any = encoder(self.view)
+        outputs = self.streams * self.n_sm * self.actions
+        self.net, self.target = (
+            Network(self.encode.width, self.hidden, outputs, self.rng, self.lr) for _ in range(2)
+        )
+        self.node_of: dict[bytes, int] = {}
+        self.inputs = np.zeros((256, self.encode.width), dtype=np.float32)
+        self.memory = np.zeros(1024, dtype=STEP)
+        self.kept = self.steps = self.updates = 0
+        self.waiting: list[tuple[Transition, bool]] = []
+        self.beginning = True
+
+    # -- acting -------------------------------------------------------------------------------
+
+    def begin_episode(self) -> bool:
+        """Note that an episode begins; none is meant to observe."""
+        self.beginning = True
+        return False
+
+    def act(self, observation: dict[str, Any]) -> dict[str, int]:
+        """Act at random with chance ε, else greedily."""
+        greedy = self.rng.random() >= self.exploration()
+        if greedy and self.encode.settled and self.steps >= self.warmup:
+            inputs = self.inputs[[self.node(observation["env"])]]
+            q = self.drive(self.say(self.net, inputs)[0, :, observation["mon"]])
+            best = np.flatnonzero(q >= q.max() - 1e-10)
+            a = int(best[self.rng.integers(len(best))])
+        else:
+            a = int(self.rng.integers(self.actions))
+        return {"env": a // self.n_am, "mon": a % self.n_am}
+
+    def exploration(self) -> float:
+        """ε now."""
+        left = max(0.0, 1 - self.steps / max(self.epsilon_steps, 1))
+        return self.epsilon + (1 - self.epsilon) * left
+
+    def drive(self, q: FloatArray) -> FloatArray:
+        """[a] what is acted on greedily; q is [stream, a]."""
+        return q[0]
+
+    def test_policy(self, observations: NDArray[Any]) -> FloatArray:
+        """[s, a] greedy on what the agent is paid."""
+        inputs = np.stack([self.encode(of) for of in observations])
+        best = self.say(self.net, inputs)[:, 0].argmax(axis=2)
+        policy: FloatArray = np.eye(self.actions)[best.reshape(-1)]
+        return policy
+
+    def say(self, net: Network, inputs: Inputs) -> FloatArray:
+        """[i, stream, sᵐ, a] action values, in units."""
+        return net.say(inputs).reshape(len(inputs), self.streams, self.n_sm, self.actions)
+
+    # -- memory -------------------------------------------------------------------------------
+
+    def update(self, transition: Transition) -> None:
+        """Learn from one step."""
+        if self.encode.settled:
+            self.remember(transition, self.beginning)
+        else:  # how large observations are is found out first
+            self.waiting.append((transition, self.beginning))
+            if len(self.waiting) == self.warmup:
+                self.encode.settle(np.stack([of.observation["env"] for of, _ in self.waiting]))
+                for of, first in self.waiting:
+                    self.remember(of, first)
+                self.waiting = []
+        self.beginning = False
+        self.steps += 1
+        if self.encode.settled and self.steps >= self.warmup and self.steps % self.every == 0:
+            self.learn()
+
+    def remember(self, transition: Transition, first: bool) -> int:
+        """Keep a step; return its number."""
+        here, after, action = transition.observation, transition.next_observation, transition.action
+        self.memory = with_room(self.memory, self.kept + 1)
+        self.memory[self.kept] = (
+            self.node(here["env"]),
+            here["mon"],
+            action["env"] * self.n_am + action["mon"],
+            np.nan if transition.reward is None else transition.reward,
+            transition.monitor_reward,
+            self.node(after["env"]),
+            after["mon"],
+            transition.terminated,
+            first,
+        )
+        self.kept += 1
+        return self.kept - 1
+
+    def node(self, observation: NDArray[Any]) -> int:
+        """Return the number of an observation in memory."""
+        key = observation.tobytes()
+        if key not in self.node_of:
+            inputs = self.encode.meet(observation)
+            if (more := len(inputs) - self.inputs.shape[1]) > 0:
+                self.inputs = np.pad(self.inputs, ((0, 0), (0, more)))
+                self.widen(len(inputs))
+            node = self.node_of[key] = len(self.node_of)
+            self.inputs = with_room(self.inputs, node + 1)
+            self.inputs[node] = inputs
+        return self.node_of[key]
+
+    def widen(self, width: int) -> None:
+        """Make room for more inputs in all networks."""
+        self.net.widen(width, self.rng)
+        self.target.widen(width, self.rng)
+        self.target.copy(self.net)
+
+    # -- learning -----------------------------------------------------------------------------
+
+    def learn(self) -> None:
+        """Take one step of gradient descent."""
+        if self.updates % self.refresh == 0:
+            self.target.copy(self.net)
+        self.updates += 1
+        drawn = self.rng.integers(self.kept, size=self.batch)
+        steps = self.memory[drawn]
+        each = np.arange(self.batch)
+        targets = np.zeros((self.batch, self.streams, self.n_sm, self.actions))
+        weights = np.zeros_like(targets)
+        targets[each, :, steps["mon"], steps["action"]] = self.returns(drawn)
+        weights[each, :, steps["mon"], steps["action"]] = 1.0
+        flat = self.batch, -1
+        self.net.fit(self.inputs[steps["node"]], targets.reshape(flat), weights.reshape(flat))
+
+    def returns(self, drawn: IntArray) -> FloatArray:
+        """[i, stream] what steps are worth: rewards, and then what the target network says."""
+        last, going = drawn, np.ones(len(drawn), dtype=np.bool_)
+        total, discount = self.rewards(self.memory[drawn]), np.full(len(drawn), self.gamma)
+        for _ in range(self.n_step - 1):
+            following = np.minimum(last + 1, self.kept - 1)
+            going = going & (following > last) & ~self.memory["ends"][last]
+            going &= ~self.memory["first"][following]
+            last = np.where(going, following, last)
+            total += (going * discount)[:, None] * self.rewards(self.memory[last])
+            discount = np.where(going, self.gamma * discount, discount)
+        steps = self.memory[last]
+        inputs, each = self.inputs[steps["next_node"]], np.arange(len(last))
+        now, then = (
+            self.say(net, inputs)[each, :, steps["next_mon"]] for net in (self.net, self.target)
+        )
+        value = np.take_along_axis(then, now.argmax(axis=2)[:, :, None], axis=2)[:, :, 0]
+        return total + np.where(steps["ends"], 0.0, discount)[:, None] * value
+
+    def rewards(self, steps: Steps) -> FloatArray:
+        """[i, stream] rewards of steps, in units, with something in the place of ⊥."""
+        shown = ~np.isnan(steps["reward"])
+        of_env = np.where(shown, steps["reward"], 0.0 if shown.all() else self.guess(steps))
+        paid: FloatArray = (of_env + steps["monitor_reward"]) / self.unit
+        return paid[:, None]
+
+    def guess(self, steps: Steps) -> FloatArray:
+        """[i] what stands in the place of rewards that were not shown."""
+        return np.zeros(len(steps))
+
+
+# ---- in the place of ⊥ ----------------------------------------------------------------------
+
+
+@dataclass(eq=False)
+class RewardModelDQN(DQN):
+    """DQN with a learnt reward r̂(o,aᵉ) in the place of one that was not shown."""
+
+    reward_lr: float = 1e-3
+    """step size of Adam for rewards"""
+
+    def __post_init__(self) -> None:
+        """Begin with nothing."""
+        super().__post_init__()
+        # Pairs (o,aᵉ) whose reward was shown, each once: rare rewards are not drowned by others.
+        self.pair_of: dict[tuple[int, int], int] = {}
+        self.pairs = np.zeros((256, 2), dtype=np.int64)
+        self.shown = np.zeros((256, 2))  # how often, and the sum
+        self.model = self.make_model()
+
+    def make_model(self) -> Any:
+        """Return the network that learns rewards."""
+        return Network(self.encode.width, self.hidden, self.n_ae, self.rng, self.reward_lr)
+
+    def widen(self, width: int) -> None:
+        """Make room for more inputs in all networks."""
+        super().widen(width)
+        self.model.widen(width, self.rng)
+
+    def remember(self, transition: Transition, first: bool) -> int:
+        """Keep a step, and a reward that was shown."""
+        step = super().remember(transition, first)
+        if transition.reward is not None:
+            key = int(self.memory["node"][step]), transition.action["env"]
+            pair = self.pair_of.setdefault(key, len(self.pair_of))
+            self.pairs, self.shown = (with_room(of, pair + 1) for of in (self.pairs, self.shown))
+            self.pairs[pair] = key
+            self.shown[pair] += 1, transition.reward
+        return step
+
+    def learn(self) -> None:
+        """Learn rewards, then action values."""
+        if self.pair_of:
+            drawn = self.rng.integers(len(self.pair_of), size=self.batch)
+            node, ae = self.pairs[drawn].T
+            times, total = self.shown[drawn].T
+            weights = np.eye(self.n_ae)[ae]
+            targets = weights * (total / times / self.unit)[:, None]
+            self.fit_model(self.inputs[node], targets, weights)
+        super().learn()
+
+    def fit_model(self, inputs: Inputs, targets: FloatArray, weights: FloatArray) -> None:
+        """Take a step towards rewards [i, aᵉ], in units."""
+        self.model.fit(inputs, targets, weights)
+
+    def guess(self, steps: Steps) -> FloatArray:
+        """[i] r̂(o,aᵉ), within the bounds."""
+        said = self.said(self.inputs[steps["node"]])
+        of_action = said[np.arange(len(steps)), steps["action"] // self.n_am]
+        return np.clip(self.unit * of_action, self.r_min, self.r_max)
+
+    def said(self, inputs: Inputs) -> FloatArray:
+        """[i, aᵉ] r̂, in units."""
+        out: FloatArray = self.model.say(inputs)
+        return out
+
+
+@dataclass(eq=False)
+class PessimisticDQN(RewardModelDQN):
+    """DQN with a low guess, by several reward networks, in the place of a reward not shown."""
+
+    members: int = 5
+    """networks"""
+    kappa: float = 1.0
+    """κ, standard deviations of what they say that the guess is below their mean"""
+    prior: float = 1.0
+    """size of the random functions added to them, in r_max − r_min"""
+
+    def make_model(self) -> Any:
+        """Return the networks that learn rewards."""
+        prior = self.prior * (self.r_max - self.r_min) / self.unit
+        sizes = self.members, self.encode.width, self.hidden, self.n_ae
+        return Ensemble(*sizes, self.rng, self.reward_lr, prior)
+
+    def fit_model(self, inputs: Inputs, targets: FloatArray, weights: FloatArray) -> None:
+        """Take a step towards rewards [i, aᵉ], in units, with all networks."""
+        shape = self.members, *targets.shape
+        self.model.fit(inputs, *(np.broadcast_to(of, shape) for of in (targets, weights)))
+
+    def said(self, inputs: Inputs) -> FloatArray:
+        """[i, aᵉ] mean − κ·spread, in units."""
+        each = self.model.say(inputs)
+        out: FloatArray = each.mean(axis=0) - self.kappa * each.std(axis=0)
+        return out
+
+
+# ---- a bonus --------------------------------------------------------------------------------
+
+
+@dataclass(eq=False)
+class RNDDQN(RewardModelDQN):
+    """DQN with a reward model and a bonus for what is new, by random network distillation.
+
+    A network learns what a random one says of (o′,s′ᵐ). The bonus is how wrong it is, over the
+    standard deviation of discounted sums of such bonuses. Bonuses have action values of their own,
+    so that the policy tested is not led by them.
+    """
+
+    streams: ClassVar[int] = 2
+    features: ClassVar[int] = 32
+    """outputs of the random network"""
+
+    bonus: float = 0.5
+    """weight of the bonus beside rewards, which are in units of the largest"""
+    rnd_lr: float = 1e-4
+    """step size of Adam for the network that predicts"""
+
+    def __post_init__(self) -> None:
+        """Begin with nothing."""
+        super().__post_init__()
+        width = self.n_sm + self.encode.width
+        self.random = RandomNetwork(width, self.hidden, self.features, self.rng)
+        self.predictor = Network(width, self.hidden, self.features, self.rng, self.rnd_lr)
+        self.measured = 0  # steps
+        self.running = 0.0  # discounted sum of their bonuses
+        self.moments = np.zeros(3)  # of such sums: how many, sum, sum of squares
+
+    def widen(self, width: int) -> None:
+        """Make room for more inputs in all networks."""
+        super().widen(width)
+        self.random.widen(self.n_sm + width, self.rng)
+        self.predictor.widen(self.n_sm + width, self.rng)
+
+    def drive(self, q: FloatArray) -> FloatArray:
+        """[a] values of rewards and of bonuses."""
+        both: FloatArray = q[0] + self.bonus * q[1]
+        return both
+
+    def learn(self) -> None:
+        """Learn to predict, then rewards and action values."""
+        self.measure(self.memory[self.measured : self.kept])
+        self.measured = self.kept
+        inputs = self.arrivals(self.memory[self.rng.integers(self.kept, size=self.batch)])
+        said = self.random.say(inputs)
+        self.predictor.fit(inputs, said.astype(np.float64), np.ones_like(said, dtype=np.float64))
+        super().learn()
+
+    def measure(self, steps: Steps) -> None:
+        """Find out how large sums of bonuses are."""
+        for surprise in self.surprise(steps):
+            self.running = self.gamma * self.running + surprise
+            self.moments += 1, self.running, self.running**2
+
+    def rewards(self, steps: Steps) -> FloatArray:
+        """[i, stream] rewards, and bonuses."""
+        n, total, squares = self.moments
+        deviation = max(squares / n - (total / n) ** 2, 1e-12) ** 0.5
+        return np.column_stack([super().rewards(steps), self.surprise(steps) / deviation])
+
+    def surprise(self, steps: Steps) -> FloatArray:
+        """[i] how wrong the prediction is of where steps lead."""
+        inputs = self.arrivals(steps)
+        off: FloatArray = self.predictor.say(inputs) - self.random.say(inputs)
+        return np.square(off).mean(axis=1)
+
+    def arrivals(self, steps: Steps) -> Inputs:
+        """[i, input] (o′,s′ᵐ)."""
+        mon = np.eye(self.n_sm, dtype=np.float32)[steps["next_mon"]]
+        return np.concatenate([mon, self.inputs[steps["next_node"]]], axis=1)
+
+
+# ---- a table after all ----------------------------------------------------------------------
+
+
+class Cells(gymnasium.Env[Any, Any]):
+    """The spaces of a problem whose environment states are cells; it cannot be stepped."""
+
+    def __init__(self, view: View, cells: int) -> None:
+        _, _, n_sm, n_ae, n_am, _, _ = view
+        self.observation_space = spaces.Dict(env=spaces.Discrete(cells), mon=spaces.Discrete(n_sm))
+        self.action_space = spaces.Dict(env=spaces.Discrete(n_ae), mon=spaces.Discrete(n_am))
+
+
+@dataclass(eq=False)
+class Discretised:
+    """Factored MBIE-EB on cells: sets of observations with the same random signs (SimHash)."""
+
+    sees: ClassVar[str] = "observations"
+
+    view: View
+    rng: np.random.Generator
+    gamma: float = 0.95
+    """γ, the discount"""
+    bits: int = 64
+    """random signs that make a cell; fewer make larger cells"""
+    cells: int = 2048
+    """cells at most; what would be one more goes to the nearest, by the signs that differ"""
+    caution: float = 1.0
+    """standard errors that a hopeful plan adds, as in Factored MBIE-EB"""
+    give_up: float = 6.0
+    """effective tries in vain after which an outcome is given up, as there"""
+    net: float = 20.0
+    """how many episodes follow counts alone, as there"""
+    effort: int = 800
+    """outcomes and cells that plans may look at, on average over all steps, as there"""
+    warmup: int = 100
+    """where observations are real numbers: steps at random, to find out how large these are"""
+
+    def __post_init__(self) -> None:
+        """Begin with nothing."""
+        *_, self.n_sm, self.n_ae, self.n_am, r_min, r_max = self.view
+        self.encode: Any = encoder(self.view)
+        self.signs = self.rng.normal(size=(self.encode.width, self.bits))
+        self.codes = np.zeros((self.cells, self.bits), dtype=np.bool_)
+        self.cell_of_code: dict[bytes, int] = {}
+        self.cell_of: dict[bytes, int] = {}
+        config = FactoredMBIEEB(
+            gamma=self.gamma,
+            caution=self.caution,
+            give_up=self.give_up,
+            net=self.net,
+            effort=self.effort,
+        )
+        world, seed = Cells(self.view, self.cells), int(self.rng.integers(2**63))
+        self.agent = Agent(config, world, seed=seed, r_min=r_min, r_max=r_max)
+        self.waiting: list[NDArray[Any]] = []
+
+    def begin_episode(self) -> bool:
+        """Plan an episode; return whether it explores in order to observe."""
+        return self.agent.begin_episode()
+
+    def act(self, observation: dict[str, Any]) -> dict[str, int]:
+        """Act as in the cell."""
+        if self.encode.settled:
+            return self.agent.act(self.found(observation))
+        ae, am = self.rng.integers(self.n_ae), self.rng.integers(self.n_am)
+        return {"env": int(ae), "mon": int(am)}
+
+    def update(self, transition: Transition) -> None:
+        """Learn from one step between cells."""
+        here, after = transition.observation, transition.next_observation
+        if self.encode.settled:
+            there, then = self.found(here), self.found(after)
+            self.agent.update(transition._replace(observation=there, next_observation=then))
+        else:
+            self.waiting.append(here["env"])
+            if len(self.waiting) == self.warmup:
+                self.encode.settle(np.stack(self.waiting))
+                self.waiting = []
+
+    def found(self, observation: Any) -> dict[str, int]:
+        """The cell of an observation, and sᵐ."""
+        key = observation["env"].tobytes()
+        if key not in self.cell_of:
+            inputs = self.encode.meet(observation["env"])
+            if (more := len(inputs) - len(self.signs)) > 0:
+                self.signs = np.concatenate([self.signs, self.rng.normal(size=(more, self.bits))])
+            self.cell_of[key] = self.cell(inputs @ self.signs > 0)
+        return {"env": self.cell_of[key], "mon": observation["mon"]}
+
+    def cell(self, code: NDArray[np.bool_]) -> int:
+        """Return the cell of a code, a new one while there is room."""
+        key, n = code.tobytes(), len(self.cell_of_code)
+        if key in self.cell_of_code:
+            return self.cell_of_code[key]
+        if n == self.cells:
+            return int((self.codes != code).sum(axis=1).argmin())
+        self.codes[n] = code
+        self.cell_of_code[key] = n
+        return n
+
+    def test_policy(self, observations: NDArray[Any]) -> FloatArray:
+        """[s, a] the policy of the cells; that of the nearest one where a cell was never met."""
+        of_cells = self.agent.test_policy().reshape(self.cells, self.n_sm, -1)
+        known = self.codes[: max(len(self.cell_of_code), 1)]
+        policy = np.zeros((len(observations), *of_cells.shape[1:]))
+        for i, observation in enumerate(observations):
+            code = self.encode(observation) @ self.signs > 0
+            policy[i] = of_cells[(known != code).sum(axis=1).argmin()]
+        return policy.reshape(-1, policy.shape[2])
