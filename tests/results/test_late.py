@@ -86,6 +86,12 @@ def test_a_run_is_measured_as_a_plain_loop_does(tests, minimax, every, short):
     assert found.reaches == (good / late >= 0.8)
 
 
+@pytest.mark.parametrize("v", [0.5, -2.0, 100.0])
+def test_two_per_cent_are_of_the_absolute_value(v):
+    returns = np.array([v, v - 0.0199 * abs(v), v - 0.0201 * abs(v), v + 1, v - 1 - abs(v)])
+    assert share_within(returns, v) == pytest.approx(3 / 5)
+
+
 def test_late_tests_of_the_benchmark():
     late = late_tests(np.arange(0, 40_000, 1_000), 40_000)
     assert np.flatnonzero(late).tolist() == list(range(20, 40))
