@@ -167,24 +167,27 @@ class RandomNetwork:
     """A network of the same make that never learns; its outputs are about as large as 1."""
 
     def __init__(self, inputs: int, hidden: int, outputs: int, rng: np.random.Generator) -> None:
+        self.torch: Any = import_extra("torch", "deep", "deep agents")
         sizes = (inputs, hidden), (hidden, hidden), (hidden, outputs)
-        self.weights = [rng.normal(size=size).astype(np.float32) for size in sizes]
-        self.biases = [rng.normal(size=hidden).astype(np.float32) for _ in range(2)]
+        self.weights = [self._tensor(rng.normal(size=size)) for size in sizes]
+        # Half of the neurons are at 0, so that the mean of squares is 1/2.
+        self.weights[2] *= (2 / hidden) ** 0.5
+        self.biases = [self._tensor(rng.normal(size=hidden)) for _ in range(2)]
+
+    def _tensor(self, values: NDArray[Any]) -> Any:
+        return self.torch.tensor(values, dtype=self.torch.float32)
 
     def say(self, inputs: Inputs) -> Inputs:
         """[i, output] what the network says."""
-        x = inputs
+        x = self.torch.from_numpy(inputs)
         for weight, bias in zip(self.weights[:2], self.biases, strict=True):
-            x = x @ weight + bias
-            x -= x.mean(axis=1, keepdims=True)
-            x *= 1 / np.sqrt(np.square(x).mean(axis=1, keepdims=True) + 1e-5)
-            x = np.maximum(x, 0)
-        # Half of the neurons are at 0, so that the mean of squares is 1/2.
-        out: Inputs = x @ self.weights[2] * np.float32((2 / len(self.weights[2])) ** 0.5)
+            x = self.torch.addmm(bias, x, weight)
+            x = self.torch.relu(self.torch.nn.functional.layer_norm(x, x.shape[1:]))
+        out: Inputs = (x @ self.weights[2]).numpy()
         return out
 
     def widen(self, inputs: int, rng: np.random.Generator) -> None:
         """Take more inputs; what was said of inputs that are 0 there stays."""
         old = self.weights[0]
-        more = rng.normal(size=(inputs - len(old), old.shape[1])).astype(np.float32)
-        self.weights[0] = np.concatenate([old, more])
+        more = self._tensor(rng.normal(size=(inputs - len(old), old.shape[1])))
+        self.weights[0] = self.torch.cat([old, more])
