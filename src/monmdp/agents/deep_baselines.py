@@ -259,6 +259,8 @@ class RewardModelDQN(DQN):
 
     reward_lr: float = 1e-3
     """step size of Adam for rewards"""
+    model_every: int = 2
+    """updates of action values from one update of what is learnt beside them to the next"""
 
     def __post_init__(self) -> None:
         """Begin with nothing."""
@@ -290,8 +292,8 @@ class RewardModelDQN(DQN):
         return step
 
     def learn(self) -> None:
-        """Learn rewards, then action values."""
-        if self.pair_of:
+        """Learn rewards from time to time, and action values."""
+        if self.pair_of and self.updates % self.model_every == 0:
             drawn = self.rng.integers(len(self.pair_of), size=self.batch)
             node, ae = self.pairs[drawn].T
             times, total = self.shown[drawn].T
@@ -388,12 +390,13 @@ class RNDDQN(RewardModelDQN):
         return both
 
     def learn(self) -> None:
-        """Learn to predict, then rewards and action values."""
-        self.measure(self.memory[self.measured : self.kept])
-        self.measured = self.kept
-        inputs = self.arrivals(self.memory[self.rng.integers(self.kept, size=self.batch)])
-        said = self.random.say(inputs)
-        self.predictor.fit(inputs, said.astype(np.float64), np.ones_like(said, dtype=np.float64))
+        """Learn to predict from time to time, and rewards and action values."""
+        if self.updates % self.model_every == 0:
+            self.measure(self.memory[self.measured : self.kept])
+            self.measured = self.kept
+            inputs = self.arrivals(self.memory[self.rng.integers(self.kept, size=self.batch)])
+            said = self.random.say(inputs).astype(np.float64)
+            self.predictor.fit(inputs, said, np.ones_like(said))
         super().learn()
 
     def measure(self, steps: Steps) -> None:
