@@ -12,7 +12,7 @@ import monmdp
 from conftest import ROOT
 from monmdp import agents, testing, train
 from monmdp.agents import Transition, observations_of, view_of
-from monmdp.agents.deep_baselines import DQN, Discretised, PessimisticDQN, RewardModelDQN, RNDDQN
+from monmdp.agents.deep_baselines import DQN, RNDDQN, Discretised, PessimisticDQN, RewardModelDQN
 from monmdp.agents.deep_networks import Ensemble, RandomNetwork
 
 NETWORKS = {
@@ -134,9 +134,9 @@ def test_a_policy_to_test_changes_nothing(name):
 # ---- their parts ----------------------------------------------------------------------------
 
 OTHER = {
-    "gamma": 0.5, "epsilon": 0.5, "epsilon_steps": 50, "hidden": 16, "lr": 0.01, "batch": 8,
-    "every": 5, "refresh": 7, "n_step": 3, "warmup": 60, "reward_lr": 0.01, "model_every": 5,
-    "members": 3, "kappa": 3.0, "prior": 3.0, "bonus": 3.0, "rnd_lr": 0.01,
+    "gamma": 0.5, "epsilon": 0.5, "epsilon_steps": 50, "hidden": 16, "lr": 0.01, "eps": 0.01,
+    "batch": 8, "every": 5, "refresh": 7, "n_step": 3, "warmup": 60, "reward_lr": 0.01,
+    "model_every": 5, "members": 3, "kappa": 3.0, "prior": 3.0, "bonus": 3.0, "rnd_lr": 0.01,
 }  # fmt: skip
 
 

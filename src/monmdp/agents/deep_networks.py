@@ -24,13 +24,22 @@ class Network:
     """
 
     def __init__(
-        self, inputs: int, hidden: int, outputs: int, rng: np.random.Generator, lr: float = 1e-3
+        self,
+        inputs: int,
+        hidden: int,
+        outputs: int,
+        rng: np.random.Generator,
+        lr: float = 1e-3,
+        eps: float = 1e-8,
     ) -> None:
-        """Make a network whose outputs are 0; `lr` is the step size of Adam."""
+        """Make a network whose outputs are 0; `lr` is the step size of Adam.
+
+        Gradients much smaller than `eps` make steps that are smaller, too.
+        """
         self.torch: Any = import_extra("torch", "deep", "deep agents")
         nn = self.torch.nn
         self.torch.set_num_threads(1)  # runs are done side by side, a process each
-        self.lr = lr
+        self.lr, self.eps = lr, eps
         with self.torch.random.fork_rng(devices=[]):
             self.torch.manual_seed(int(rng.integers(2**63)))
             first, second = nn.Linear(inputs, hidden), nn.Linear(hidden, hidden)
@@ -44,7 +53,7 @@ class Network:
         self.adam = self._new_adam()
 
     def _new_adam(self) -> Any:
-        return self.torch.optim.Adam(self.layers.parameters(), lr=self.lr, fused=True)
+        return self.torch.optim.Adam(self.layers.parameters(), lr=self.lr, eps=self.eps, fused=True)
 
     def say(self, inputs: Inputs) -> FloatArray:
         """[i, output] what the network says."""
@@ -75,9 +84,11 @@ class Network:
         self.layers[0] = new
         self.adam = self._new_adam()
 
-    def copy(self, other: Network) -> None:
-        """Say what another network of the same size says."""
-        self.layers.load_state_dict(other.layers.state_dict())
+    def follow(self, other: Network, share: float = 1.0) -> None:
+        """Take this share of the way to the weights of another network of the same size."""
+        mine, theirs = (list(of.layers.parameters()) for of in (self, other))
+        with self.torch.no_grad():
+            self.torch._foreach_lerp_(mine, theirs, share)
 
     def rescale(self, outputs: slice, factor: float, shift: float = 0.0) -> None:
         """Say `factor` times as much as before, and `shift` more, at some outputs."""
