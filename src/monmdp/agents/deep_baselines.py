@@ -2,7 +2,7 @@
 
 All see observations o and have the inputs and the kind of network that Deep Monitored MBIE-EB has.
 DQN learns Q(o,sᵐ,a) of joint actions a = (aᵉ,aᵐ), one output of a network for each sᵐ and a, from a
-replay of all steps so far (double DQN, with a target network θ⁻):
+replay of all steps so far (double DQN; the weights of the target network Q⁻ are averages):
 
     Q(o,sᵐ,a) ← r + γ Q⁻(o′,s′ᵐ, argmax Q(o′,s′ᵐ,·)),    r = rᵐ + rᵉ if it was shown.
 
@@ -80,12 +80,14 @@ class DQN:
     """neurons of each hidden layer"""
     lr: float = 5e-4
     """step size of Adam"""
+    eps: float = 1.5e-4
+    """ε of Adam: without it action values that are nearly right are never at rest"""
     batch: int = 64
     """steps in an update"""
     every: int = 2
     """steps from one update to the next"""
-    refresh: int = 200
-    """updates from one target network to the next"""
+    refresh: int = 100
+    """updates over which the weights of the target network are averages; 1: it is the network"""
     n_step: int = 1
     """rewards that a target adds up before it looks at the target network"""
     warmup: int = 100
@@ -99,7 +101,8 @@ class DQN:
         self.encode: Any = encoder(self.view)
         outputs = self.streams * self.n_sm * self.actions
         self.net, self.target = (
-            Network(self.encode.width, self.hidden, outputs, self.rng, self.lr) for _ in range(2)
+            Network(self.encode.width, self.hidden, outputs, self.rng, self.lr, self.eps)
+            for _ in range(2)
         )
         self.node_of: dict[bytes, int] = {}
         self.inputs = np.zeros((256, self.encode.width), dtype=np.float32)
@@ -137,9 +140,9 @@ class DQN:
         return q[0]
 
     def test_policy(self, observations: NDArray[Any]) -> FloatArray:
-        """[s, a] greedy on what the agent is paid."""
+        """[s, a] greedy on what the agent is paid, with averages of weights, which are calmer."""
         inputs = np.stack([self.encode(of) for of in observations])
-        best = self.say(self.net, inputs)[:, 0].argmax(axis=2)
+        best = self.say(self.target, inputs)[:, 0].argmax(axis=2)
         policy: FloatArray = np.eye(self.actions)[best.reshape(-1)]
         return policy
 
@@ -200,14 +203,12 @@ class DQN:
         """Make room for more inputs in all networks."""
         self.net.widen(width, self.rng)
         self.target.widen(width, self.rng)
-        self.target.copy(self.net)
+        self.target.follow(self.net)  # new weights are random, and have to be the same
 
     # -- learning -----------------------------------------------------------------------------
 
     def learn(self) -> None:
         """Take one step of gradient descent."""
-        if self.updates % self.refresh == 0:
-            self.target.copy(self.net)
         self.updates += 1
         drawn = self.rng.integers(self.kept, size=self.batch)
         steps = self.memory[drawn]
@@ -218,6 +219,7 @@ class DQN:
         weights[each, :, steps["mon"], steps["action"]] = 1.0
         flat = self.batch, -1
         self.net.fit(self.inputs[steps["node"]], targets.reshape(flat), weights.reshape(flat))
+        self.target.follow(self.net, 1 / self.refresh)
 
     def returns(self, drawn: IntArray) -> FloatArray:
         """[i, stream] what steps are worth: rewards, and then what the target network says."""
@@ -259,6 +261,8 @@ class RewardModelDQN(DQN):
 
     reward_lr: float = 1e-3
     """step size of Adam for rewards"""
+    model_every: int = 2
+    """updates of action values from one update of what is learnt beside them to the next"""
 
     def __post_init__(self) -> None:
         """Begin with nothing."""
@@ -290,8 +294,8 @@ class RewardModelDQN(DQN):
         return step
 
     def learn(self) -> None:
-        """Learn rewards, then action values."""
-        if self.pair_of:
+        """Learn rewards from time to time, and action values."""
+        if self.pair_of and self.updates % self.model_every == 0:
             drawn = self.rng.integers(len(self.pair_of), size=self.batch)
             node, ae = self.pairs[drawn].T
             times, total = self.shown[drawn].T
@@ -388,12 +392,13 @@ class RNDDQN(RewardModelDQN):
         return both
 
     def learn(self) -> None:
-        """Learn to predict, then rewards and action values."""
-        self.measure(self.memory[self.measured : self.kept])
-        self.measured = self.kept
-        inputs = self.arrivals(self.memory[self.rng.integers(self.kept, size=self.batch)])
-        said = self.random.say(inputs)
-        self.predictor.fit(inputs, said.astype(np.float64), np.ones_like(said, dtype=np.float64))
+        """Learn to predict from time to time, and rewards and action values."""
+        if self.updates % self.model_every == 0:
+            self.measure(self.memory[self.measured : self.kept])
+            self.measured = self.kept
+            inputs = self.arrivals(self.memory[self.rng.integers(self.kept, size=self.batch)])
+            said = self.random.say(inputs).astype(np.float64)
+            self.predictor.fit(inputs, said, np.ones_like(said))
         super().learn()
 
     def measure(self, steps: Steps) -> None:

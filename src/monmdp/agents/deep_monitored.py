@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 
 from monmdp.agents.contract import Transition, View
 from monmdp.agents.deep_inputs import encoder
-from monmdp.agents.deep_networks import Inputs, Network
+from monmdp.agents.deep_networks import Ensemble, Inputs, Network
 from monmdp.model.arrays import FloatArray, IntArray
 
 OPT, OBS = 0, 1
@@ -118,7 +118,9 @@ class DeepMonitored:
     """steps through the memory that targets look ahead"""
     worst: float = 0.5
     """share of an update's observations that are drawn by how wrong the network is there"""
-    average: float = 0.0
+    average: float = 0.99
+    """the network in use is a running average of the one that learns, over about 1/(1 − average)
+    updates"""
     memory: int = 20_000
     """observations that are remembered; then the older half is forgotten"""
     warmup: int = 100
@@ -130,16 +132,18 @@ class DeepMonitored:
         pair = self.n_sm, self.n_ae, self.n_am
         self.encode = encoder(self.view)
         self.heads = self.n_ae * self.n_sm
-        self.net = Network(self.encode.width, self.hidden, 2 * self.heads, self.rng, self.lr, self.average)
-        # There is much to see until the contrary is known.
-        self.net.rescale(slice(self.heads, None), 1.0, shift=1.0)
+        self.net, self.used = (
+            Network(self.encode.width, self.hidden, 2 * self.heads, self.rng, self.lr)
+            for _ in range(2)
+        )
+        for net in (self.net, self.used):  # there is much to see until the contrary is known
+            net.rescale(slice(self.heads, None), 1.0, shift=1.0)
+        self.used.follow(self.net)
         self.scale = 1.0  # of W_opt
-        self.v_max = max(0.0, self.r_max) / (1 - self.gamma)  # the monitor may pay, too: see below
         if self.generalise == "ensemble":
-            outputs = 2 * self.members * self.n_ae  # rewards, and whether they can be seen
-            self.learnt = Network(self.encode.width, self.hidden, outputs, self.rng, self.lr)
-            self.prior = Network(self.encode.width, self.hidden, outputs, self.rng)
-            self.prior.randomise(self.rng)
+            outputs = 2 * self.n_ae  # rewards, and whether they can be seen
+            width = self.encode.width
+            self.ensemble = Ensemble(self.members, width, self.hidden, outputs, self.rng, self.lr)
         self.signs = self.rng.normal(size=(self.encode.width, self.bits))
         # Cells: what was tried, shown and paid there.
         self.cell_of_code: dict[bytes, int] = {}
@@ -187,10 +191,9 @@ class DeepMonitored:
             n = self.cells.shown[cell].sum(axis=(1, 3))
             mean = self.cells.paid[cell] / np.maximum(n, 1)
             return np.where(n > 0, mean, self.r_min), np.where(n > 0, 0.0, self.visible[cell])
-        said = self.learnt.say(inputs) + self.prior.say(inputs)
-        said = said.reshape(len(inputs), 2, self.members, self.n_ae)
+        said = self.ensemble.say(inputs).reshape(self.members, len(inputs), 2, self.n_ae)
         (reward, seen), (off, doubt) = (
-            np.moveaxis(of, 1, 0) for of in (said.mean(axis=2), self.doubt * said.std(axis=2))
+            np.moveaxis(of, 1, 0) for of in (said.mean(axis=0), self.doubt * said.std(axis=0))
         )
         sure = off < self.unsure
         share = np.clip(np.where(sure, reward, reward - off), 0, 1)
@@ -319,7 +322,7 @@ class DeepMonitored:
 
     def say(self, inputs: Inputs) -> FloatArray:
         """[i, 2, aᵉ, s′ᵐ] W_opt and W_obs, as the network has them."""
-        continuation = self.net.say(inputs).reshape(len(inputs), 2, self.n_ae, self.n_sm)
+        continuation = self.used.say(inputs).reshape(len(inputs), 2, self.n_ae, self.n_sm)
         continuation[:, OPT] *= self.scale
         return continuation
 
@@ -411,11 +414,11 @@ class DeepMonitored:
         more = width - self.inputs.shape[1]
         self.inputs = np.pad(self.inputs, ((0, 0), (0, more)))
         self.signs = np.concatenate([self.signs, self.rng.normal(size=(more, self.bits))])
-        nets = [self.net]
-        if self.generalise == "ensemble":
-            nets += [self.learnt, self.prior]
-        for net in nets:
+        for net in (self.net, self.used):
             net.widen(width, self.rng)
+        self.used.follow(self.net)
+        if self.generalise == "ensemble":
+            self.ensemble.widen(width, self.rng)
 
     def learn(self) -> None:
         """Take one step of gradient descent towards the targets."""
@@ -425,6 +428,7 @@ class DeepMonitored:
         drawn = np.searchsorted(self.odds, self.rng.random(self.batch))
         i = self.known[np.minimum(drawn, len(self.known) - 1)]
         self.net.fit(self.inputs[i], self.targets[i], self.weights[i])
+        self.used.follow(self.net, 1 - self.average)
         if self.generalise == "ensemble" and self.tries.n:
             self._learn_rewards()
 
@@ -434,11 +438,13 @@ class DeepMonitored:
         inputs, shown = self.inputs[self.tries.node[i]], self.tries.shown[i]
         reward = (self.tries.reward[i] - self.r_min) / max(self.r_max - self.r_min, 1e-12)
         tried = np.eye(self.n_ae)[self.tries.action[i]]
-        weights = np.stack([shown[:, None] * tried, tried], axis=1)[:, :, None]
-        shape = self.batch, 2, self.members, self.n_ae
-        target = np.broadcast_to(np.stack([reward, shown], axis=1)[:, :, None, None], shape)
-        target = target.reshape(self.batch, -1) - self.prior.say(inputs)
-        self.learnt.fit(inputs, target, np.broadcast_to(weights, shape).reshape(self.batch, -1))
+        weights = np.stack([shown[:, None] * tried, tried], axis=1)
+        targets = np.stack([reward, shown], axis=1)[:, :, None] * np.ones(self.n_ae)
+        weights, targets = (
+            np.broadcast_to(of.reshape(self.batch, -1), (self.members, self.batch, 2 * self.n_ae))
+            for of in (weights, targets)
+        )
+        self.ensemble.fit(inputs, targets, weights)
 
     def look_ahead(self) -> None:
         """Back values up through the memory; make them the network's targets."""
@@ -453,6 +459,7 @@ class DeepMonitored:
         cell = self.nodes.cell[:n]
         said = ahead = self.say(self.inputs[:n])
         belief = self.believe(cell, self.inputs[:n])
+        most = max(0.0, self.r_max + self.monitor_rewards().max()) / (1 - self.gamma)
         for _ in range(self.lookahead):
             value = np.stack(
                 [q.max(axis=(2, 3)) for q in self.compose(cell, *belief, ahead)]
@@ -483,5 +490,6 @@ class DeepMonitored:
         """Keep targets about as large as 1, and let the network say the same as before."""
         largest = max(largest, abs(self.r_min), abs(self.r_max), 1e-6)
         if not self.scale / 2 <= largest <= 2 * self.scale:
-            self.net.rescale(slice(self.heads), self.scale / largest)
+            for net in (self.net, self.used):
+                net.rescale(slice(self.heads), self.scale / largest)
             self.scale = largest

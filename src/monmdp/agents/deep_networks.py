@@ -24,13 +24,22 @@ class Network:
     """
 
     def __init__(
-        self, inputs: int, hidden: int, outputs: int, rng: np.random.Generator, lr: float = 1e-3, average: float = 0.0
+        self,
+        inputs: int,
+        hidden: int,
+        outputs: int,
+        rng: np.random.Generator,
+        lr: float = 1e-3,
+        eps: float = 1e-8,
     ) -> None:
-        """Make a network whose outputs are 0; `lr` is the step size of Adam."""
+        """Make a network whose outputs are 0; `lr` is the step size of Adam.
+
+        Gradients much smaller than `eps` make steps that are smaller, too.
+        """
         self.torch: Any = import_extra("torch", "deep", "deep agents")
         nn = self.torch.nn
         self.torch.set_num_threads(1)  # runs are done side by side, a process each
-        self.lr = lr
+        self.lr, self.eps = lr, eps
         with self.torch.random.fork_rng(devices=[]):
             self.torch.manual_seed(int(rng.integers(2**63)))
             first, second = nn.Linear(inputs, hidden), nn.Linear(hidden, hidden)
@@ -41,18 +50,15 @@ class Network:
         self.layers = nn.Sequential(
             first, next(norms), nn.ReLU(), second, next(norms), nn.ReLU(), self.last
         )
-        self.average = average
         self.adam = self._new_adam()
-        import copy
-        self.mean = copy.deepcopy(self.layers) if average else self.layers
 
     def _new_adam(self) -> Any:
-        return self.torch.optim.Adam(self.layers.parameters(), lr=self.lr, fused=True)
+        return self.torch.optim.Adam(self.layers.parameters(), lr=self.lr, eps=self.eps, fused=True)
 
     def say(self, inputs: Inputs) -> FloatArray:
         """[i, output] what the network says."""
         with self.torch.no_grad():
-            out: FloatArray = self.mean(self.torch.from_numpy(inputs)).numpy()
+            out: FloatArray = self.layers(self.torch.from_numpy(inputs)).numpy()
         return out.astype(np.float64)
 
     def fit(self, inputs: Inputs, targets: FloatArray, weights: FloatArray) -> None:
@@ -63,9 +69,6 @@ class Network:
         self.adam.zero_grad()
         loss.backward()
         self.adam.step()
-        if self.average:
-            with self.torch.no_grad():
-                self.torch._foreach_lerp_(list(self.mean.parameters()), list(self.layers.parameters()), 1 - self.average)
 
     def widen(self, inputs: int, rng: np.random.Generator) -> None:
         """Take more inputs; the weights of new ones are small."""
@@ -80,26 +83,19 @@ class Network:
             new.bias[:] = old.bias
         self.layers[0] = new
         self.adam = self._new_adam()
-        import copy
-        self.mean = copy.deepcopy(self.layers) if self.average else self.layers
 
-    def randomise(self, rng: np.random.Generator) -> None:
-        """Say something random about everything, of deviation about 1."""
-        weight = rng.normal(scale=self.last.in_features**-0.5, size=tuple(self.last.weight.shape))
+    def follow(self, other: Network, share: float = 1.0) -> None:
+        """Take this share of the way to the weights of another network of the same size."""
+        mine, theirs = (list(of.layers.parameters()) for of in (self, other))
         with self.torch.no_grad():
-            self.last.weight[:] = self.torch.from_numpy(weight)
-
-    def copy(self, other: Network) -> None:
-        """Say what another network of the same size says."""
-        self.layers.load_state_dict(other.layers.state_dict())
+            self.torch._foreach_lerp_(mine, theirs, share)
 
     def rescale(self, outputs: slice, factor: float, shift: float = 0.0) -> None:
         """Say `factor` times as much as before, and `shift` more, at some outputs."""
         with self.torch.no_grad():
-            for last in {self.last, self.mean[-1]}:
-                last.weight[outputs] *= factor
-                last.bias[outputs] *= factor
-                last.bias[outputs] += shift
+            self.last.weight[outputs] *= factor
+            self.last.bias[outputs] *= factor
+            self.last.bias[outputs] += shift
 
 
 class Ensemble:
@@ -182,24 +178,27 @@ class RandomNetwork:
     """A network of the same make that never learns; its outputs are about as large as 1."""
 
     def __init__(self, inputs: int, hidden: int, outputs: int, rng: np.random.Generator) -> None:
+        self.torch: Any = import_extra("torch", "deep", "deep agents")
         sizes = (inputs, hidden), (hidden, hidden), (hidden, outputs)
-        self.weights = [rng.normal(size=size).astype(np.float32) for size in sizes]
-        self.biases = [rng.normal(size=hidden).astype(np.float32) for _ in range(2)]
+        self.weights = [self._tensor(rng.normal(size=size)) for size in sizes]
+        # Half of the neurons are at 0, so that the mean of squares is 1/2.
+        self.weights[2] *= (2 / hidden) ** 0.5
+        self.biases = [self._tensor(rng.normal(size=hidden)) for _ in range(2)]
+
+    def _tensor(self, values: NDArray[Any]) -> Any:
+        return self.torch.tensor(values, dtype=self.torch.float32)
 
     def say(self, inputs: Inputs) -> Inputs:
         """[i, output] what the network says."""
-        x = inputs
+        x = self.torch.from_numpy(inputs)
         for weight, bias in zip(self.weights[:2], self.biases, strict=True):
-            x = x @ weight + bias
-            x -= x.mean(axis=1, keepdims=True)
-            x *= 1 / np.sqrt(np.square(x).mean(axis=1, keepdims=True) + 1e-5)
-            x = np.maximum(x, 0)
-        # Half of the neurons are at 0, so that the mean of squares is 1/2.
-        out: Inputs = x @ self.weights[2] * np.float32((2 / len(self.weights[2])) ** 0.5)
+            x = self.torch.addmm(bias, x, weight)
+            x = self.torch.relu(self.torch.nn.functional.layer_norm(x, x.shape[1:]))
+        out: Inputs = (x @ self.weights[2]).numpy()
         return out
 
     def widen(self, inputs: int, rng: np.random.Generator) -> None:
         """Take more inputs; what was said of inputs that are 0 there stays."""
         old = self.weights[0]
-        more = rng.normal(size=(inputs - len(old), old.shape[1])).astype(np.float32)
-        self.weights[0] = np.concatenate([old, more])
+        more = self._tensor(rng.normal(size=(inputs - len(old), old.shape[1])))
+        self.weights[0] = self.torch.cat([old, more])

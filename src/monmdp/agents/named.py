@@ -75,23 +75,26 @@ DEEP: dict[str, DeepAgent] = {
     ),
     "deep-dqn": DeepAgent(
         f"{_BASELINES}:DQN", "DQN",
-        "DQN that takes a reward it was not shown for zero.", "#1174fb", ":",
+        "DQN that takes a reward it was not shown for zero.", "#1174fb", ":", 700.0,
     ),
     "deep-reward-model": DeepAgent(
         f"{_BASELINES}:RewardModelDQN", "DQN, reward model",
-        "DQN with a learnt reward in the place of one that was not shown.", "#f0934f", ":",
+        "DQN with a learnt reward in the place of one that was not shown.", "#f0934f", ":", 900.0,
     ),
     "deep-pessimistic-ensemble": DeepAgent(
         f"{_BASELINES}:PessimisticDQN", "DQN, pessimistic ensemble",
-        "DQN with the lowest guess of several reward models.", "#db09ba", ":",
+        "DQN with a low guess, by several reward models, in the place of a reward not shown.",
+        "#db09ba", ":", 1200.0,
     ),
     "deep-rnd": DeepAgent(
         f"{_BASELINES}:RNDDQN", "DQN, RND",
-        "DQN with a bonus for observations that a network cannot predict.", "#676804", ":",
+        "DQN with a reward model, and a bonus for what a network cannot predict yet.",
+        "#676804", ":", 1200.0,
     ),
     "deep-discretised": DeepAgent(
-        f"{_BASELINES}:Discretised", "Discretised",
-        "Observations sorted into cells, and an agent of the table for these.", "#f60171", ":",
+        f"{_BASELINES}:Discretised", "Discretised Factored MBIE-EB",
+        "Factored MBIE-EB on cells, into which observations are sorted by random signs.",
+        "#f60171", ":", 700.0, needs="numpy",
     ),
 }  # fmt: skip
 """deep agents by name; they see observations, and need the extra ``deep``"""

@@ -1,0 +1,253 @@
+"""The baselines of deep agents learn where they should, and from what was shown alone."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields
+
+import numpy as np
+import pytest
+
+import monmdp
+from conftest import ROOT
+from monmdp import agents, testing, train
+from monmdp.agents import Transition, observations_of, view_of
+from monmdp.agents.deep_baselines import DQN, RNDDQN, Discretised, PessimisticDQN, RewardModelDQN
+from monmdp.agents.deep_networks import Ensemble, RandomNetwork
+
+NETWORKS = {
+    "deep-dqn": DQN,
+    "deep-reward-model": RewardModelDQN,
+    "deep-pessimistic-ensemble": PessimisticDQN,
+    "deep-rnd": RNDDQN,
+}
+BASELINES = {**NETWORKS, "deep-discretised": Discretised}
+SHORT = {"epsilon_steps": 1000, "hidden": 32}
+
+
+def made(name, problem, **params):
+    return agents.find(name, params=params)(view_of(problem), np.random.default_rng(0))
+
+
+def walk(agent, problem, steps=200, seed=0, hidden=0.5, reward=None):
+    """Step an agent through made-up dynamics; `reward` is what a shown reward is."""
+    rng, table = np.random.default_rng(seed), observations_of(problem)
+    _, n_sm, _, _ = problem.shape
+    seen = {"env": table[0], "mon": 0}
+    done = []
+    agent.begin_episode()
+    for _ in range(steps):
+        action = dict(agent.act(seen))
+        done.append((action["env"], action["mon"]))
+        s = int(rng.integers(len(table)))
+        after = {"env": table[s], "mon": int(rng.integers(n_sm))}
+        shown = rng.random() >= hidden
+        paid = (float(s == 3) if reward is None else reward) if shown else None
+        ends = bool(rng.random() < 0.1)
+        agent.update(Transition(seen, action, paid, 0.0, after, ends))
+        seen = after
+        if ends:
+            agent.begin_episode()
+    return done
+
+
+# ---- they learn -----------------------------------------------------------------------------
+
+
+def best(problem):
+    return monmdp.solve(problem, gamma=0.95).episode_return
+
+
+def test_dqn_learns_where_all_is_shown():
+    problem = monmdp.make("loop", "full")
+    run = train(problem, agents.find("deep-dqn", params=SHORT), 3000, every=1000)
+    assert run.curve["episode_return"][-1] == pytest.approx(best(problem))
+
+
+@pytest.mark.parametrize("name", ["deep-reward-model", "deep-pessimistic-ensemble", "deep-rnd"])
+def test_with_a_model_half_of_the_rewards_are_enough(name):
+    problem = monmdp.make("loop", "full-random", rho=0.5)
+    run = train(problem, agents.find(name, params=SHORT), 3000, every=250)
+    assert max(run.curve["episode_return"][-4:]) == pytest.approx(best(problem))
+
+
+def test_only_with_a_model_there_is_no_need_to_ask():
+    """What is not shown is zero for DQN: it pays to see the reward of the goal each time."""
+    problem = monmdp.make("loop", "ask")
+    returns = {
+        name: max(
+            train(problem, agents.find(name, params=SHORT), 3000, every=250).curve[
+                "episode_return"
+            ][-4:]
+        )
+        for name in ("deep-dqn", "deep-reward-model")
+    }
+    assert returns["deep-reward-model"] == pytest.approx(best(problem))
+    assert 0 < returns["deep-dqn"] < 0.9 * best(problem)
+
+
+@pytest.mark.parametrize("monitor", ["ask", "button"])
+def test_a_table_of_cells_is_as_good_as_one_of_states(monitor):
+    problem = monmdp.make("loop", monitor)
+    run = train(problem, "deep-discretised", 2000, every=500)
+    assert run.curve["episode_return"][-1] == pytest.approx(best(problem))
+
+
+# ---- what they are told ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", BASELINES)
+def test_the_contract(name):
+    problem = monmdp.make("loop", "ask")
+    assert testing.check_agent(name, problem) == []
+
+
+@pytest.mark.parametrize("name", BASELINES)
+def test_rewards_that_are_not_shown_change_nothing(name):
+    """The same steps in two worlds whose hidden rewards differ."""
+    curves = []
+    for secret in (1.0, 0.5):
+        problem = monmdp.make("loop", "ask")
+        agent = made(name, problem)
+        curves.append(walk(agent, problem, hidden=1.0, reward=secret))
+        assert name == "deep-discretised" or np.isnan(agent.memory["reward"][: agent.kept]).all()
+    assert curves[0] == curves[1]
+    shown = walk(made(name, problem), problem, steps=600, hidden=0.0)
+    assert shown[:200] != curves[0] or name != "deep-discretised"
+
+
+@pytest.mark.parametrize("name", BASELINES)
+def test_a_policy_to_test_changes_nothing(name):
+    problem = monmdp.make("loop", "ask")
+    table = observations_of(problem)
+    plain, tested = (made(name, problem) for _ in range(2))
+    for agent in (plain, tested):
+        walk(agent, problem, steps=150)
+    before = tested.rng.bit_generator.state
+    first = tested.test_policy(table)
+    assert np.array_equal(first, tested.test_policy(table))
+    assert tested.rng.bit_generator.state == before
+    assert np.allclose(first.sum(axis=1), 1)
+    assert walk(plain, problem, seed=1) == walk(tested, problem, seed=1)
+
+
+# ---- their parts ----------------------------------------------------------------------------
+
+OTHER = {
+    "gamma": 0.5, "epsilon": 0.5, "epsilon_steps": 50, "hidden": 16, "lr": 0.01, "eps": 0.01,
+    "batch": 8, "every": 5, "refresh": 7, "n_step": 3, "warmup": 60, "reward_lr": 0.01,
+    "model_every": 5, "members": 3, "kappa": 3.0, "prior": 3.0, "bonus": 3.0, "rnd_lr": 0.01,
+}  # fmt: skip
+
+
+def said(agent, problem):
+    """All that an agent has learnt, in a list of numbers, and what it did."""
+    done = walk(agent, problem, steps=400)
+    inputs = agent.inputs[: len(agent.node_of)]
+    drive = agent.drive(np.arange(2.0 * agent.streams).reshape(agent.streams, 2))
+    return done, drive.tolist(), agent.say(agent.net, inputs).tolist()
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_each_option_does_something(name):
+    problem = monmdp.make("loop", "ask")
+    options = [of.name for of in fields(NETWORKS[name])][2:]
+    assert set(options) <= set(OTHER)
+    small = {"epsilon_steps": 100, "hidden": 8}
+    plain = said(made(name, problem, **small), problem)
+    assert plain == said(made(name, problem, **small), problem)
+    for option in options:
+        other = made(name, problem, **small | {option: OTHER[option]})
+        assert said(other, problem) != plain, option
+
+
+def test_returns_of_several_steps():
+    """Against sums by hand, with a target network that says 0."""
+    problem = monmdp.make("loop", "ask")
+    agent = made("deep-dqn", problem, n_step=3, warmup=10**9, gamma=0.5)
+    agent.encode.settle(np.eye(9, dtype=np.float32))
+    table = observations_of(problem)
+    rewards, ends, firsts = [1, 2, 4, 8, 16, 32], [2], [0, 3]
+    for i, reward in enumerate(rewards):
+        if i in firsts:
+            agent.begin_episode()
+        seen = {"env": table[i], "mon": 0}
+        agent.update(Transition(seen, {"env": 0, "mon": 0}, reward, 0.0, seen, i in ends))
+    expected = [1 + 1 + 1, 2 + 2, 4, 8 + 8 + 8, 16 + 16, 32]
+    assert agent.returns(np.arange(6))[:, 0] * agent.unit == pytest.approx(expected)
+
+
+def test_a_pessimist_fears_what_it_has_not_seen():
+    problem = monmdp.make("hazard", "ask")
+    agent = made("deep-pessimistic-ensemble", problem, kappa=2.0)
+    agent.encode.settle(np.eye(problem.mdp.n_states, dtype=np.float32))
+    table = observations_of(problem)
+    known, action = {"env": table[0], "mon": 0}, {"env": 0, "mon": 0}
+    for _ in range(1000):
+        agent.update(Transition(known, action, 0.5, 0.0, known, False))
+    agent.node(table[5])
+    steps = np.zeros(2, dtype=agent.memory.dtype)
+    steps["node"] = agent.node_of[table[0].tobytes()], agent.node_of[table[5].tobytes()]
+    seen, unseen = agent.guess(steps)
+    assert seen == pytest.approx(0.5, abs=0.2)
+    assert unseen < seen - 0.2 * (agent.r_max - agent.r_min)
+    assert unseen >= agent.r_min
+
+
+def test_the_new_is_more_surprising():
+    problem = monmdp.make("loop", "ask")
+    agent = made("deep-rnd", problem, rnd_lr=1e-3)
+    agent.encode.settle(np.eye(9, dtype=np.float32))
+    table = observations_of(problem)
+    known = {"env": table[0], "mon": 0}
+    for _ in range(600):
+        agent.update(Transition(known, {"env": 0, "mon": 0}, None, 0.0, known, False))
+    steps = np.zeros(2, dtype=agent.memory.dtype)
+    steps["next_node"] = agent.node(table[0]), agent.node(table[5])
+    old, new = agent.surprise(steps)
+    assert new > 10 * old
+
+
+def test_wider_networks_say_the_same():
+    rng = np.random.default_rng(0)
+    inputs = rng.normal(size=(4, 6)).astype(np.float32)
+    wide = np.pad(inputs, ((0, 0), (0, 3)))
+    for net in (RandomNetwork(6, 8, 5, rng), Ensemble(3, 6, 8, 5, rng)):
+        before = net.say(inputs)
+        net.widen(9, rng)
+        assert np.allclose(net.say(wide), before, atol=1e-6)
+        assert not np.allclose(net.say(wide + 1), before, atol=1e-3)
+
+
+def test_members_learn_on_their_own():
+    rng = np.random.default_rng(0)
+    nets = Ensemble(3, 4, 16, 1, rng, lr=1e-2)
+    inputs = np.eye(4, dtype=np.float32)
+    targets = np.broadcast_to(np.arange(3.0)[:, None, None], (3, 4, 1))
+    weights = np.zeros((3, 4, 1))
+    weights[:, :3] = 1
+    for _ in range(300):
+        nets.fit(inputs, targets, weights)
+    assert np.allclose(nets.say(inputs)[:, :3], targets[:, :3], atol=0.05)
+
+
+def test_cells_are_shared_when_there_are_no_more():
+    problem = monmdp.make("loop", "ask")
+    few, many = made("deep-discretised", problem, cells=4), made("deep-discretised", problem)
+    for agent in (few, many):
+        walk(agent, problem, steps=400)
+    assert len(few.cell_of_code) == 4
+    assert set(few.cell_of.values()) == set(range(4))
+    assert len(set(many.cell_of.values())) == len(many.cell_of) == 9
+    coarse = made("deep-discretised", problem, bits=1)
+    walk(coarse, problem, steps=400)
+    assert set(coarse.cell_of.values()) <= {0, 1}
+
+
+def test_the_settings_to_try_are_settings():
+    tried = json.loads((ROOT / "benchmarks" / "deep_tuning.json").read_text("utf-8"))
+    assert tried.keys() == BASELINES.keys()
+    for name, settings in tried.items():
+        assert len(settings) == len({json.dumps(of, sort_keys=True) for of in settings}) == 12
+        for params in settings:
+            agents.find(name, params=params)
