@@ -85,8 +85,8 @@ class DeepMonitored:
     gamma: float = 0.95
     """γ, the discount"""
     generalise: Literal["none", "ensemble"] = "none"
-    """what is believed of a reward: the mean of those shown in its cell, r_min if there are none; or
-    what an ensemble agrees on that learns from all rewards shown"""
+    """what is believed of a reward: the mean of those shown in its cell, r_min if there are none;
+    or what an ensemble agrees on that learns from all rewards shown"""
     members: int = 10
     """of the ensemble"""
     doubt: float = 2.0
@@ -459,7 +459,6 @@ class DeepMonitored:
         cell = self.nodes.cell[:n]
         said = ahead = self.say(self.inputs[:n])
         belief = self.believe(cell, self.inputs[:n])
-        most = max(0.0, self.r_max + self.monitor_rewards().max()) / (1 - self.gamma)
         for _ in range(self.lookahead):
             value = np.stack(
                 [q.max(axis=(2, 3)) for q in self.compose(cell, *belief, ahead)]
