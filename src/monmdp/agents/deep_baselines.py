@@ -81,7 +81,7 @@ class DQN:
     lr: float = 5e-4
     """step size of Adam"""
     eps: float = 1.5e-4
-    """ε of Adam: without it action values that are nearly right are never at rest"""
+    """ε of Adam: gradients much smaller than this make steps that are smaller, too"""
     batch: int = 64
     """steps in an update"""
     every: int = 2

@@ -84,12 +84,12 @@ DEEP: dict[str, DeepAgent] = {
     "deep-pessimistic-ensemble": DeepAgent(
         f"{_BASELINES}:PessimisticDQN", "DQN, pessimistic ensemble",
         "DQN with a low guess, by several reward models, in the place of a reward not shown.",
-        "#db09ba", ":", 1200.0,
+        "#db09ba", ":", 1300.0,
     ),
     "deep-rnd": DeepAgent(
         f"{_BASELINES}:RNDDQN", "DQN, RND",
         "DQN with a reward model, and a bonus for what a network cannot predict yet.",
-        "#676804", ":", 1200.0,
+        "#676804", ":", 1400.0,
     ),
     "deep-discretised": DeepAgent(
         f"{_BASELINES}:Discretised", "Discretised Factored MBIE-EB",
