@@ -27,6 +27,9 @@ class WholeNumbers:
         self.first: NDArray[Any] | None = None
         self.slots: dict[tuple[int, int], int] = {}
 
+    def settle(self, observations: NDArray[Any]) -> None:
+        """Do nothing: it needs no warm-up."""
+
     def meet(self, observation: NDArray[Any]) -> Inputs:
         """Return the inputs for an observation to learn from."""
         flat = observation.reshape(-1)
@@ -60,7 +63,8 @@ class RealNumbers:
     def settle(self, observations: NDArray[Any]) -> None:
         """Take mean and deviation of these, [observation, …], for all that follow."""
         flat = observations.reshape(len(observations), -1)
-        self.mean, self.scale = flat.mean(axis=0), flat.std(axis=0) + 1e-6
+        self.mean, deviation = flat.mean(axis=0), flat.std(axis=0)
+        self.scale = np.where(deviation > 1e-6, deviation, 1.0)  # what was the same may yet differ
         self.settled = True
 
     def meet(self, observation: NDArray[Any]) -> Inputs:

@@ -25,7 +25,7 @@ docs/algorithms/deep-monitored.md derives it.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, NamedTuple, get_args, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +33,10 @@ from numpy.typing import NDArray
 from monmdp.agents.contract import Transition, View
 from monmdp.agents.deep_inputs import encoder
 from monmdp.agents.deep_networks import Ensemble, Inputs, Network
-from monmdp.model.arrays import FloatArray, IntArray
+from monmdp.errors import MonMDPError, nearest
+from monmdp.model.arrays import BoolArray, FloatArray, IntArray
+from monmdp.model.mdp import number, probability, whole_number
+from monmdp.planning.policy_iteration import learning_gamma
 
 OPT, OBS = 0, 1
 """the two values that are learnt"""
@@ -74,6 +77,20 @@ class Growing:
         return self.__dict__["arrays"][name]
 
 
+class Model(NamedTuple):
+    """What is known of pairs, all [i, sᵐ, aᵉ, aᵐ] or such that it can be spread to that."""
+
+    reward: FloatArray
+    """R̃ᵉ + R̄ᵐ"""
+    u: FloatArray
+    """the chance to see a reward that is not known"""
+    price: FloatArray
+    """R̄ᵐ, made small: of two ways to see the same, the cheaper one"""
+    moves: FloatArray
+    """[…, s′ᵐ] p̄ᵐ"""
+    tried: BoolArray
+
+
 @dataclass(eq=False)
 class DeepMonitored:
     """The agent; it is given a `View` of the problem and a random stream, all else has defaults."""
@@ -93,8 +110,9 @@ class DeepMonitored:
     """deviations of the ensemble that are taken off its mean"""
     unsure: float = 0.1
     """a reward is still to be seen while so much is taken off, as a share of r_max − r_min"""
-    bits: int = 64
-    """random signs that make a cell; fewer make larger cells"""
+    bits: int | None = None
+    """random signs that make a cell, fewer make larger cells; by default 64, which tell all grids
+    of a few thousand states apart, and 8 where observations are real numbers"""
     visibility: Literal["counted", "kl-ucb"] = "counted"
     """when to give up on a reward that does not show: by how often the monitor shows others, or
     like Monitored MBIE-EB"""
@@ -112,13 +130,11 @@ class DeepMonitored:
     """observations in an update"""
     every: int = 2
     """steps from one update to the next"""
-    refresh: int = 100
+    refresh: int = 25
     """updates from one set of targets to the next"""
-    lookahead: int = 10
+    lookahead: int = 30
     """steps through the memory that targets look ahead"""
-    worst: float = 0.5
-    """share of an update's observations that are drawn by how wrong the network is there"""
-    average: float = 0.99
+    average: float = 0.995
     """the network in use is a running average of the one that learns, over about 1/(1 − average)
     updates"""
     memory: int = 20_000
@@ -128,6 +144,7 @@ class DeepMonitored:
 
     def __post_init__(self) -> None:
         """Begin with nothing."""
+        self._check()
         _, _, self.n_sm, self.n_ae, self.n_am, self.r_min, self.r_max = self.view
         pair = self.n_sm, self.n_ae, self.n_am
         self.encode = encoder(self.view)
@@ -144,7 +161,8 @@ class DeepMonitored:
             outputs = 2 * self.n_ae  # rewards, and whether they can be seen
             width = self.encode.width
             self.ensemble = Ensemble(self.members, width, self.hidden, outputs, self.rng, self.lr)
-        self.signs = self.rng.normal(size=(self.encode.width, self.bits))
+        bits = self.bits or (64 if self.encode.settled else 8)
+        self.signs = self.rng.normal(size=(self.encode.width, bits))
         # Cells: what was tried, shown and paid there.
         self.cell_of_code: dict[bytes, int] = {}
         self.cells = Growing(
@@ -182,6 +200,26 @@ class DeepMonitored:
         self.observes = True
         self.beginning = True
         self.continuations = np.zeros((0, 2, self.n_ae, self.n_sm))
+
+    def _check(self) -> None:
+        """Refuse what makes no sense."""
+        for name in ("generalise", "visibility"):
+            known = get_args(get_type_hints(type(self))[name])
+            if getattr(self, name) not in known:
+                raise MonMDPError(
+                    f"{name}={getattr(self, name)!r}{nearest(self.__dict__[name], known)}"
+                )
+        whole = ("members", "hidden", "batch", "every", "refresh", "lookahead", "memory", "warmup")
+        for name in whole:
+            whole_number(getattr(self, name), name, at_least=1)
+        if self.bits is not None:
+            whole_number(self.bits, "bits", at_least=1)
+        learning_gamma(self.gamma)
+        for name in ("observe", "average", "enough"):
+            probability(getattr(self, name), name)
+        for name in ("lr", "doubt", "unsure", "beta_kl"):
+            if not number(getattr(self, name), name) > 0:
+                raise MonMDPError(f"{name} must be above 0, got {getattr(self, name):g}")
 
     # -- the model ----------------------------------------------------------------------------
 
@@ -235,38 +273,36 @@ class DeepMonitored:
         share = 0.9
         self.shows = (1 + shown.sum(axis=(0, 2))) / (1 + tried.sum(axis=(0, 2)))
         for _ in range(20):
-            missed = np.exp(
-                np.einsum("csam,sm->ca", tried, np.log1p(-np.minimum(self.shows, 1 - 1e-9)))
-            )
+            miss = np.log1p(-np.minimum(self.shows, 1 - 1e-9))
+            missed = np.exp(np.einsum("csam,sm->ca", tried, miss))
             can = np.where(seen, 1.0, share * missed / (1 - share + share * missed + 1e-12))
             share = (1 + (can * met).sum()) / (1 + met.sum())
-            weighted = can[:, None, :, None]
-            self.shows = (1 + (weighted * shown).sum(axis=(0, 2))) / (
-                1 + (weighted * tried).sum(axis=(0, 2))
-            )
+            n_shown, n = ((can[:, None, :, None] * of).sum(axis=(0, 2)) for of in (shown, tried))
+            self.shows = (1 + n_shown) / (1 + n)
         self.visible = can
 
-    def values(
-        self, cell: IntArray, inputs: Inputs, continuation: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
-        """[i, sᵐ, aᵉ, aᵐ] Q_opt, -∞ for actions never tried in the cell, and Q_obs."""
-        return self.compose(cell, *self.believe(cell, inputs), continuation)
-
-    def compose(
-        self, cell: IntArray, reward: FloatArray, can: FloatArray, continuation: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return the same, with what is believed of rewards."""
-        moves = self.moves(cell)
-        opt, obs = (np.einsum("isamt,iat->isam", moves, continuation[:, of]) for of in (OPT, OBS))
+    def model(self, cell: IntArray, inputs: Inputs) -> Model:
+        """Return all but continuations of the two values."""
+        reward, can = self.believe(cell, inputs)
         tried = self.cells.tried[cell].sum(axis=(1, 3)) > 0
         tried |= ~tried.any(axis=1, keepdims=True)  # where nothing was, the network decides
-        tried = tried[:, None, :, None]
         monitor = self.monitor_rewards()[None, :, None]
-        q_opt = reward[:, None, :, None] + monitor + self.gamma * opt
-        u = self.chance_to_see(cell, can)
-        # Of two ways to see the same, the cheaper one.
-        q_obs = u + (1 - u) * self.gamma * np.where(tried, np.clip(obs, 0, 1), 1) + 1e-4 * monitor
-        return np.where(tried, q_opt, -np.inf), q_obs
+        return Model(
+            reward[:, None, :, None] + monitor,
+            self.chance_to_see(cell, can),
+            1e-4 * monitor,
+            self.moves(cell),
+            tried[:, None, :, None],
+        )
+
+    def q_values(self, model: Model, continuation: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """[i, sᵐ, aᵉ, aᵐ] Q_opt, -∞ for actions never tried in the cell, and Q_obs."""
+        opt, obs = (
+            np.einsum("isamt,iat->isam", model.moves, continuation[:, of]) for of in (OPT, OBS)
+        )
+        q_opt = np.where(model.tried, model.reward + self.gamma * opt, -np.inf)
+        later = np.where(model.tried, np.clip(obs, 0, 1), 1.0)
+        return q_opt, model.u + (1 - model.u) * self.gamma * later + model.price
 
     # -- acting -------------------------------------------------------------------------------
 
@@ -283,16 +319,15 @@ class DeepMonitored:
         starts = np.flatnonzero(self.nodes.arrays["starts"][: len(self.continuations)])
         if not len(starts):
             return 1.0
-        _, q_obs = self.values(
-            self.nodes.cell[starts], self.inputs[starts], self.continuations[starts]
-        )
+        model = self.model(self.nodes.cell[starts], self.inputs[starts])
+        _, q_obs = self.q_values(model, self.continuations[starts])
         return float(q_obs.max(axis=(2, 3)).mean())
 
     def act(self, observation: dict[str, Any]) -> dict[str, int]:
         """Act greedily on Q_obs or Q_opt; what was never tried comes first."""
         if not self.encode.settled:
-            ae, am = self.rng.integers(self.n_ae), self.rng.integers(self.n_am)
-            return {"env": int(ae), "mon": int(am)}
+            at_random = self.rng.integers((self.n_ae, self.n_am))
+            return {"env": int(at_random[0]), "mon": int(at_random[1])}
         node = self.node(observation["env"])
         if self.beginning:
             self.nodes.starts[node] += 1
@@ -301,10 +336,10 @@ class DeepMonitored:
             continuation = self.continuations[[node]]
         else:
             continuation = self.say(self.inputs[[node]])
-        q_opt, q_obs = self.values(self.nodes.cell[[node]], self.inputs[[node]], continuation)
-        q = (q_obs if self.observes else np.where(np.isinf(q_opt), np.inf, q_opt))[
-            0, observation["mon"]
-        ]
+        model = self.model(self.nodes.cell[[node]], self.inputs[[node]])
+        q_opt, q_obs = self.q_values(model, continuation)
+        q = q_obs if self.observes else np.where(np.isinf(q_opt), np.inf, q_opt)
+        q = q[0, observation["mon"]]
         best = np.flatnonzero(q.reshape(-1) >= q.max() - 1e-10)
         ae, am = divmod(int(best[self.rng.integers(len(best))]), self.n_am)
         return {"env": ae, "mon": am}
@@ -314,11 +349,19 @@ class DeepMonitored:
         n = len(observations)
         if not self.encode.settled or self.cells.n == 1:
             return np.full((n * self.n_sm, self.n_ae * self.n_am), 1 / (self.n_ae * self.n_am))
+        best = self.network_values(observations).reshape(n * self.n_sm, -1).argmax(axis=1)
+        return np.eye(self.n_ae * self.n_am)[best]
+
+    def network_values(self, observations: NDArray[Any]) -> FloatArray:
+        """[i, sᵐ, aᵉ, aᵐ] Q_opt as the network has it; -∞ for actions never tried in the cell."""
         inputs = np.stack([self.encode(of) for of in observations])
         cell = np.array([self.cell_of_code.get(code, NOWHERE) for code in self.codes(inputs)])
-        q_opt, _ = self.values(cell, inputs, self.say(inputs))
-        best = q_opt.reshape(n * self.n_sm, -1).argmax(axis=1)
-        return np.eye(self.n_ae * self.n_am)[best]
+        return self.q_values(self.model(cell, inputs), self.say(inputs))[OPT]
+
+    def values(self, batch: dict[str, NDArray[Any]]) -> FloatArray:
+        """[i] V_opt of observations {"env": [i, …], "mon": [i]}, for a judge."""
+        v = self.network_values(batch["env"]).max(axis=(2, 3))
+        return np.asarray(v[np.arange(len(v)), batch["mon"]])
 
     def say(self, inputs: Inputs) -> FloatArray:
         """[i, 2, aᵉ, s′ᵐ] W_opt and W_obs, as the network has them."""
@@ -413,7 +456,7 @@ class DeepMonitored:
         """Make room for more inputs."""
         more = width - self.inputs.shape[1]
         self.inputs = np.pad(self.inputs, ((0, 0), (0, more)))
-        self.signs = np.concatenate([self.signs, self.rng.normal(size=(more, self.bits))])
+        self.signs = np.concatenate([self.signs, self.rng.normal(size=(more, self.signs.shape[1]))])
         for net in (self.net, self.used):
             net.widen(width, self.rng)
         self.used.follow(self.net)
@@ -425,8 +468,7 @@ class DeepMonitored:
         if self.updates % self.refresh == 0:
             self.look_ahead()
         self.updates += 1
-        drawn = np.searchsorted(self.odds, self.rng.random(self.batch))
-        i = self.known[np.minimum(drawn, len(self.known) - 1)]
+        i = self.known[self.rng.integers(len(self.known), size=self.batch)]
         self.net.fit(self.inputs[i], self.targets[i], self.weights[i])
         self.used.follow(self.net, 1 - self.average)
         if self.generalise == "ensemble" and self.tries.n:
@@ -458,14 +500,10 @@ class DeepMonitored:
         tried = (times > 0).reshape(n, 1, self.n_ae, 1)
         cell = self.nodes.cell[:n]
         said = ahead = self.say(self.inputs[:n])
-        belief = self.believe(cell, self.inputs[:n])
+        model = self.model(cell, self.inputs[:n])
         for _ in range(self.lookahead):
-            value = np.stack(
-                [q.max(axis=(2, 3)) for q in self.compose(cell, *belief, ahead)]
-            )  # [2, node, sᵐ]
-            value[OPT][np.isinf(value[OPT])] = (
-                0.0  # nothing was tried: it ends there, or time was up
-            )
+            values = self.q_values(model, ahead)
+            value = np.stack([q.max(axis=(2, 3)) for q in values])  # [2, node, sᵐ]
             backed = np.stack(
                 [
                     np.bincount(pair, weight * value[of, edges["successor"], sm], n * self.n_ae)
@@ -479,11 +517,8 @@ class DeepMonitored:
         self._rescale(float(np.abs(backed[:, OPT]).max()))
         units = np.array([self.scale, 1.0])[:, None, None]
         self.targets = (backed / units).reshape(n, -1)
-        self.weights = np.broadcast_to(tried, backed.shape).reshape(n, -1)
+        self.weights = np.broadcast_to(tried * 1.0, backed.shape).reshape(n, -1)
         self.known = np.flatnonzero(tried.any(axis=(1, 2, 3)))
-        off = np.abs(backed - said) * tried / units
-        off = off.max(axis=(1, 2, 3))[self.known] + 1e-9
-        self.odds = np.cumsum(self.worst * off / off.sum() + (1 - self.worst) / len(off))
 
     def _rescale(self, largest: float) -> None:
         """Keep targets about as large as 1, and let the network say the same as before."""
