@@ -544,7 +544,7 @@ def test_an_agent_that_sees_observations():
         sees = "observations"
 
         def test_policy(self, observations):
-            return np.eye(6)[observations["env"][:, 2]]
+            return np.eye(6)[observations[:, 2]].repeat(problem.shape.n_monitor_states, axis=0)
 
         def values(self, observations):
             return observations["env"][:, 0] / 10

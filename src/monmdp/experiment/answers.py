@@ -16,6 +16,7 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
+from monmdp.agents.stepwise import observations_of
 from monmdp.errors import MonMDPError
 from monmdp.experiment.policy import Policy
 from monmdp.experiment.training import Run
@@ -191,7 +192,7 @@ def _test_policy(problem: MonMDP, agent: Any) -> Any:
     """What an agent would do if learning were over."""
     if getattr(agent, "sees", None) != "observations":
         return agent.test_policy()
-    return _collected(problem, agent.test_policy, "test_policy")
+    return agent.test_policy(observations_of(problem))
 
 
 def _predicted(problem: MonMDP, model: Any, view: View | None) -> IntArray:

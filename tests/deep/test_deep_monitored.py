@@ -1,0 +1,302 @@
+"""The deep agent against what is known exactly: the tabular agent's model, and exact values."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import monmdp
+from monmdp import agents, experiment, testing
+from monmdp.agents import Transition, View
+from monmdp.agents.deep_inputs import RealNumbers, WholeNumbers
+from monmdp.agents.deep_monitored import DeepMonitored
+from monmdp.agents.deep_networks import Network
+from monmdp.agents.monitored_mbie_eb import plan_to_observe, plan_to_optimize
+from monmdp.envs import MonMDPEnv
+from monmdp.errors import MonMDPError
+
+NEVER = 10**9
+
+
+def view_of(problem, dtype=np.uint8):
+    """One-hot vectors of whole numbers, which random signs tell apart."""
+    _, n_sm, n_ae, n_am = problem.shape
+    mdp = problem.mdp
+    return View((mdp.n_states,), np.dtype(dtype), n_sm, n_ae, n_am, mdp.r_min, mdp.r_max)
+
+
+def shown_to(agent, problem, step):
+    """Hand a step of the simulator over as an agent sees it."""
+    eye = np.eye(problem.mdp.n_states, dtype=np.uint8)
+    observation, action, reward, rm, following, ended = step
+    agent.update(
+        Transition(
+            {"env": eye[observation["env"]], "mon": observation["mon"]},
+            action,
+            reward,
+            rm,
+            {"env": eye[following["env"]], "mon": following["mon"]},
+            ended,
+        )
+    )
+
+
+def walk(problem, steps, seed=0, monitor_action=None):
+    """Random steps of a problem, as (observation, action, reward or None, rᵐ, following, ended)."""
+    env, rng = MonMDPEnv(problem), np.random.default_rng(seed)
+    observation, _ = env.reset(seed=seed)
+    for _ in range(steps):
+        am = rng.integers(problem.shape.n_monitor_actions)
+        action = {
+            "env": int(rng.integers(problem.shape.n_env_actions)),
+            "mon": int(am if monitor_action is None else monitor_action),
+        }
+        following, _, terminated, truncated, info = env.step(action)
+        reward = float(info["proxy_reward"]) if info["reward_observed"] else None
+        here = {key: int(value) for key, value in observation.items()}
+        there = {key: int(value) for key, value in following.items()}
+        yield here, action, reward, float(info["monitor_reward"]), there, bool(terminated)
+        observation = following
+        if terminated or truncated:
+            observation, _ = env.reset()
+
+
+@pytest.mark.parametrize(
+    ("world", "monitor"), [("loop", "ask"), ("bottleneck", "button"), ("hazard", "n-experts")]
+)
+def test_its_model_is_that_of_the_tabular_agent(world, monitor):
+    problem = monmdp.make(world, monitor, rho=0.5)
+    config = agents.MonitoredMBIEEB(beta=0, beta_e=0, beta_m=0, beta_obs=0, growth="none")
+    table = agents.Agent(config, problem)
+    deep = DeepMonitored(
+        view_of(problem), np.random.default_rng(0), visibility="kl-ucb", every=NEVER
+    )
+    for step in walk(problem, 3000):
+        table.update(Transition(*step))
+        shown_to(deep, problem, step)
+    plan_to_optimize(table.state)
+    plan_to_observe(table.state)
+    n_se, n_sm, n_ae, n_am = problem.shape
+    compared = 0
+    for se, seen in enumerate(np.eye(n_se, dtype=np.uint8)):
+        node = deep.node_of.get(seen.tobytes())
+        if node is None:
+            continue
+        model = deep.model(deep.nodes.cell[[node]], deep.inputs[[node]])
+        for sm in range(n_sm):
+            tried = table.state.counts.n[se * n_sm + sm] > 0
+            for name, mine in (("r_opt", model.reward[0, sm]), ("r_obs", model.u[0, sm])):
+                theirs = getattr(table.state, name)[se * n_sm + sm]
+                np.testing.assert_allclose(mine.reshape(-1)[tried], theirs[tried], atol=1e-9)
+            compared += int(tried.sum())
+    assert compared > 0.5 * n_se * n_ae * n_am
+    assert len(deep.cell_of_code) == deep.nodes.n  # every state has a cell of its own
+
+
+def test_looking_ahead_far_finds_the_exact_values():
+    problem = monmdp.make("empty", "ask")
+    agent = DeepMonitored(
+        view_of(problem), np.random.default_rng(0), lookahead=600, every=NEVER, gamma=0.95
+    )
+    for step in walk(problem, 20_000, monitor_action=1):
+        shown_to(agent, problem, step)
+    agent.look_ahead()
+    exact = monmdp.solve(problem, gamma=0.95)
+    values = exact.minimax.values
+    eye = np.eye(problem.mdp.n_states, dtype=np.uint8)
+    states = [s for s, of in enumerate(eye) if of.tobytes() in agent.node_of]
+    nodes = np.array([agent.node_of[eye[s].tobytes()] for s in states])
+    model = agent.model(agent.nodes.cell[nodes], agent.inputs[nodes])
+    q_opt, _ = agent.q_values(model, agent.continuations[nodes])
+    tried_all = agent.cells.tried[agent.nodes.cell[nodes]].sum(axis=(1, 3)).all(axis=1)
+    found = q_opt.max(axis=(1, 2, 3))
+    np.testing.assert_allclose(
+        found[tried_all], np.asarray(values).reshape(-1)[states][tried_all], atol=1e-6
+    )
+    assert tried_all.sum() > 10
+
+
+def test_a_reward_counts_from_the_moment_it_is_shown():
+    problem = monmdp.make("loop", "ask")
+    agent = DeepMonitored(view_of(problem), np.random.default_rng(0), every=NEVER)
+    hidden = {"env": 3, "mon": 0}, {"env": 1, "mon": 0}, None, 0.0, {"env": 4, "mon": 0}, False
+    for _ in range(100):
+        shown_to(agent, problem, hidden)
+    node = agent.node_of[np.eye(9, dtype=np.uint8)[3].tobytes()]
+
+    def believed():
+        return agent.model(agent.nodes.cell[[node]], agent.inputs[[node]]).reward[0, 0, 1, 0]
+
+    assert believed() == problem.mdp.r_min
+    shown_to(agent, problem, (hidden[0], {"env": 1, "mon": 1}, 0.25, -0.2, *hidden[4:]))
+    assert believed() == 0.25
+
+
+def test_it_finds_out_what_can_never_be_seen():
+    rng = np.random.default_rng(0)
+    problem = monmdp.make("loop", "ask")
+    agent = DeepMonitored(view_of(problem), rng, every=NEVER)
+    for se in range(9):
+        for ae in range(5):
+            for _ in range(40):
+                visible = (se, ae) != (4, 2)
+                shown = visible and rng.random() < 0.2
+                step = {"env": se, "mon": 0}, {"env": ae, "mon": 1}, 0.0 if shown else None
+                shown_to(agent, problem, (*step, -0.2, {"env": (se + 1) % 9, "mon": 0}, False))
+    agent.estimate_visibility()
+    assert agent.shows[0, 1] == pytest.approx(0.2, abs=0.03)
+    cell = agent.nodes.cell[agent.node_of[np.eye(9, dtype=np.uint8)[4].tobytes()]]
+    assert agent.visible[cell, 2] < 0.05
+    assert agent.visible[1 : agent.cells.n].sum() > 9 * 5 - 2
+
+
+def test_one_failure_is_enough_where_asking_always_shows():
+    problem = monmdp.make("loop", "ask")
+    agent = DeepMonitored(view_of(problem), np.random.default_rng(0), every=NEVER)
+    for se in range(9):
+        for ae in range(5):
+            reward = None if (se, ae) == (4, 2) else 0.0
+            step = {"env": se, "mon": 0}, {"env": ae, "mon": 1}, reward
+            shown_to(agent, problem, (*step, -0.2, {"env": (se + 1) % 9, "mon": 0}, False))
+    agent.estimate_visibility()
+    cell = agent.nodes.cell[agent.node_of[np.eye(9, dtype=np.uint8)[4].tobytes()]]
+    assert agent.shows[0, 1] > 0.95
+    assert agent.visible[cell, 2] < 0.2  # it began at 1
+
+
+def test_the_ensemble_is_pessimistic_far_from_what_was_shown():
+    view = View((2,), np.dtype(np.float64), 1, 2, 2, -1.0, 1.0)
+    agent = DeepMonitored(
+        view, np.random.default_rng(0), generalise="ensemble", warmup=50, every=1, refresh=50
+    )
+    rng = np.random.default_rng(1)
+    for _ in range(1500):  # rewards of 0.5 are shown in the left half, and none in the right one
+        here = rng.uniform(-1, 1, 2)
+        reward = 0.5 if here[0] < 0 else None
+        agent.update(
+            Transition({"env": here, "mon": 0}, {"env": int(rng.integers(2)), "mon": 1}, reward,
+                       -0.2, {"env": rng.uniform(-1, 1, 2), "mon": 0}, False)
+        )  # fmt: skip
+    inputs = np.stack([agent.encode(np.array(of)) for of in ((-0.5, 0.0), (0.9, 0.9))])
+    reward, to_see = agent.believe(np.zeros(2, dtype=np.int64), inputs)
+    assert reward[0] == pytest.approx(0.5, abs=0.15)
+    assert (reward[1] < reward[0] - 0.3).all()
+    assert (to_see[0] == 0).all()
+
+
+def test_it_forgets_the_older_half_and_goes_on():
+    problem = monmdp.make("river-swim", "full-random", length=60)
+    agent = DeepMonitored(view_of(problem), np.random.default_rng(0), memory=20, every=1, warmup=5)
+    rng = np.random.default_rng(0)
+    for se in rng.integers(60, size=400).tolist():
+        step = {"env": se, "mon": 0}, {"env": int(rng.integers(2)), "mon": 0}, 0.0
+        shown_to(agent, problem, (*step, 0.0, {"env": (se + 1) % 60, "mon": 0}, False))
+        assert agent.nodes.n <= 22
+        assert len(agent.node_of) == agent.nodes.n
+        assert len(agent.edge_of) == agent.edges.n
+        for of in ("node", "successor"):
+            ends = agent.edges.arrays[of][: agent.edges.n]
+            assert ((ends >= 0) & (ends < agent.nodes.n)).all()
+    for key, node in agent.node_of.items():
+        one_hot = np.frombuffer(key, dtype=np.uint8)
+        np.testing.assert_array_equal(
+            agent.encode(one_hot), agent.inputs[node, : agent.encode.width]
+        )
+
+
+@pytest.mark.parametrize("generalise", ["none", "ensemble"])
+def test_conformance(generalise):
+    problem = monmdp.make("loop", "ask")
+    config = agents.find("deep-monitored", problem, {"generalise": generalise, "warmup": 20})
+    assert testing.check_agent(config, problem) == []
+
+
+def test_it_learns_a_grid_and_its_values_are_right():
+    problem = monmdp.make("minigrid-empty", "ask")
+    run = monmdp.train(problem, "deep-monitored", 8000, seed=5, gamma=0.95, every=1000)
+    best = monmdp.solve(problem, gamma=0.95).episode_return
+    assert run.curve["worst_case_return"][-1] == pytest.approx(best, rel=0.02)
+    assert run.curve["bottom_visits"][-1] == 0
+
+
+def test_a_judge_reads_its_values():
+    problem = monmdp.make("minigrid-empty", "ask")
+    agent = DeepMonitored(agents.view_of(problem), np.random.default_rng(3))
+    made = agents.observations_of(problem)
+    env = MonMDPEnv(problem)
+    observation, _ = env.reset(seed=3)
+    agent.begin_episode()
+    for _ in range(6000):
+        seen = {"env": made[observation["env"]], "mon": int(observation["mon"])}
+        action = agent.act(seen)
+        following, _, terminated, truncated, info = env.step(action)
+        after = {"env": made[following["env"]], "mon": int(following["mon"])}
+        agent.update(Transition.from_step(seen, action, after, terminated, info))
+        observation = following
+        if terminated or truncated:
+            observation, _ = env.reset()
+            agent.begin_episode()
+    judged = experiment.Judge(problem, gamma=0.95)(agent, agent.values)
+    assert judged.worst_case_return == pytest.approx(judged.minimax_return, rel=0.05)
+    # Values of states that its policy visits are near the exact ones.
+    assert np.abs(judged.bias[judged.visits > 1e-6]).max() < 0.1
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"generalise": "enseble"}, "did you mean 'ensemble'"),
+        ({"visibility": "seen"}, "counted"),
+        ({"lookahead": 0}, "lookahead"),
+        ({"observe": 1.5}, "observe"),
+        ({"lr": 0.0}, "lr must be above 0"),
+        ({"gamma": 1.0}, "gamma"),
+        ({"bits": 0}, "bits"),
+    ],
+)
+def test_wrong_parameters_are_refused(wrong, said):
+    view = view_of(monmdp.make("loop", "ask"))
+    with pytest.raises(MonMDPError, match=said):
+        DeepMonitored(view, np.random.default_rng(0), **wrong)
+
+
+def test_inputs_of_whole_numbers():
+    encode = WholeNumbers(3)
+    assert not encode.meet(np.array([5, 5, 5])).any()
+    one = encode.meet(np.array([5, 7, 5]))
+    two = encode.meet(np.array([5, 8, 9]))
+    assert one.sum() == 1
+    assert two.sum() == 2
+    assert one @ two == 0
+    np.testing.assert_array_equal(encode(np.array([5, 7, 5])), one)
+    assert not encode(np.array([5, 5, 1])).any()  # never met: left out
+    for value in range(100):
+        encode.meet(np.array([value, 5, 5]))
+    assert encode.width == 128
+
+
+def test_inputs_of_real_numbers():
+    rng = np.random.default_rng(0)
+    met = rng.normal(3.0, 2.0, size=(2000, 2))
+    met[:, 1] = 7.0
+    encode = RealNumbers(2)
+    encode.settle(met)
+    inputs = np.stack([encode(of) for of in met])
+    assert inputs[:, 0].mean() == pytest.approx(0, abs=0.01)
+    assert inputs[:, 0].std() == pytest.approx(1, abs=0.01)
+    assert encode(np.array([3.0, 8.0]))[1] == 1.0  # what was always the same has no scale
+
+
+def test_a_network_says_the_same_when_it_is_widened_and_rescaled():
+    rng = np.random.default_rng(0)
+    net = Network(3, 16, 4, rng)
+    inputs = rng.normal(size=(20, 3)).astype(np.float32)
+    for _ in range(50):
+        net.fit(inputs, np.tile(inputs[:, :1], 4).astype(float), np.ones((20, 4)))
+    said = net.say(inputs)
+    net.widen(5, rng)
+    wider = np.pad(inputs, ((0, 0), (0, 2)))
+    np.testing.assert_allclose(net.say(wider), said, atol=1e-6)
+    net.rescale(slice(2), 0.5)
+    np.testing.assert_allclose(net.say(wider)[:, :2], said[:, :2] / 2, atol=1e-6)
+    np.testing.assert_allclose(net.say(wider)[:, 2:], said[:, 2:], atol=1e-6)
