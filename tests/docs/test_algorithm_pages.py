@@ -150,3 +150,20 @@ def test_every_page_has_all_parts(agent):
             f"def {name}(" in path.read_text(encoding="utf-8")
             for path in (ROOT / "tests").rglob("test_*.py")
         ), name
+
+
+def test_the_page_of_the_deep_agent_has_its_defaults():
+    from monmdp.agents.deep_monitored import DeepMonitored
+
+    (table,) = (rows for rows in tables("deep-monitored") if "default" in rows[0])
+    said = {row["setting"].strip("`"): row["default"].strip("`") for row in table}
+    defaults = {
+        field.name: field.default
+        for field in dataclasses.fields(DeepMonitored)
+        if field.default is not dataclasses.MISSING
+    }
+    assert said.keys() == defaults.keys()
+    assert said.pop("bits") == "64 or 8"
+    assert defaults.pop("bits") is None
+    for name, default in defaults.items():
+        assert said[name] == default if isinstance(default, str) else float(said[name]) == default

@@ -1,0 +1,130 @@
+"""The deep agent on CartPole, MountainCar and Acrobot under `ask` and a `button`.
+
+python benchmarks/control.py results/control.jsonl --problems cartpole/ask --seeds 10
+
+Every finished run is a line of the file; the same command goes on where it was stopped. There is
+no exact value here: tests are the mean true return, rᵉ + rᵐ, of five episodes with the test policy.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import gymnasium
+import joblib
+import numpy as np
+
+from monmdp.agents import Transition, View
+from monmdp.agents.deep_monitored import DeepMonitored
+from monmdp.envs import AddMonitor
+
+FIRST_SEED = 100
+"""tuning used seeds 0 to 3, on CartPole/ask alone"""
+STEPS, TESTS, EPISODES, COST = 30_000, 20, 5, -0.2
+SETTINGS = {
+    "gamma": 0.99, "lr": 3e-4, "average": 0.998, "refresh": 100, "memory": 50_000, "warmup": 500,
+}  # fmt: skip
+BOUNDS = {"CartPole-v1": (0.0, 1.0), "MountainCar-v0": (-1.0, 0.0), "Acrobot-v1": (-1.0, 0.0)}
+PRESSED = {
+    "CartPole-v1": lambda seen, action: bool(seen[0] < 0 and action == 0),  # pushed left of 0
+    "MountainCar-v0": lambda seen, action: bool(seen[0] < -0.6 and action == 1),  # idle, left
+    "Acrobot-v1": lambda seen, action: bool(seen[1] > 0.5 and action == 1),  # idle, swung out
+}
+NAMES = {name.split("-")[0].lower(): name for name in BOUNDS}
+
+
+def make(problem: str, **options: Any) -> AddMonitor:
+    """Make a monitored environment, such as ``cartpole/ask``."""
+    name, monitor = problem.split("/")
+    if monitor == "button":
+        options["pressed"] = PRESSED[NAMES[name]]
+    return AddMonitor(gymnasium.make(NAMES[name]), monitor, cost=COST, **options)
+
+
+def test(agent: DeepMonitored, env: AddMonitor, rng: np.random.Generator) -> float:
+    """Return the mean true return of the test policy."""
+    returns = []
+    for seed in range(EPISODES):
+        seen, _ = env.reset(seed=10_000 + seed)
+        total, over = 0.0, False
+        while not over:
+            chances = agent.test_policy(seen["env"][None])[seen["mon"]]
+            ae, am = divmod(int(rng.choice(len(chances), p=chances)), agent.n_am)
+            seen, _, terminated, truncated, info = env.step({"env": ae, "mon": am})
+            total += info["env_reward"] + info["monitor_reward"]
+            over = terminated or truncated
+        returns.append(total)
+    return float(np.mean(returns))
+
+
+def train(problem: str, seed: int) -> dict[str, Any]:
+    """Train once; return its tests and how often it paid the monitor and saw a reward."""
+    env, judge = make(problem), make(problem, expose_env_reward=True)
+    space, began = env.observation_space["env"], time.process_time()
+    low, high = BOUNDS[NAMES[problem.split("/")[0]]]
+    view = View(
+        space.shape, space.dtype, env.observation_space["mon"].n, env.action_space["env"].n,
+        env.action_space["mon"].n, low, high,
+    )  # fmt: skip
+    agent = DeepMonitored(view, np.random.default_rng(seed), **SETTINGS)
+    of_tests = np.random.default_rng(seed)
+    tests, paid, shown = [], 0, 0
+    seen, _ = env.reset(seed=seed)
+    agent.begin_episode()
+    for step in range(1, STEPS + 1):
+        action = agent.act(seen)
+        following, _, terminated, truncated, info = env.step(action)
+        agent.update(Transition.from_step(seen, action, following, terminated, info))
+        paid, shown = paid + (info["monitor_reward"] < 0), shown + info["reward_observed"]
+        seen = following
+        if terminated or truncated:
+            seen, _ = env.reset()
+            agent.begin_episode()
+        if step % (STEPS // TESTS) == 0:
+            tests.append(round(test(agent, judge, of_tests), 2))
+    return {
+        "problem": problem, "seed": seed, "tests": tests, "paid": paid / STEPS,
+        "shown": shown / STEPS, "cells": agent.cells.n, "cpu": time.process_time() - began,
+    }  # fmt: skip
+
+
+def main() -> None:
+    """Train what is missing, and print a line for every run."""
+    parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
+    parser.add_argument("results", type=Path)
+    every = [f"{name}/{monitor}" for name in NAMES for monitor in ("ask", "button")]
+    parser.add_argument("--problems", nargs="+", choices=every, default=every)
+    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--jobs", type=int, default=2)
+    given = parser.parse_args()
+    lines = given.results.read_text().splitlines() if given.results.is_file() else []
+    runs = [json.loads(line) for line in lines]
+    there = {(run["problem"], run["seed"]) for run in runs}
+    wanted = [
+        (problem, seed)
+        for problem in given.problems
+        for seed in range(FIRST_SEED, FIRST_SEED + given.seeds)
+    ]
+    todo = (joblib.delayed(train)(*run) for run in wanted if run not in there)
+    for run in joblib.Parallel(n_jobs=given.jobs, return_as="generator_unordered")(todo):
+        with given.results.open("a") as file:
+            file.write(json.dumps(run) + "\n")
+        runs.append(run)
+    for problem in given.problems:
+        print(problem)
+        for run in sorted(
+            (of for of in runs if of["problem"] == problem), key=lambda of: of["seed"]
+        ):
+            print(f"  seed {run['seed']}: last five tests {run['tests'][-5:]}, paid "
+                  f"{run['paid']:.1%}, shown {run['shown']:.1%}, {run['cpu']:.0f} s")  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()
