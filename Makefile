@@ -6,7 +6,9 @@ CORE   := $(VENV)/.core
 READY  := $(VENV)/.ready
 PYTEST := $(BIN)/python -m pytest -n 2
 
-.PHONY: help demo test test-slow test-all browser test-browser test-deep test-storm lint types check bench results beyond same sample witness docs dist smoke test-pythons test-lowest format lock clean
+DEEP := .venv-deep
+
+.PHONY: help deep demo test test-slow test-all browser test-browser test-deep test-storm lint types check bench results beyond same sample witness docs dist smoke test-pythons test-lowest format lock clean
 
 help:
 	@echo "make demo    figure 4 of the paper with its claims, and a report to open (demo/report.html)"
@@ -17,6 +19,7 @@ help:
 	@echo "make test-pythons  the core tests with the newest Python there is; make test-lowest: with the oldest packages"
 	@echo "make results the whole paper, 30 seeds, and docs/results.md (20 min)"
 	@echo "make beyond  suites that go beyond the paper, and docs/beyond.md (2 h)"
+	@echo "make deep    the benchmark deep-v1 of agents with networks, and docs/deep-v1.md (2 h)"
 	@echo "make same    do a sample of all published runs again and compare them, bit for bit (20 min)"
 	@echo "make sample  the report that the documentation shows (a minute)"
 	@echo "make witness which settings converge, and witnesses of the paper (20 min)"
@@ -70,7 +73,6 @@ test-browser: $(READY) browser
 
 # Deep agents, in an environment of their own, because torch is large. Its build for CPUs is the smallest: it comes from a folder
 # that pip is told of (PIP_FIND_LINKS), or from where uv knows it to be. Where neither has one, the plain build is fetched.
-DEEP := .venv-deep
 $(DEEP)/.ready: pyproject.toml
 	test -x $(DEEP)/bin/python || $(PYTHON) -m venv $(DEEP)
 	$(DEEP)/bin/python -m pip install --quiet --disable-pip-version-check --no-index --no-deps 'torch>=2.10' 2>/dev/null \
@@ -153,6 +155,11 @@ beyond: $(READY)
 	$(BIN)/python benchmarks/pessimistic_test.py --json results/reports/pessimistic_test.json
 	$(BIN)/python benchmarks/certificates.py results --json results/reports/certificates.json
 	$(BIN)/python benchmarks/beyond.py results
+
+# The benchmark of deep agents (4 core-hours), and docs/deep-v1.md.
+deep: $(DEEP)/.ready
+	OMP_NUM_THREADS=1 $(DEEP)/bin/monmdp run deep-v1 --out results --jobs 2
+	$(DEEP)/bin/python benchmarks/deep.py results
 
 # Whether code that was moved or renamed still makes the published runs; docs/kernels.json says since when.
 same: $(READY)
