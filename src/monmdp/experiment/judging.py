@@ -18,7 +18,8 @@ where Q* belongs to the minimax-optimal policy in M_↓ and d(s) = Σ_t γᵗ P(
 visits of π. Every pair (s, a) has its share of the gap, and the shares add up to it.
 
 Gaps are measured in units of max(1, |v|), v that of the minimax-optimal policy, as in all results
-of this package: *within 2 %* means v − 0.02·max(1, |v|) or more. The sign of v does not matter, and
+of this package but those of deep-v1, which is stricter: *within 2 %* means v − 0.02·max(1, |v|) or
+more. The sign of v does not matter, and
 near 0 the unit is 1 and not something tiny.
 """
 
