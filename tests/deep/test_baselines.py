@@ -68,7 +68,7 @@ def test_dqn_learns_where_all_is_shown():
 @pytest.mark.parametrize("name", ["deep-reward-model", "deep-pessimistic-ensemble", "deep-rnd"])
 def test_with_a_model_half_of_the_rewards_are_enough(name):
     problem = monmdp.make("loop", "full-random", rho=0.5)
-    run = train(problem, agents.find(name, params=SHORT), 3000, every=250)
+    run = train(problem, agents.find(name, params=SHORT | {"epsilon_steps": 3000}), 5000, every=500)
     assert max(run.curve["episode_return"][-4:]) == pytest.approx(best(problem))
 
 
