@@ -27,6 +27,8 @@ from monmdp.suites import (
 
 BLOCK = {"worlds": ["loop"], "monitors": ["ask"], "agents": ["monitored-mbie-eb"]}
 CURVES = [4, 5, 6, 9, 10, 11, 12, 13]
+EVERY = {1_000_000: 5000, 200_000: 500, 40_000: 1000}
+"""steps from one test to the next, by the steps of a run"""
 RUNS = {4: 210, 5: 60, 6: 2880, 9: 360, 10: 1080, 11: 2160, 12: 720, 13: 1080}
 """figure -> runs of 30 seeds"""
 
@@ -679,7 +681,7 @@ def test_beyond_has_the_24_and_the_48_settings_with_all_the_papers_parameters(bu
     for plan in bundled.values():
         for of in (resolved.settings for resolved in plan.resolved.values()):
             assert of["evaluation"] == "exact"
-            assert of["every"] == {1_000_000: 5000, 200_000: 500}.get(of["steps"], 100)
+            assert of["every"] == EVERY.get(of["steps"], 100)
     for panel in bottleneck:
         plain = next(curve for curve in panel.curves if curve.label == "Monitored MBIE-EB")
         paper_config = agents.paper_config("monitored-mbie-eb", "bottleneck", panel.monitor)
