@@ -13,7 +13,6 @@ from conftest import ROOT
 from monmdp import agents, testing, train
 from monmdp.agents import Transition, observations_of, view_of
 from monmdp.agents.deep_baselines import DQN, RNDDQN, Discretised, PessimisticDQN, RewardModelDQN
-from monmdp.agents.deep_networks import Ensemble, RandomNetwork
 from monmdp.envs import MonMDPEnv
 from monmdp.model import MDP, join
 
@@ -24,7 +23,7 @@ NETWORKS = {
     "deep-rnd": RNDDQN,
 }
 BASELINES = {**NETWORKS, "deep-discretised": Discretised}
-SHORT = {"epsilon_steps": 1000, "hidden": 32}
+SHORT = {"epsilon_steps": 1000, "hidden": 32, "every": 2}
 
 
 def made(name, problem, **params):
@@ -61,7 +60,7 @@ def best(problem):
 
 def test_dqn_learns_where_all_is_shown():
     problem = monmdp.make("loop", "full")
-    run = train(problem, agents.find("deep-dqn", params=SHORT), 3000, every=1000)
+    run = train(problem, agents.find("deep-dqn", params=SHORT), 4000, every=1000)
     assert run.curve["episode_return"][-1] == pytest.approx(best(problem))
 
 
@@ -158,7 +157,7 @@ def test_a_policy_to_test_changes_nothing(name):
 
 OTHER = {
     "gamma": 0.5, "epsilon": 0.5, "epsilon_steps": 400, "hidden": 16, "lr": 0.01, "eps": 0.01,
-    "batch": 8, "every": 5, "refresh": 7, "n_step": 3, "warmup": 60, "reward_lr": 0.01,
+    "batch": 8, "every": 3, "refresh": 7, "n_step": 3, "warmup": 60, "reward_lr": 0.01,
     "model_every": 5, "members": 3, "kappa": 0.0, "prior": 0.0, "bonus": 3.0, "rnd_lr": 0.01,
 }  # fmt: skip
 
@@ -166,7 +165,7 @@ OTHER = {
 def said(agent, problem):
     """All that an agent has learnt, in a list of numbers, and what it did."""
     done = walk(agent, problem, steps=400)
-    inputs = agent.inputs[: len(agent.node_of)]
+    inputs = agent.met.inputs[: len(agent.met)]
     drive = agent.drive(np.arange(2.0 * agent.streams).reshape(agent.streams, 2))
     return done, drive.tolist(), agent.say(agent.net, inputs).tolist()
 
@@ -188,7 +187,7 @@ def test_returns_of_several_steps():
     """Against sums by hand, with a target network that says 0."""
     problem = monmdp.make("loop", "ask")
     agent = made("deep-dqn", problem, n_step=3, warmup=10**9, gamma=0.5)
-    agent.encode.settle(np.eye(9, dtype=np.float32))
+    agent.met.encode.settle(np.eye(9, dtype=np.float32))
     table = observations_of(problem)
     rewards, ends, firsts = [1, 2, 4, 8, 16, 32], [2], [0, 3]
     for i, reward in enumerate(rewards):
@@ -203,14 +202,13 @@ def test_returns_of_several_steps():
 def test_a_pessimist_fears_what_it_has_not_seen():
     problem = monmdp.make("hazard", "ask")
     agent = made("deep-pessimistic-ensemble", problem, kappa=2.0)
-    agent.encode.settle(np.eye(problem.mdp.n_states, dtype=np.float32))
+    agent.met.encode.settle(np.eye(problem.mdp.n_states, dtype=np.float32))
     table = observations_of(problem)
     known, action = {"env": table[0], "mon": 0}, {"env": 0, "mon": 0}
     for _ in range(1000):
         agent.update(Transition(known, action, 0.5, 0.0, known, False))
-    agent.node(table[5])
     steps = np.zeros(2, dtype=agent.memory.dtype)
-    steps["node"] = agent.node_of[table[0].tobytes()], agent.node_of[table[5].tobytes()]
+    steps["node"] = agent.met.number(table[0]), agent.met.number(table[5])
     seen, unseen = agent.guess(steps)
     assert seen == pytest.approx(0.5, abs=0.2)
     assert unseen < seen - 0.2 * (agent.r_max - agent.r_min)
@@ -220,38 +218,15 @@ def test_a_pessimist_fears_what_it_has_not_seen():
 def test_the_new_is_more_surprising():
     problem = monmdp.make("loop", "ask")
     agent = made("deep-rnd", problem, rnd_lr=1e-3)
-    agent.encode.settle(np.eye(9, dtype=np.float32))
+    agent.met.encode.settle(np.eye(9, dtype=np.float32))
     table = observations_of(problem)
     known = {"env": table[0], "mon": 0}
     for _ in range(600):
         agent.update(Transition(known, {"env": 0, "mon": 0}, None, 0.0, known, False))
     steps = np.zeros(2, dtype=agent.memory.dtype)
-    steps["next_node"] = agent.node(table[0]), agent.node(table[5])
+    steps["next_node"] = agent.met.number(table[0]), agent.met.number(table[5])
     old, new = agent.surprise(steps)
     assert new > 10 * old
-
-
-def test_wider_networks_say_the_same():
-    rng = np.random.default_rng(0)
-    inputs = rng.normal(size=(4, 6)).astype(np.float32)
-    wide = np.pad(inputs, ((0, 0), (0, 3)))
-    for net in (RandomNetwork(6, 8, 5, rng), Ensemble(3, 6, 8, 5, rng)):
-        before = net.say(inputs)
-        net.widen(9, rng)
-        assert np.allclose(net.say(wide), before, atol=1e-6)
-        assert not np.allclose(net.say(wide + 1), before, atol=1e-3)
-
-
-def test_members_learn_on_their_own():
-    rng = np.random.default_rng(0)
-    nets = Ensemble(3, 4, 16, 1, rng, lr=1e-2)
-    inputs = np.eye(4, dtype=np.float32)
-    targets = np.broadcast_to(np.arange(3.0)[:, None, None], (3, 4, 1))
-    weights = np.zeros((3, 4, 1))
-    weights[:, :3] = 1
-    for _ in range(300):
-        nets.fit(inputs, targets, weights)
-    assert np.allclose(nets.say(inputs)[:, :3], targets[:, :3], atol=0.05)
 
 
 def test_cells_are_shared_when_there_are_no_more():
@@ -260,16 +235,16 @@ def test_cells_are_shared_when_there_are_no_more():
     for agent in (few, many):
         walk(agent, problem, steps=400)
     assert len(few.cell_of_code) == 4
-    assert set(few.cell_of.values()) == set(range(4))
-    assert len(set(many.cell_of.values())) == len(many.cell_of) == 9
+    assert set(few.cell_of) == set(range(4))
+    assert len(set(many.cell_of)) == len(many.cell_of) == 9
     coarse = made("deep-discretised", problem, bits=1)
     walk(coarse, problem, steps=400)
-    assert set(coarse.cell_of.values()) <= {0, 1}
+    assert set(coarse.cell_of) <= {0, 1}
 
 
 def test_the_settings_to_try_are_settings():
     tried = json.loads((ROOT / "benchmarks" / "deep_tuning.json").read_text("utf-8"))
-    assert tried.keys() == BASELINES.keys()
+    assert tried.keys() == {"deep-monitored", *BASELINES}
     for name, settings in tried.items():
         assert len(settings) == len({json.dumps(of, sort_keys=True) for of in settings}) == 12
         for params in settings:

@@ -118,7 +118,7 @@ class View(NamedTuple):
     >>> import monmdp
     >>> view = monmdp.agents.view_of(monmdp.make("loop", "ask"))  # no table: one-hot vectors
     >>> view.observation, str(view.dtype), view.n_env_actions, view.n_monitor_actions
-    ((9,), 'float32', 5, 2)
+    ((9,), 'uint8', 5, 2)
     """
 
     observation: tuple[int, ...]

@@ -29,7 +29,7 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from monmdp.agents.contract import Transition, View
-from monmdp.agents.deep_inputs import encoder
+from monmdp.agents.deep_inputs import Learner, SimHash, with_room
 from monmdp.agents.deep_networks import Ensemble, Inputs, Network, RandomNetwork
 from monmdp.agents.factored_mbie_eb import FactoredMBIEEB
 from monmdp.agents.stepwise import Agent
@@ -50,28 +50,21 @@ STEP = np.dtype(
 )
 """a step in memory; a node is a distinct observation"""
 Steps = NDArray[Any]
-
-
-def with_room(array: NDArray[Any], n: int) -> NDArray[Any]:
-    """Return an array with room for n rows, twice as long if it has to be longer."""
-    return np.concatenate([array, np.zeros_like(array)]) if n > len(array) else array
+RATES = "lr", "eps", "reward_lr", "rnd_lr"
+"""parameters that must be above 0"""
 
 
 # ---- DQN ------------------------------------------------------------------------------------
 
 
 @dataclass(eq=False)
-class DQN:
+class DQN(Learner):
     """Double DQN that takes a reward it was not shown for zero."""
 
-    sees: ClassVar[str] = "observations"
+    within: ClassVar[dict[str, str]] = {"epsilon": "[0, 1]"} | dict.fromkeys(RATES, "(0, inf)")
     streams: ClassVar[int] = 1
     """kinds of reward with action values of their own; the first is what the agent is paid"""
 
-    view: View
-    rng: np.random.Generator
-    gamma: float = 0.95
-    """γ, the discount"""
     epsilon: float = 0.05
     """share of random actions in the end"""
     epsilon_steps: int = 10_000
@@ -84,51 +77,35 @@ class DQN:
     """ε of Adam: gradients much smaller than this make steps that are smaller, too"""
     batch: int = 64
     """steps in an update"""
-    every: int = 2
+    every: int = 4
     """steps from one update to the next"""
     refresh: int = 100
     """updates over which the weights of the target network are averages; 1: it is the network"""
     n_step: int = 1
     """rewards that a target adds up before it looks at the target network"""
-    warmup: int = 100
-    """steps before the first update, at random"""
 
     def __post_init__(self) -> None:
         """Begin with nothing."""
-        _, _, self.n_sm, self.n_ae, self.n_am, self.r_min, self.r_max = self.view
+        super().__post_init__()
         self.actions = self.n_ae * self.n_am
         self.unit = max(abs(self.r_min), abs(self.r_max)) or 1.0  # of all rewards in networks
-        self.encode: Any = encoder(self.view)
-        outputs = self.streams * self.n_sm * self.actions
-        self.net, self.target = (
-            Network(self.encode.width, self.hidden, outputs, self.rng, self.lr, self.eps)
-            for _ in range(2)
-        )
-        self.node_of: dict[bytes, int] = {}
-        self.inputs = np.zeros((256, self.encode.width), dtype=np.float32)
+        sizes = self.met.encode.width, self.hidden, self.streams * self.n_sm * self.actions
+        self.net, self.target = (Network(*sizes, self.rng, self.lr, self.eps) for _ in range(2))
         self.memory = np.zeros(1024, dtype=STEP)
-        self.kept = self.steps = self.updates = 0
-        self.waiting: list[tuple[Transition, bool]] = []
-        self.beginning = True
+        self.kept = self.updates = 0
 
     # -- acting -------------------------------------------------------------------------------
 
-    def begin_episode(self) -> bool:
-        """Note that an episode begins; none is meant to observe."""
-        self.beginning = True
-        return False
-
     def act(self, observation: dict[str, Any]) -> dict[str, int]:
         """Act at random with chance ε, else greedily."""
-        greedy = self.rng.random() >= self.exploration()
-        if greedy and self.encode.settled and self.steps >= self.warmup:
-            inputs = self.inputs[[self.node(observation["env"])]]
-            q = self.drive(self.say(self.net, inputs)[0, :, observation["mon"]])
-            best = np.flatnonzero(q >= q.max() - 1e-10)
-            a = int(best[self.rng.integers(len(best))])
-        else:
-            a = int(self.rng.integers(self.actions))
-        return {"env": a // self.n_am, "mon": a % self.n_am}
+        self._demand(observation["env"])
+        if self.steps < self.warmup or self.rng.random() < self.exploration():
+            return self.random_action()
+        inputs = self.met.inputs[[self.met.number(observation["env"])]]
+        q = self.drive(self.say(self.net, inputs)[0, :, observation["mon"]])
+        best = np.flatnonzero(q >= q.max() - 1e-10)
+        ae, am = divmod(int(best[self.rng.integers(len(best))]), self.n_am)
+        return {"env": ae, "mon": am}
 
     def exploration(self) -> float:
         """ε now."""
@@ -141,7 +118,7 @@ class DQN:
 
     def test_policy(self, observations: NDArray[Any]) -> FloatArray:
         """[s, a] greedy on what the agent is paid, with averages of weights, which are calmer."""
-        inputs = np.stack([self.encode(of) for of in observations])
+        inputs = np.stack([self.met.encode(of) for of in observations])
         best = self.say(self.target, inputs)[:, 0].argmax(axis=2)
         policy: FloatArray = np.eye(self.actions)[best.reshape(-1)]
         return policy
@@ -152,62 +129,31 @@ class DQN:
 
     # -- memory -------------------------------------------------------------------------------
 
-    def update(self, transition: Transition) -> None:
-        """Learn from one step."""
-        if self.encode.settled:
-            self.remember(transition, self.beginning)
-        else:  # how large observations are is found out first
-            self.waiting.append((transition, self.beginning))
-            if len(self.waiting) == self.warmup:
-                self.encode.settle(np.stack([of.observation["env"] for of, _ in self.waiting]))
-                for of, first in self.waiting:
-                    self.remember(of, first)
-                self.waiting = []
-        self.beginning = False
-        self.steps += 1
-        if self.encode.settled and self.steps >= self.warmup and self.steps % self.every == 0:
-            self.learn()
-
-    def remember(self, transition: Transition, first: bool) -> int:
-        """Keep a step; return its number."""
+    def take_in(self, transition: Transition, first: bool) -> None:
+        """Keep a step."""
         here, after, action = transition.observation, transition.next_observation, transition.action
         self.memory = with_room(self.memory, self.kept + 1)
         self.memory[self.kept] = (
-            self.node(here["env"]),
+            self.met.number(here["env"]),
             here["mon"],
             action["env"] * self.n_am + action["mon"],
             np.nan if transition.reward is None else transition.reward,
             transition.monitor_reward,
-            self.node(after["env"]),
+            self.met.number(after["env"]),
             after["mon"],
             transition.terminated,
             first,
         )
         self.kept += 1
-        return self.kept - 1
-
-    def node(self, observation: NDArray[Any]) -> int:
-        """Return the number of an observation in memory."""
-        key = observation.tobytes()
-        if key not in self.node_of:
-            inputs = self.encode.meet(observation)
-            if (more := len(inputs) - self.inputs.shape[1]) > 0:
-                self.inputs = np.pad(self.inputs, ((0, 0), (0, more)))
-                self.widen(len(inputs))
-            node = self.node_of[key] = len(self.node_of)
-            self.inputs = with_room(self.inputs, node + 1)
-            self.inputs[node] = inputs
-        return self.node_of[key]
-
-    def widen(self, width: int) -> None:
-        """Make room for more inputs in all networks."""
-        self.net.widen(width, self.rng)
-        self.target.widen(width, self.rng)
-        self.target.follow(self.net)  # new weights are random, and have to be the same
 
     # -- learning -----------------------------------------------------------------------------
 
     def learn(self) -> None:
+        """Take a step of gradient descent, from time to time."""
+        if self.steps % self.every == 0:
+            self.descend()
+
+    def descend(self) -> None:
         """Take one step of gradient descent."""
         self.updates += 1
         drawn = self.rng.integers(self.kept, size=self.batch)
@@ -218,7 +164,7 @@ class DQN:
         targets[each, :, steps["mon"], steps["action"]] = self.returns(drawn)
         weights[each, :, steps["mon"], steps["action"]] = 1.0
         flat = self.batch, -1
-        self.net.fit(self.inputs[steps["node"]], targets.reshape(flat), weights.reshape(flat))
+        self.net.fit(self.met.inputs[steps["node"]], targets.reshape(flat), weights.reshape(flat))
         self.target.follow(self.net, 1 / self.refresh)
 
     def returns(self, drawn: IntArray) -> FloatArray:
@@ -233,7 +179,7 @@ class DQN:
             total += (going * discount)[:, None] * self.rewards(self.memory[last])
             discount = np.where(going, self.gamma * discount, discount)
         steps = self.memory[last]
-        inputs, each = self.inputs[steps["next_node"]], np.arange(len(last))
+        inputs, each = self.met.inputs[steps["next_node"]], np.arange(len(last))
         now, then = (
             self.say(net, inputs)[each, :, steps["next_mon"]] for net in (self.net, self.target)
         )
@@ -275,25 +221,19 @@ class RewardModelDQN(DQN):
 
     def make_model(self) -> Any:
         """Return the network that learns rewards."""
-        return Network(self.encode.width, self.hidden, self.n_ae, self.rng, self.reward_lr)
+        return Network(self.met.encode.width, self.hidden, self.n_ae, self.rng, self.reward_lr)
 
-    def widen(self, width: int) -> None:
-        """Make room for more inputs in all networks."""
-        super().widen(width)
-        self.model.widen(width, self.rng)
-
-    def remember(self, transition: Transition, first: bool) -> int:
+    def take_in(self, transition: Transition, first: bool) -> None:
         """Keep a step, and a reward that was shown."""
-        step = super().remember(transition, first)
+        super().take_in(transition, first)
         if transition.reward is not None:
-            key = int(self.memory["node"][step]), transition.action["env"]
+            key = self.met.number(transition.observation["env"]), transition.action["env"]
             pair = self.pair_of.setdefault(key, len(self.pair_of))
             self.pairs, self.shown = (with_room(of, pair + 1) for of in (self.pairs, self.shown))
             self.pairs[pair] = key
             self.shown[pair] += 1, transition.reward
-        return step
 
-    def learn(self) -> None:
+    def descend(self) -> None:
         """Learn rewards from time to time, and action values."""
         if self.pair_of and self.updates % self.model_every == 0:
             drawn = self.rng.integers(len(self.pair_of), size=self.batch)
@@ -301,16 +241,12 @@ class RewardModelDQN(DQN):
             times, total = self.shown[drawn].T
             weights = np.eye(self.n_ae)[ae]
             targets = weights * (total / times / self.unit)[:, None]
-            self.fit_model(self.inputs[node], targets, weights)
-        super().learn()
-
-    def fit_model(self, inputs: Inputs, targets: FloatArray, weights: FloatArray) -> None:
-        """Take a step towards rewards [i, aᵉ], in units."""
-        self.model.fit(inputs, targets, weights)
+            self.model.fit(self.met.inputs[node], targets, weights)
+        super().descend()
 
     def guess(self, steps: Steps) -> FloatArray:
         """[i] r̂(o,aᵉ), within the bounds."""
-        said = self.said(self.inputs[steps["node"]])
+        said = self.said(self.met.inputs[steps["node"]])
         of_action = said[np.arange(len(steps)), steps["action"] // self.n_am]
         return np.clip(self.unit * of_action, self.r_min, self.r_max)
 
@@ -324,6 +260,8 @@ class RewardModelDQN(DQN):
 class PessimisticDQN(RewardModelDQN):
     """DQN with a low guess, by several reward networks, in the place of a reward not shown."""
 
+    at_least: ClassVar[dict[str, int]] = {"members": 2}
+
     members: int = 5
     """networks"""
     kappa: float = 1.0
@@ -334,13 +272,8 @@ class PessimisticDQN(RewardModelDQN):
     def make_model(self) -> Any:
         """Return the networks that learn rewards."""
         prior = self.prior * (self.r_max - self.r_min) / self.unit
-        sizes = self.members, self.encode.width, self.hidden, self.n_ae
+        sizes = self.members, self.met.encode.width, self.hidden, self.n_ae
         return Ensemble(*sizes, self.rng, self.reward_lr, prior)
-
-    def fit_model(self, inputs: Inputs, targets: FloatArray, weights: FloatArray) -> None:
-        """Take a step towards rewards [i, aᵉ], in units, with all networks."""
-        shape = self.members, *targets.shape
-        self.model.fit(inputs, *(np.broadcast_to(of, shape) for of in (targets, weights)))
 
     def said(self, inputs: Inputs) -> FloatArray:
         """[i, aᵉ] mean − κ·spread, in units."""
@@ -373,33 +306,27 @@ class RNDDQN(RewardModelDQN):
     def __post_init__(self) -> None:
         """Begin with nothing."""
         super().__post_init__()
-        width = self.n_sm + self.encode.width
+        width = self.n_sm + self.met.encode.width
         self.random = RandomNetwork(width, self.hidden, self.features, self.rng)
         self.predictor = Network(width, self.hidden, self.features, self.rng, self.rnd_lr)
         self.measured = 0  # steps
         self.running = 0.0  # discounted sum of their bonuses
         self.moments = np.zeros(3)  # of such sums: how many, sum, sum of squares
 
-    def widen(self, width: int) -> None:
-        """Make room for more inputs in all networks."""
-        super().widen(width)
-        self.random.widen(self.n_sm + width, self.rng)
-        self.predictor.widen(self.n_sm + width, self.rng)
-
     def drive(self, q: FloatArray) -> FloatArray:
         """[a] values of rewards and of bonuses."""
         both: FloatArray = q[0] + self.bonus * q[1]
         return both
 
-    def learn(self) -> None:
+    def descend(self) -> None:
         """Learn to predict from time to time, and rewards and action values."""
         if self.updates % self.model_every == 0:
             self.measure(self.memory[self.measured : self.kept])
             self.measured = self.kept
             inputs = self.arrivals(self.memory[self.rng.integers(self.kept, size=self.batch)])
-            said = self.random.say(inputs).astype(np.float64)
+            said = self.random.say(inputs)
             self.predictor.fit(inputs, said, np.ones_like(said))
-        super().learn()
+        super().descend()
 
     def measure(self, steps: Steps) -> None:
         """Find out how large sums of bonuses are."""
@@ -422,7 +349,7 @@ class RNDDQN(RewardModelDQN):
     def arrivals(self, steps: Steps) -> Inputs:
         """[i, input] (o′,s′ᵐ)."""
         mon = np.eye(self.n_sm, dtype=np.float32)[steps["next_mon"]]
-        return np.concatenate([mon, self.inputs[steps["next_node"]]], axis=1)
+        return np.concatenate([mon, self.met.inputs[steps["next_node"]]], axis=1)
 
 
 # ---- a table after all ----------------------------------------------------------------------
@@ -438,15 +365,9 @@ class Cells(gymnasium.Env[Any, Any]):
 
 
 @dataclass(eq=False)
-class Discretised:
+class Discretised(Learner):
     """Factored MBIE-EB on cells: sets of observations with the same random signs (SimHash)."""
 
-    sees: ClassVar[str] = "observations"
-
-    view: View
-    rng: np.random.Generator
-    gamma: float = 0.95
-    """γ, the discount"""
     bits: int = 64
     """random signs that make a cell; fewer make larger cells"""
     cells: int = 2048
@@ -459,17 +380,15 @@ class Discretised:
     """how many episodes follow counts alone, as there"""
     effort: int = 800
     """outcomes and cells that plans may look at, on average over all steps, as there"""
-    warmup: int = 100
-    """where observations are real numbers: steps at random, to find out how large these are"""
 
     def __post_init__(self) -> None:
         """Begin with nothing."""
-        *_, self.n_sm, self.n_ae, self.n_am, r_min, r_max = self.view
-        self.encode: Any = encoder(self.view)
-        self.signs = self.rng.normal(size=(self.encode.width, self.bits))
+        super().__post_init__()
+        self.signs = SimHash(self.bits, self.rng)
         self.codes = np.zeros((self.cells, self.bits), dtype=np.bool_)
         self.cell_of_code: dict[bytes, int] = {}
-        self.cell_of: dict[bytes, int] = {}
+        self.cell_of: list[int] = []
+        """of each observation that was met"""
         config = FactoredMBIEEB(
             gamma=self.gamma,
             caution=self.caution,
@@ -478,8 +397,7 @@ class Discretised:
             effort=self.effort,
         )
         world, seed = Cells(self.view, self.cells), int(self.rng.integers(2**63))
-        self.agent = Agent(config, world, seed=seed, r_min=r_min, r_max=r_max)
-        self.waiting: list[NDArray[Any]] = []
+        self.agent = Agent(config, world, seed=seed, r_min=self.r_min, r_max=self.r_max)
 
     def begin_episode(self) -> bool:
         """Plan an episode; return whether it explores in order to observe."""
@@ -487,32 +405,26 @@ class Discretised:
 
     def act(self, observation: dict[str, Any]) -> dict[str, int]:
         """Act as in the cell."""
-        if self.encode.settled:
-            return self.agent.act(self.found(observation))
-        ae, am = self.rng.integers(self.n_ae), self.rng.integers(self.n_am)
-        return {"env": int(ae), "mon": int(am)}
+        self._demand(observation["env"])
+        return self.agent.act(self.found(observation)) if self.ready else self.random_action()
 
-    def update(self, transition: Transition) -> None:
+    def take_in(self, transition: Transition, first: bool) -> None:
         """Learn from one step between cells."""
-        here, after = transition.observation, transition.next_observation
-        if self.encode.settled:
-            there, then = self.found(here), self.found(after)
-            self.agent.update(transition._replace(observation=there, next_observation=then))
-        else:
-            self.waiting.append(here["env"])
-            if len(self.waiting) == self.warmup:
-                self.encode.settle(np.stack(self.waiting))
-                self.waiting = []
+        here, after = (
+            self.found(of) for of in (transition.observation, transition.next_observation)
+        )
+        self.agent.update(transition._replace(observation=here, next_observation=after))
+
+    def learn(self) -> None:
+        """Do nothing: all was learnt when it was taken in."""
 
     def found(self, observation: Any) -> dict[str, int]:
         """The cell of an observation, and sᵐ."""
-        key = observation["env"].tobytes()
-        if key not in self.cell_of:
-            inputs = self.encode.meet(observation["env"])
-            if (more := len(inputs) - len(self.signs)) > 0:
-                self.signs = np.concatenate([self.signs, self.rng.normal(size=(more, self.bits))])
-            self.cell_of[key] = self.cell(inputs @ self.signs > 0)
-        return {"env": self.cell_of[key], "mon": observation["mon"]}
+        met = self.met.number(observation["env"])
+        if met == len(self.cell_of):
+            (code,) = self.signs(self.met.inputs[[met]])
+            self.cell_of.append(self.cell(code))
+        return {"env": self.cell_of[met], "mon": observation["mon"]}
 
     def cell(self, code: NDArray[np.bool_]) -> int:
         """Return the cell of a code, a new one while there is room."""
@@ -529,8 +441,7 @@ class Discretised:
         """[s, a] the policy of the cells; that of the nearest one where a cell was never met."""
         of_cells = self.agent.test_policy().reshape(self.cells, self.n_sm, -1)
         known = self.codes[: max(len(self.cell_of_code), 1)]
-        policy = np.zeros((len(observations), *of_cells.shape[1:]))
-        for i, observation in enumerate(observations):
-            code = self.encode(observation) @ self.signs > 0
-            policy[i] = of_cells[(known != code).sum(axis=1).argmin()]
-        return policy.reshape(-1, policy.shape[2])
+        codes = self.signs(np.stack([self.met.encode(of) for of in observations]))
+        nearest = [int((known != code).sum(axis=1).argmin()) for code in codes]
+        policy: FloatArray = of_cells[nearest].reshape(-1, of_cells.shape[2])
+        return policy

@@ -1,14 +1,25 @@
-"""From observations to inputs of a network."""
+"""What deep agents share: from observations to inputs of networks, cells, and the first steps.
+
+An agent meets observations. Each distinct one has a number and inputs for networks (`Met`); random
+signs of inputs sort them into cells (`SimHash`). Where observations are real numbers, how large
+these are is found out in the first steps, which are at random (`Learner`).
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Literal, get_args, get_origin, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
 
-from monmdp.agents.contract import View
+from monmdp.agents.contract import Transition, View
 from monmdp.agents.deep_networks import Inputs
+from monmdp.errors import MonMDPError, nearest
+from monmdp.model.mdp import number, whole_number
+from monmdp.planning.policy_iteration import learning_gamma
+
+# ---- inputs ---------------------------------------------------------------------------------
 
 
 class WholeNumbers:
@@ -21,8 +32,7 @@ class WholeNumbers:
 
     settled = True
 
-    def __init__(self, size: int) -> None:
-        del size
+    def __init__(self) -> None:
         self.width = 64
         self.first: NDArray[Any] | None = None
         self.slots: dict[tuple[int, int], int] = {}
@@ -79,5 +89,170 @@ class RealNumbers:
 
 def encoder(view: View) -> WholeNumbers | RealNumbers:
     """Return the encoder for a kind of observation."""
-    size = int(np.prod(view.observation))
-    return WholeNumbers(size) if view.dtype.kind in "bui" else RealNumbers(size)
+    if view.dtype.kind in "bui":
+        return WholeNumbers()
+    return RealNumbers(int(np.prod(view.observation)))
+
+
+# ---- what was met ---------------------------------------------------------------------------
+
+
+class Met:
+    """Distinct observations that were met: each has a number, and inputs for networks."""
+
+    def __init__(self, view: View) -> None:
+        self.encode = encoder(view)
+        self.number_of: dict[bytes, int] = {}
+        self.inputs = np.zeros((256, self.encode.width), dtype=np.float32)
+        """[number, input]; there is room for more"""
+
+    def __len__(self) -> int:
+        return len(self.number_of)
+
+    def number(self, observation: NDArray[Any]) -> int:
+        """Return the number of an observation, the next one if it is new."""
+        key = observation.tobytes()
+        if key not in self.number_of:
+            inputs = self.encode.meet(observation)
+            if (more := len(inputs) - self.inputs.shape[1]) > 0:
+                self.inputs = np.pad(self.inputs, ((0, 0), (0, more)))
+            number = self.number_of[key] = len(self.number_of)
+            self.inputs = with_room(self.inputs, number + 1)
+            self.inputs[number] = inputs
+        return self.number_of[key]
+
+    def forget(self, gone: int) -> None:
+        """Forget the first ones; the others are renumbered."""
+        self.number_of = {key: of - gone for key, of in self.number_of.items() if of >= gone}
+        self.inputs = self.inputs[gone:]
+
+
+def with_room(array: NDArray[Any], n: int) -> NDArray[Any]:
+    """Return an array with room for n rows, twice as long if it has to be longer."""
+    return np.concatenate([array, np.zeros_like(array)]) if n > len(array) else array
+
+
+class SimHash:
+    """The signs of random projections: the nearer two inputs, the more of these they share."""
+
+    def __init__(self, bits: int, rng: np.random.Generator) -> None:
+        self.rng = np.random.default_rng(rng.integers(2**63))
+        self.directions = np.zeros((0, bits))
+
+    def __call__(self, inputs: Inputs) -> NDArray[np.bool_]:
+        """[i, bit] the signs for inputs [i, input]; more inputs leave the signs of others alone."""
+        known, bits = self.directions.shape
+        if (more := inputs.shape[1] - known) > 0:
+            self.directions = np.concatenate([self.directions, self.rng.normal(size=(more, bits))])
+        signs: NDArray[np.bool_] = inputs @ self.directions > 0
+        return signs
+
+
+# ---- agents ---------------------------------------------------------------------------------
+
+
+@dataclass(eq=False)
+class Learner:
+    """An agent that sees observations; it is given a `View` of the problem and a random stream."""
+
+    sees: ClassVar[str] = "observations"
+    within: ClassVar[dict[str, str]] = {}
+    """parameter -> interval, for those of real numbers that may not just be anything from 0 up"""
+    at_least: ClassVar[dict[str, int]] = {}
+    """parameter -> least value, for those of whole numbers that must be more than 1"""
+
+    view: View
+    rng: np.random.Generator
+    gamma: float = 0.95
+    """γ, the discount"""
+    warmup: int = 100
+    """steps before the first update; where observations are real numbers, at random"""
+
+    def __post_init__(self) -> None:
+        """Begin with nothing."""
+        self._check()
+        _, _, self.n_sm, self.n_ae, self.n_am, self.r_min, self.r_max = self.view
+        self.met = Met(self.view)
+        self.steps = 0
+        self.beginning = True
+        self.waiting: list[tuple[Transition, bool]] = []
+
+    def _check(self) -> None:
+        """Refuse what makes no sense, and make whole numbers whole."""
+        if not isinstance(self.view, View):
+            raise MonMDPError(f"{type(self).__name__} is made from a View, got {self.view!r}")
+        if not self.view.r_min <= self.view.r_max:
+            raise MonMDPError(f"r_min = {self.view.r_min} is above r_max = {self.view.r_max}")
+        if not isinstance(self.rng, np.random.Generator):
+            raise MonMDPError(f"rng must be a NumPy generator, got {self.rng!r}")
+        learning_gamma(self.gamma)
+        kinds = get_type_hints(type(self))
+        for name in (of.name for of in fields(self)[2:]):
+            setattr(self, name, self._checked(name, kinds[name], getattr(self, name)))
+
+    def _checked(self, name: str, kind: Any, value: Any) -> Any:
+        if get_origin(kind) is Literal:
+            if value not in get_args(kind):
+                raise MonMDPError(f"{name}={value!r}{nearest(str(value), get_args(kind))}")
+            return value
+        if value is None and type(None) in get_args(kind):
+            return value
+        if kind is float:
+            return number(value, name, self.within.get(name, "[0, inf)"))
+        return whole_number(value, name, at_least=self.at_least.get(name, 1))
+
+    @property
+    def ready(self) -> bool:
+        """Whether it is known how large observations are."""
+        return self.met.encode.settled
+
+    def begin_episode(self) -> bool:
+        """Note that an episode begins; return whether it is meant to observe."""
+        self.beginning = True
+        return False
+
+    def random_action(self) -> dict[str, int]:
+        """Any action."""
+        ae, am = self.rng.integers((self.n_ae, self.n_am)).tolist()
+        return {"env": ae, "mon": am}
+
+    def update(self, transition: Transition) -> None:
+        """Learn from one step."""
+        for of in (transition.observation, transition.next_observation):
+            self._demand(of["env"])
+        first, self.beginning = self.beginning, False
+        self.steps += 1
+        if self.ready:
+            self.take_in(transition, first)
+        else:
+            self.waiting.append((transition, first))
+            if len(self.waiting) == self.warmup:
+                self._settle()
+        if self.steps >= self.warmup:
+            self.learn()
+
+    def _demand(self, observation: Any) -> None:
+        """Refuse observations of another kind than promised."""
+        shape, dtype = getattr(observation, "shape", None), getattr(observation, "dtype", None)
+        if (shape, dtype) != self.view[:2]:
+            got = repr(observation) if shape is None else f"{shape} of {dtype}"
+            raise MonMDPError(
+                f"observations are arrays {self.view.observation} of {self.view.dtype}, got {got}"
+            )
+        if dtype.kind == "f" and not np.isfinite(observation).all():
+            raise MonMDPError(f"an observation has numbers that are not finite: {observation}")
+
+    def _settle(self) -> None:
+        """Find out how large observations are; then take in what has happened."""
+        self.met.encode.settle(np.stack([of.observation["env"] for of, _ in self.waiting]))
+        for transition, first in self.waiting:
+            self.take_in(transition, first)
+        self.waiting = []
+
+    def take_in(self, transition: Transition, first: bool) -> None:
+        """Remember a step, the first of its episode or not."""
+        raise NotImplementedError
+
+    def learn(self) -> None:
+        """Learn from what is remembered, after every step."""
+        raise NotImplementedError

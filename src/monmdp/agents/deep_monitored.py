@@ -14,7 +14,8 @@ Everything else is composed when it is used, so that a reward counts from the mo
 
 R̃ᵉ is r_min until a reward was shown nearby. u is the chance to see a reward that is not known yet,
 so Q_obs is the discounted chance to see one soon. What counts as *nearby* and *tried* is a matter
-of pseudo-counts in cells, which are sets of observations with the same random signs (SimHash).
+of pseudo-counts: in cells, which are sets of observations with the same random signs (SimHash), or
+by a network that predicts coin flips. Or an ensemble of networks has to agree on a reward.
 
 The network learns from a memory of distinct observations and of what followed them. From time to
 time values are backed up through that memory a few steps (`lookahead`), beginning with what the
@@ -25,18 +26,15 @@ docs/algorithms/deep-monitored.md derives it.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, NamedTuple, get_args, get_type_hints
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from monmdp.agents.contract import Transition, View
-from monmdp.agents.deep_inputs import encoder
+from monmdp.agents.contract import Transition
+from monmdp.agents.deep_inputs import Learner, SimHash
 from monmdp.agents.deep_networks import Ensemble, Inputs, Network
-from monmdp.errors import MonMDPError, nearest
 from monmdp.model.arrays import BoolArray, FloatArray, IntArray
-from monmdp.model.mdp import number, probability, whole_number
-from monmdp.planning.policy_iteration import learning_gamma
 
 OPT, OBS = 0, 1
 """the two values that are learnt"""
@@ -44,6 +42,16 @@ NOWHERE = 0
 """the cell of observations that are like none that was met"""
 EDGE = ("node", "action", "successor", "ends")
 """what makes a transition in memory"""
+PRICE = 1e-4
+"""what the dearest step of the monitor takes off Q_obs: of two ways to see the same, the cheaper"""
+VISIBLE, ROUNDS = 0.9, 20
+"""where fitting who can be seen begins, and in how many rounds it is done"""
+FLIPS = 16
+"""coins that are flipped at every try"""
+UNMET = 2.0
+"""how large coin flips are predicted where nothing was met: as after 1/4 of a try"""
+ENOUGH_TRIES = 0.5
+"""a pair was tried, or shown, if it is as if this often"""
 
 
 # ---- memory and counts ----------------------------------------------------------------------
@@ -73,8 +81,15 @@ class Growing:
             self.arrays[name] = kept
         self.n = len(rows)
 
+    def rows(self, *names: str) -> list[NDArray[Any]]:
+        """These columns, as far as there are rows."""
+        return [self.arrays[name][: self.n] for name in names]
+
     def __getattr__(self, name: str) -> NDArray[Any]:
-        return self.__dict__["arrays"][name]
+        if name in self.__dict__.get("arrays", {}):
+            found: NDArray[Any] = self.__dict__["arrays"][name]
+            return found
+        raise AttributeError(name)
 
 
 class Model(NamedTuple):
@@ -91,28 +106,63 @@ class Model(NamedTuple):
     tried: BoolArray
 
 
+class Visibility(NamedTuple):
+    """Who can be seen."""
+
+    shows: FloatArray
+    """[sᵐ, aᵐ] ρ̄, how often the monitor shows what can be seen"""
+    can: FloatArray
+    """[k] the chance that a pair can be seen at all"""
+
+
+def visibility_of(tried: FloatArray, shown: FloatArray) -> Visibility:
+    """Fit who can be seen to all tries so far; both are [k, sᵐ, aᵐ].
+
+    A pair can be seen with chance π, and then each try shows its reward with ρ(sᵐ,aᵐ). Both are
+    fitted by expectation-maximisation; one show of one try comes on top, for every ρ and for π.
+    """
+    seen, met = (of.sum(axis=(1, 2)) > 0 for of in (shown, tried))
+    # Of two explanations that fit alike, the one in which more can be seen: it begins there.
+    share = VISIBLE
+    shows = (1 + shown.sum(axis=0)) / (1 + tried.sum(axis=0))
+    for _ in range(ROUNDS):
+        miss = np.log1p(-np.minimum(shows, 1 - 1e-9))
+        missed = np.exp(np.einsum("ksm,sm->k", tried, miss))
+        can = np.where(seen, 1.0, share * missed / (1 - share + share * missed + 1e-12))
+        share = (1 + (can * met).sum()) / (1 + met.sum())
+        n_shown, n = (np.einsum("k,ksm->sm", can, of) for of in (shown, tried))
+        shows = (1 + n_shown) / (1 + n)
+    return Visibility(shows, can)
+
+
+# ---- the agent ------------------------------------------------------------------------------
+
+
 @dataclass(eq=False)
-class DeepMonitored:
+class DeepMonitored(Learner):
     """The agent; it is given a `View` of the problem and a random stream, all else has defaults."""
 
-    sees: ClassVar[str] = "observations"
+    within: ClassVar[dict[str, str]] = {
+        "lr": "(0, inf)", "beta_kl": "(0, inf)", "unsure": "(0, inf)", "observe": "[0, 1]",
+        "enough": "[0, 1]", "average": "[0, 1)",
+    }  # fmt: skip
+    at_least: ClassVar[dict[str, int]] = {"members": 2, "memory": 2}
 
-    view: View
-    rng: np.random.Generator
-    gamma: float = 0.95
-    """γ, the discount"""
     generalise: Literal["none", "ensemble"] = "none"
-    """what is believed of a reward: the mean of those shown in its cell, r_min if there are none;
-    or what an ensemble agrees on that learns from all rewards shown"""
+    """what is believed of a reward: what was shown nearby, r_min if nothing was; or what an
+    ensemble agrees on that learns from all rewards shown"""
+    counts: Literal["simhash", "coin-flips"] = "simhash"
+    """what is nearby: the same random signs; or what a network takes for the same that learns to
+    predict coin flips, a few at every try"""
+    bits: int | None = None
+    """random signs that make a cell, fewer make larger cells; by default 64, which tell all grids
+    of a few thousand states apart, and 8 where observations are real numbers"""
     members: int = 10
     """of the ensemble"""
     doubt: float = 2.0
     """deviations of the ensemble that are taken off its mean"""
     unsure: float = 0.1
     """a reward is still to be seen while so much is taken off, as a share of r_max − r_min"""
-    bits: int | None = None
-    """random signs that make a cell, fewer make larger cells; by default 64, which tell all grids
-    of a few thousand states apart, and 8 where observations are real numbers"""
     visibility: Literal["counted", "kl-ucb"] = "counted"
     """when to give up on a reward that does not show: by how often the monitor shows others, or
     like Monitored MBIE-EB"""
@@ -135,108 +185,106 @@ class DeepMonitored:
     lookahead: int = 30
     """steps through the memory that targets look ahead"""
     average: float = 0.995
-    """the network in use is a running average of the one that learns, over about 1/(1 − average)
+    """networks in use are running averages of those that learn, over about 1/(1 − average)
     updates"""
     memory: int = 20_000
     """observations that are remembered; then the older half is forgotten"""
-    warmup: int = 100
-    """steps before the first update; where observations are real numbers, at random"""
 
     def __post_init__(self) -> None:
         """Begin with nothing."""
-        self._check()
-        _, _, self.n_sm, self.n_ae, self.n_am, self.r_min, self.r_max = self.view
-        pair = self.n_sm, self.n_ae, self.n_am
-        self.encode = encoder(self.view)
+        super().__post_init__()
+        self.signs = SimHash(self.bits or (64 if self.ready else 8), self.rng)
+        width = self.met.encode.width
         self.heads = self.n_ae * self.n_sm
-        self.net, self.used = (
-            Network(self.encode.width, self.hidden, 2 * self.heads, self.rng, self.lr)
-            for _ in range(2)
-        )
-        for net in (self.net, self.used):  # there is much to see until the contrary is known
-            net.rescale(slice(self.heads, None), 1.0, shift=1.0)
+        sizes = width, self.hidden, 2 * self.heads
+        self.net = Network(*sizes, self.rng, self.lr)
+        # There is much to see until the contrary is known.
+        self.net.rescale(slice(self.heads, None), 1.0, shift=1.0)
+        self.used = Network(*sizes, self.rng)
         self.used.follow(self.net)
         self.scale = 1.0  # of W_opt
-        if self.generalise == "ensemble":
-            outputs = 2 * self.n_ae  # rewards, and whether they can be seen
-            width = self.encode.width
-            self.ensemble = Ensemble(self.members, width, self.hidden, outputs, self.rng, self.lr)
-        bits = self.bits or (64 if self.encode.settled else 8)
-        self.signs = self.rng.normal(size=(self.encode.width, bits))
-        # Cells: what was tried, shown and paid there.
+        self._make_tables()
+        # Networks that say of pairs what they pay and whether they can be seen; and coin flips.
+        self.learns_pairs = self.generalise == "ensemble" or self.counts == "coin-flips"
+        if self.learns_pairs:
+            members, prior = (self.members, 1.0) if self.generalise == "ensemble" else (1, 0.0)
+            sizes = width, self.hidden, 2 * self.n_ae
+            self.of_pairs = Ensemble(members, *sizes, self.rng, self.lr, prior, self.average)
+        if self.counts == "coin-flips":
+            sizes = width, self.hidden, 2 * self.n_ae * FLIPS
+            self.flips = Ensemble(1, *sizes, self.rng, self.lr, UNMET, self.average)
+        self.updates = 0
+        self.observes = True
+        self.continuations = np.zeros((0, 2, self.n_ae, self.n_sm))
+
+    def _make_tables(self) -> None:
+        pair, whole = (self.n_sm, self.n_ae, self.n_am), np.zeros((), np.int64)
+        # The monitor.
+        self.moved = np.zeros((self.n_sm, self.n_am, self.n_sm))
+        self.monitor_paid = np.zeros((self.n_sm, self.n_am))
+        self.shows = np.ones((self.n_sm, self.n_am))
+        # Cells: what was tried, shown and paid there; and which rewards can be seen.
         self.cell_of_code: dict[bytes, int] = {}
         self.cells = Growing(
             tried=np.zeros(pair),
             shown=np.zeros(pair),
             paid=np.zeros(self.n_ae),
             moved=np.zeros((*pair, self.n_sm)),
+            can=np.zeros(self.n_ae),
         )
-        self.cells.add()  # NOWHERE
-        # The monitor.
-        self.moved = np.zeros((self.n_sm, self.n_am, self.n_sm))
-        self.monitor_paid = np.zeros((self.n_sm, self.n_am))
-        self.shows = np.ones((self.n_sm, self.n_am))
-        self.visible = np.ones((1, self.n_ae))
+        self.cells.can[self.cells.add()] = 1.0  # NOWHERE
         # The memory: distinct observations, and what followed them.
-        self.node_of: dict[bytes, int] = {}
-        self.nodes = Growing(cell=np.zeros((), np.int64), starts=np.zeros(()))
-        self.inputs = np.zeros((256, self.encode.width), dtype=np.float32)
+        self.nodes = Growing(cell=whole, starts=np.zeros(self.n_sm))
         self.edge_of: dict[tuple[int, int, int, bool], int] = {}
-        self.edges = Growing(
-            node=np.zeros((), np.int64),
-            action=np.zeros((), np.int64),
-            successor=np.zeros((), np.int64),
-            ends=np.zeros((), np.bool_),
-            times=np.zeros(()),
+        ends, times = np.zeros((), np.bool_), np.zeros(())
+        self.edges = Growing(node=whole, action=whole, successor=whole, ends=ends, times=times)
+        # Pairs of it, for networks that learn about these.
+        self.pair_of: dict[tuple[int, int], int] = {}
+        self.pairs = Growing(
+            node=whole,
+            action=whole,
+            tried=np.zeros((self.n_sm, self.n_am)),
+            shown=np.zeros((self.n_sm, self.n_am)),
+            paid=np.zeros(()),
+            can=np.zeros(()),
+            flips=np.zeros((2, FLIPS)),
         )
-        # Tries to see a reward, for the ensemble.
-        self.tries = Growing(
-            node=np.zeros((), np.int64),
-            action=np.zeros((), np.int64),
-            shown=np.zeros(()),
-            reward=np.zeros(()),
-        )
-        self.steps = self.updates = 0
-        self.observes = True
-        self.beginning = True
-        self.continuations = np.zeros((0, 2, self.n_ae, self.n_sm))
-
-    def _check(self) -> None:
-        """Refuse what makes no sense."""
-        for name in ("generalise", "visibility"):
-            known = get_args(get_type_hints(type(self))[name])
-            if getattr(self, name) not in known:
-                raise MonMDPError(
-                    f"{name}={getattr(self, name)!r}{nearest(self.__dict__[name], known)}"
-                )
-        whole = ("members", "hidden", "batch", "every", "refresh", "lookahead", "memory", "warmup")
-        for name in whole:
-            whole_number(getattr(self, name), name, at_least=1)
-        if self.bits is not None:
-            whole_number(self.bits, "bits", at_least=1)
-        learning_gamma(self.gamma)
-        for name in ("observe", "average", "enough"):
-            probability(getattr(self, name), name)
-        for name in ("lr", "doubt", "unsure", "beta_kl"):
-            if not number(getattr(self, name), name) > 0:
-                raise MonMDPError(f"{name} must be above 0, got {getattr(self, name):g}")
 
     # -- the model ----------------------------------------------------------------------------
 
-    def believe(self, cell: IntArray, inputs: Inputs) -> tuple[FloatArray, FloatArray]:
-        """[i, aᵉ] R̃ᵉ, and the chance that this reward is still to be seen, and can be."""
-        if self.generalise == "none":
+    def believe(self, cell: IntArray, inputs: Inputs) -> tuple[FloatArray, FloatArray, BoolArray]:
+        """[i, aᵉ] R̃ᵉ, the chance that it is still to be seen and can be, and what was tried."""
+        tried = self.cells.tried[cell].sum(axis=(1, 3)) > 0
+        if not self.learns_pairs:
             n = self.cells.shown[cell].sum(axis=(1, 3))
             mean = self.cells.paid[cell] / np.maximum(n, 1)
-            return np.where(n > 0, mean, self.r_min), np.where(n > 0, 0.0, self.visible[cell])
-        said = self.ensemble.say(inputs).reshape(self.members, len(inputs), 2, self.n_ae)
-        (reward, seen), (off, doubt) = (
+            to_see = np.where(n > 0, 0.0, self.cells.can[cell])
+            return np.where(n > 0, mean, self.r_min), to_see, tried
+        said = self.of_pairs.say(inputs).reshape(-1, len(inputs), 2, self.n_ae)
+        (reward, can), (off, doubt) = (
             np.moveaxis(of, 1, 0) for of in (said.mean(axis=0), self.doubt * said.std(axis=0))
         )
-        sure = off < self.unsure
-        share = np.clip(np.where(sure, reward, reward - off), 0, 1)
-        to_see = np.where(sure, 0.0, np.clip(seen + doubt, 0, 1))
-        return self.r_min + (self.r_max - self.r_min) * share, to_see
+        if self.counts == "coin-flips":
+            n_tried, n_shown = np.moveaxis(self.pseudo_counts(inputs), 1, 0)
+            tried = n_tried >= ENOUGH_TRIES
+            can = np.where(tried, can, 1.0)
+        if self.generalise == "ensemble":
+            sure = off < self.unsure
+            share = np.where(sure, reward, reward - off)
+        else:
+            sure = n_shown >= ENOUGH_TRIES
+            share = np.where(sure, reward, 0.0)
+        to_see = np.where(sure, 0.0, np.clip(can + doubt, 0, 1))
+        return self.r_min + (self.r_max - self.r_min) * np.clip(share, 0, 1), to_see, tried
+
+    def pseudo_counts(self, inputs: Inputs) -> FloatArray:
+        """[i, 2, aᵉ] how often pairs were tried, and shown, as coin flips tell.
+
+        Whoever predicts n flips of each coin says their mean, whose square is 1/n on average.
+        """
+        said = self.flips.say(inputs)[0].reshape(len(inputs), 2, self.n_ae, FLIPS)
+        counts: FloatArray = 1 / np.maximum(np.square(said).mean(axis=3), 1e-6)
+        return counts
 
     def monitor_rewards(self) -> FloatArray:
         """[sᵐ, aᵐ] R̄ᵐ, 0 where nothing was tried."""
@@ -251,52 +299,43 @@ class DeepMonitored:
         n = here.sum(axis=4, keepdims=True)
         return np.where(n > 0, here / np.maximum(n, 1), anywhere[None, :, None])
 
-    def chance_to_see(self, cell: IntArray, can: FloatArray) -> FloatArray:
-        """[i, sᵐ, aᵉ, aᵐ] u: that a pair shows a reward that is not known, if it `can` be seen."""
+    def chance_to_see(self, cell: IntArray, to_see: FloatArray) -> FloatArray:
+        """[i, sᵐ, aᵉ, aᵐ] u: that a pair shows a reward that is not known and can be seen."""
         if self.visibility == "counted":
-            return self.shows[None, :, None] * can[:, None, :, None]
+            return self.shows[None, :, None] * to_see[:, None, :, None]
         n = self.cells.tried[cell]
         shows = np.where(n > 0, 1 - np.exp(-self.beta_kl / np.maximum(n, 1)), 1.0)
-        return shows * (can > 0)[:, None, :, None]
+        return shows * (to_see > 0)[:, None, :, None]
 
     def estimate_visibility(self) -> None:
-        """Find out how often the monitor shows, and which pairs can be seen at all.
-
-        A pair can be seen with chance π, and then each try shows its reward with ρ(sᵐ,aᵐ). Both are
-        fitted to all tries so far (expectation-maximisation); one show of one try comes on top, for
-        every ρ and for π.
-        """
-        tried, shown = (self.cells.arrays[of][: self.cells.n] for of in ("tried", "shown"))
-        seen = shown.sum(axis=(1, 3)) > 0
-        met = tried.sum(axis=(1, 3)) > 0
-        # Of two explanations that fit alike, the one in which more can be seen: it begins there.
-        share = 0.9
-        self.shows = (1 + shown.sum(axis=(0, 2))) / (1 + tried.sum(axis=(0, 2)))
-        for _ in range(20):
-            miss = np.log1p(-np.minimum(self.shows, 1 - 1e-9))
-            missed = np.exp(np.einsum("csam,sm->ca", tried, miss))
-            can = np.where(seen, 1.0, share * missed / (1 - share + share * missed + 1e-12))
-            share = (1 + (can * met).sum()) / (1 + met.sum())
-            n_shown, n = ((can[:, None, :, None] * of).sum(axis=(0, 2)) for of in (shown, tried))
-            self.shows = (1 + n_shown) / (1 + n)
-        self.visible = can
+        """Find out how often the monitor shows, and which pairs can be seen at all."""
+        if self.learns_pairs:
+            self.shows, self.pairs.can[: self.pairs.n] = visibility_of(
+                *self.pairs.rows("tried", "shown")
+            )
+            return
+        flat = -1, self.n_sm, self.n_am
+        tried, shown = (
+            of.transpose(0, 2, 1, 3).reshape(flat) for of in self.cells.rows("tried", "shown")
+        )
+        self.shows, can = visibility_of(tried, shown)
+        self.cells.can[: self.cells.n] = can.reshape(-1, self.n_ae)
 
     def model(self, cell: IntArray, inputs: Inputs) -> Model:
         """Return all but continuations of the two values."""
-        reward, can = self.believe(cell, inputs)
-        tried = self.cells.tried[cell].sum(axis=(1, 3)) > 0
+        reward, to_see, tried = self.believe(cell, inputs)
         tried |= ~tried.any(axis=1, keepdims=True)  # where nothing was, the network decides
         monitor = self.monitor_rewards()[None, :, None]
         return Model(
             reward[:, None, :, None] + monitor,
-            self.chance_to_see(cell, can),
-            1e-4 * monitor,
+            self.chance_to_see(cell, to_see),
+            PRICE * monitor / max(np.abs(monitor).max(), 1e-12),
             self.moves(cell),
             tried[:, None, :, None],
         )
 
     def q_values(self, model: Model, continuation: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """[i, sᵐ, aᵉ, aᵐ] Q_opt, -∞ for actions never tried in the cell, and Q_obs."""
+        """[i, sᵐ, aᵉ, aᵐ] Q_opt, -∞ for actions never tried nearby, and Q_obs."""
         opt, obs = (
             np.einsum("isamt,iat->isam", model.moves, continuation[:, of]) for of in (OPT, OBS)
         )
@@ -308,7 +347,7 @@ class DeepMonitored:
 
     def begin_episode(self) -> bool:
         """Decide whether to observe; return it."""
-        self.beginning = True
+        super().begin_episode()
         self.observes = bool(
             self.worth_observing() > self.enough and self.rng.random() < self.observe
         )
@@ -316,28 +355,24 @@ class DeepMonitored:
 
     def worth_observing(self) -> float:
         """V_obs where episodes begin, on average."""
-        starts = np.flatnonzero(self.nodes.arrays["starts"][: len(self.continuations)])
-        if not len(starts):
+        starts = self.nodes.starts[: len(self.continuations)]
+        nodes = np.flatnonzero(starts.any(axis=1))
+        if not len(nodes):
             return 1.0
-        model = self.model(self.nodes.cell[starts], self.inputs[starts])
-        _, q_obs = self.q_values(model, self.continuations[starts])
-        return float(q_obs.max(axis=(2, 3)).mean())
+        model = self.model(self.nodes.cell[nodes], self.met.inputs[nodes])
+        _, q_obs = self.q_values(model, self.continuations[nodes])
+        return float(np.average(q_obs.max(axis=(2, 3)), weights=starts[nodes]))
 
     def act(self, observation: dict[str, Any]) -> dict[str, int]:
         """Act greedily on Q_obs or Q_opt; what was never tried comes first."""
-        if not self.encode.settled:
-            at_random = self.rng.integers((self.n_ae, self.n_am))
-            return {"env": int(at_random[0]), "mon": int(at_random[1])}
-        node = self.node(observation["env"])
-        if self.beginning:
-            self.nodes.starts[node] += 1
-            self.beginning = False
-        if node < len(self.continuations):
-            continuation = self.continuations[[node]]
-        else:
-            continuation = self.say(self.inputs[[node]])
-        model = self.model(self.nodes.cell[[node]], self.inputs[[node]])
-        q_opt, q_obs = self.q_values(model, continuation)
+        self._demand(observation["env"])
+        if not self.ready:
+            return self.random_action()
+        node = [self.node(observation["env"])]
+        inputs = self.met.inputs[node]
+        known = node[0] < len(self.continuations)
+        continuation = self.continuations[node] if known else self.say(inputs)
+        q_opt, q_obs = self.q_values(self.model(self.nodes.cell[node], inputs), continuation)
         q = q_obs if self.observes else np.where(np.isinf(q_opt), np.inf, q_opt)
         q = q[0, observation["mon"]]
         best = np.flatnonzero(q.reshape(-1) >= q.max() - 1e-10)
@@ -347,14 +382,14 @@ class DeepMonitored:
     def test_policy(self, observations: NDArray[Any]) -> FloatArray:
         """[s, a] greedy on Q_opt among actions that were tried; uniform before anything was."""
         n = len(observations)
-        if not self.encode.settled or self.cells.n == 1:
+        if not self.ready or self.cells.n == 1:
             return np.full((n * self.n_sm, self.n_ae * self.n_am), 1 / (self.n_ae * self.n_am))
         best = self.network_values(observations).reshape(n * self.n_sm, -1).argmax(axis=1)
         return np.eye(self.n_ae * self.n_am)[best]
 
     def network_values(self, observations: NDArray[Any]) -> FloatArray:
-        """[i, sᵐ, aᵉ, aᵐ] Q_opt as the network has it; -∞ for actions never tried in the cell."""
-        inputs = np.stack([self.encode(of) for of in observations])
+        """[i, sᵐ, aᵉ, aᵐ] Q_opt as the network has it; -∞ for actions never tried nearby."""
+        inputs = np.stack([self.met.encode(of) for of in observations])
         cell = np.array([self.cell_of_code.get(code, NOWHERE) for code in self.codes(inputs)])
         return self.q_values(self.model(cell, inputs), self.say(inputs))[OPT]
 
@@ -369,34 +404,15 @@ class DeepMonitored:
         continuation[:, OPT] *= self.scale
         return continuation
 
-    # -- learning -----------------------------------------------------------------------------
+    # -- remembering --------------------------------------------------------------------------
 
-    def update(self, transition: Transition) -> None:
-        """Learn from one step."""
-        self.steps += 1
-        if not self.encode.settled:
-            self._warm_up(transition)
-            return
-        self._remember(transition)
-        if self.nodes.n > self.memory:
-            self._forget()
-        if self.steps >= self.warmup and self.steps % self.every == 0:
-            self.learn()
-
-    def _warm_up(self, transition: Transition) -> None:
-        """Find out how large the numbers of observations are; then take in what has happened."""
-        self.waiting = [*getattr(self, "waiting", ()), transition]
-        if len(self.waiting) == self.warmup:
-            self.encode.settle(np.stack([of.observation["env"] for of in self.waiting]))
-            for of in self.waiting:
-                self._remember(of)
-            del self.waiting
-
-    def _remember(self, transition: Transition) -> None:
+    def take_in(self, transition: Transition, first: bool) -> None:
+        """Count a step, and remember it."""
         here, after = transition.observation, transition.next_observation
         ae, am, sm = transition.action["env"], transition.action["mon"], here["mon"]
         node, following = self.node(here["env"]), self.node(after["env"])
         cell = self.nodes.cell[node]
+        self.nodes.starts[node, sm] += first
         self.cells.tried[cell, sm, ae, am] += 1
         self.cells.moved[cell, sm, ae, am, after["mon"]] += 1
         self.moved[sm, am, after["mon"]] += 1
@@ -404,103 +420,109 @@ class DeepMonitored:
         if transition.reward is not None:
             self.cells.shown[cell, sm, ae, am] += 1
             self.cells.paid[cell, ae] += transition.reward
-        if self.generalise == "ensemble" and 2 * self.shows[sm, am] > self.shows.max():
-            row = self.tries.add()
-            self.tries.node[row], self.tries.action[row] = node, ae
-            self.tries.shown[row] = transition.reward is not None
-            self.tries.reward[row] = transition.reward or 0.0
+        if self.learns_pairs:
+            self._take_in_pair(node, transition)
         key = node, ae, following, transition.terminated
         if key not in self.edge_of:
             edge = self.edge_of[key] = self.edges.add()
             for of, value in zip(EDGE, key, strict=True):
                 self.edges.arrays[of][edge] = value
         self.edges.times[self.edge_of[key]] += 1
+        if self.nodes.n > self.memory:
+            self._forget()
+
+    def _take_in_pair(self, node: int, transition: Transition) -> None:
+        """Count a try of a pair, and flip its coins."""
+        sm, am = transition.observation["mon"], transition.action["mon"]
+        key = node, transition.action["env"]
+        if key not in self.pair_of:
+            pair = self.pair_of[key] = self.pairs.add()
+            self.pairs.node[pair], self.pairs.action[pair] = key
+            self.pairs.can[pair] = 1.0
+        pair, shown = self.pair_of[key], transition.reward is not None
+        self.pairs.tried[pair, sm, am] += 1
+        self.pairs.shown[pair, sm, am] += shown
+        self.pairs.paid[pair] += transition.reward or 0.0
+        if self.counts == "coin-flips":
+            flips = self.rng.choice((-1.0, 1.0), size=(2, FLIPS))
+            self.pairs.flips[pair] += flips * np.array([1, shown])[:, None]
 
     def _forget(self) -> None:
         """Forget the older half of the memory; counts and networks stay."""
         gone = self.nodes.n // 2
-        self.node_of = {key: node - gone for key, node in self.node_of.items() if node >= gone}
+        self.met.forget(gone)
         self.nodes.keep(np.arange(gone, self.nodes.n))
-        self.inputs = self.inputs[gone:]
-        ends = self.edges.node[: self.edges.n], self.edges.successor[: self.edges.n]
+        ends = self.edges.rows("node", "successor")
         self.edges.keep(np.flatnonzero(np.minimum(*ends) >= gone), node=gone, successor=gone)
-        columns = (self.edges.arrays[of][: self.edges.n].tolist() for of in EDGE)
-        self.edge_of = {key: edge for edge, key in enumerate(zip(*columns, strict=True))}
-        self.tries.keep(np.flatnonzero(self.tries.node[: self.tries.n] >= gone), node=gone)
+        edges = zip(*(of.tolist() for of in self.edges.rows(*EDGE)), strict=True)
+        self.edge_of = {key: edge for edge, key in enumerate(edges)}
+        (nodes,) = self.pairs.rows("node")
+        self.pairs.keep(np.flatnonzero(nodes >= gone), node=gone)
+        pairs = zip(*(of.tolist() for of in self.pairs.rows("node", "action")), strict=True)
+        self.pair_of = {key: pair for pair, key in enumerate(pairs)}
         self.look_ahead()
 
     def node(self, observation: NDArray[Any]) -> int:
         """Return the number of an observation in memory."""
-        key = observation.tobytes()
-        if key not in self.node_of:
-            inputs = self.encode.meet(observation)
-            if len(inputs) > self.inputs.shape[1]:
-                self._widen(len(inputs))
-            node = self.node_of[key] = self.nodes.add()
-            if node == len(self.inputs):
-                self.inputs = np.concatenate([self.inputs, np.zeros_like(self.inputs)])
-            self.inputs[node] = inputs
-            (code,) = self.codes(inputs[None])
+        node = self.met.number(observation)
+        if node == self.nodes.n:
+            self.nodes.add()
+            (code,) = self.codes(self.met.inputs[[node]])
             if code not in self.cell_of_code:
-                self.cell_of_code[code] = self.cells.add()
-                if len(self.visible) < self.cells.n:
-                    self.visible = np.concatenate([self.visible, np.ones((1, self.n_ae))])
+                cell = self.cell_of_code[code] = self.cells.add()
+                self.cells.can[cell] = 1.0
             self.nodes.cell[node] = self.cell_of_code[code]
-        return self.node_of[key]
+        return node
 
     def codes(self, inputs: Inputs) -> list[bytes]:
-        """The signs of random projections: observations that share them share a cell."""
-        return [code.tobytes() for code in np.packbits(inputs @ self.signs > 0, axis=1)]
+        """The random signs of inputs: observations that share all of them share a cell."""
+        return [code.tobytes() for code in np.packbits(self.signs(inputs), axis=1)]
 
-    def _widen(self, width: int) -> None:
-        """Make room for more inputs."""
-        more = width - self.inputs.shape[1]
-        self.inputs = np.pad(self.inputs, ((0, 0), (0, more)))
-        self.signs = np.concatenate([self.signs, self.rng.normal(size=(more, self.signs.shape[1]))])
-        for net in (self.net, self.used):
-            net.widen(width, self.rng)
-        self.used.follow(self.net)
-        if self.generalise == "ensemble":
-            self.ensemble.widen(width, self.rng)
+    # -- learning -----------------------------------------------------------------------------
 
     def learn(self) -> None:
-        """Take one step of gradient descent towards the targets."""
+        """Take one step of gradient descent towards the targets, from time to time."""
+        if self.steps % self.every:
+            return
         if self.updates % self.refresh == 0:
             self.look_ahead()
         self.updates += 1
-        i = self.known[self.rng.integers(len(self.known), size=self.batch)]
-        self.net.fit(self.inputs[i], self.targets[i], self.weights[i])
-        self.used.follow(self.net, 1 - self.average)
-        if self.generalise == "ensemble" and self.tries.n:
-            self._learn_rewards()
+        if len(self.known):
+            i = self.known[self.rng.integers(len(self.known), size=self.batch)]
+            self.net.fit(self.met.inputs[i], self.targets[i], self.weights[i])
+            self.used.follow(self.net, 1 - self.average)
+        if self.pairs.n:
+            self._learn_pairs()
 
-    def _learn_rewards(self) -> None:
-        """Let the ensemble, with its random prior, say what was shown."""
-        i = self.rng.integers(self.tries.n, size=self.batch)
-        inputs, shown = self.inputs[self.tries.node[i]], self.tries.shown[i]
-        reward = (self.tries.reward[i] - self.r_min) / max(self.r_max - self.r_min, 1e-12)
-        tried = np.eye(self.n_ae)[self.tries.action[i]]
-        weights = np.stack([shown[:, None] * tried, tried], axis=1)
-        targets = np.stack([reward, shown], axis=1)[:, :, None] * np.ones(self.n_ae)
-        weights, targets = (
-            np.broadcast_to(of.reshape(self.batch, -1), (self.members, self.batch, 2 * self.n_ae))
-            for of in (weights, targets)
-        )
-        self.ensemble.fit(inputs, targets, weights)
+    def _learn_pairs(self) -> None:
+        """Let networks say of pairs what was shown; each pair counts once, however often tried."""
+        i = self.rng.integers(self.pairs.n, size=self.batch)
+        of = {name: array[i] for name, array in self.pairs.arrays.items()}
+        inputs, action = self.met.inputs[of["node"]], np.eye(self.n_ae)[of["action"]]
+        n = np.stack([of[name].sum(axis=(1, 2)) for name in ("tried", "shown")], axis=1)
+        mean = of["paid"] / np.maximum(n[:, 1], 1)
+        share = (mean - self.r_min) / max(self.r_max - self.r_min, 1e-12)
+        weights = np.stack([n[:, 1] > 0, n[:, 0] > 0], axis=1)[:, :, None] * action[:, None]
+        targets = np.stack([share, of["can"]], axis=1)[:, :, None] * action[:, None]
+        self.of_pairs.fit(inputs, *(x.reshape(self.batch, -1) for x in (targets, weights)))
+        if self.counts == "coin-flips":
+            mean = of["flips"] / np.maximum(n, 1)[:, :, None]
+            weights = (n > 0)[:, :, None, None] * action[:, None, :, None] * np.ones(FLIPS)
+            targets = mean[:, :, None] * action[:, None, :, None]
+            self.flips.fit(inputs, *(x.reshape(self.batch, -1) for x in (targets, weights)))
 
     def look_ahead(self) -> None:
         """Back values up through the memory; make them the network's targets."""
         n = self.nodes.n
-        if self.visibility == "counted":
+        if self.visibility == "counted" or self.learns_pairs:
             self.estimate_visibility()
         edges = {name: array[: self.edges.n] for name, array in self.edges.arrays.items()}
         pair = edges["node"] * self.n_ae + edges["action"]
         times = np.bincount(pair, edges["times"], n * self.n_ae)
         weight = np.where(edges["ends"], 0.0, edges["times"]) / times[pair]
         tried = (times > 0).reshape(n, 1, self.n_ae, 1)
-        cell = self.nodes.cell[:n]
-        said = ahead = self.say(self.inputs[:n])
-        model = self.model(cell, self.inputs[:n])
+        said = ahead = self.say(self.met.inputs[:n])
+        model = self.model(self.nodes.cell[:n], self.met.inputs[:n])
         for _ in range(self.lookahead):
             values = self.q_values(model, ahead)
             value = np.stack([q.max(axis=(2, 3)) for q in values])  # [2, node, sᵐ]

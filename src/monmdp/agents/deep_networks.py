@@ -1,19 +1,124 @@
-"""Networks as agents use them: ask one, take a step of gradient descent, give it more inputs.
+"""Networks as agents use them: ask one, take a step of gradient descent, follow another.
 
-This is the only module of the agents that needs torch.
+They are small, so a library that differentiates anything spends most of its time on other things
+than arithmetic: here slopes are written down, and a step of descent is two calls of compiled
+code. Inputs may become more with time; a network that learns takes new ones up by itself.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from monmdp.errors import import_extra
+from monmdp.compiling import compilable, compiled
 from monmdp.model.arrays import FloatArray
 
 Inputs = NDArray[np.float32]
+Floats = NDArray[np.float32]
+
+ZERO, ONE, TWO = np.float32(0), np.float32(1), np.float32(2)
+SMALLEST = np.float32(1e-5)
+"""added to variances, which may be 0"""
+KEPT_OF_SLOPE, KEPT_OF_SQUARE = 0.9, 0.999
+"""Adam's β₁ and β₂"""
+
+
+class Layers(NamedTuple):
+    """Weights and biases. Those of inputs come last, so that more of them are appended."""
+
+    b1: Floats
+    w2: Floats
+    b2: Floats
+    w3: Floats
+    b3: Floats
+    w1: Floats
+
+
+# ---- arithmetic -----------------------------------------------------------------------------
+
+
+@compilable
+def hidden_layer(x: Any, weight: Any, bias: Any) -> Any:
+    """[i, neuron] what a layer says, normalised for each i; and [i] 1 / deviation."""
+    z = x @ weight
+    inverse = np.empty(z.shape[0], np.float32)
+    size = np.float32(z.shape[1])
+    for i in range(z.shape[0]):
+        mean = ZERO
+        for j in range(z.shape[1]):
+            z[i, j] += bias[j]
+            mean += z[i, j]
+        mean /= size
+        square = ZERO
+        for j in range(z.shape[1]):
+            z[i, j] -= mean
+            square += z[i, j] * z[i, j]
+        inverse[i] = ONE / np.sqrt(square / size + SMALLEST)
+        for j in range(z.shape[1]):
+            z[i, j] *= inverse[i]
+    return z, inverse
+
+
+@compilable
+def through(slope: Any, z: Any, inverse: Any, of_bias: Any) -> None:
+    """Turn slopes at the outputs of a hidden layer into those before it was normalised."""
+    size = np.float32(z.shape[1])
+    of_bias[:] = ZERO
+    for i in range(z.shape[0]):
+        mean = along = ZERO
+        for j in range(z.shape[1]):
+            if z[i, j] <= ZERO:
+                slope[i, j] = ZERO
+            mean += slope[i, j]
+            along += slope[i, j] * z[i, j]
+        mean /= size
+        along /= size
+        for j in range(z.shape[1]):
+            slope[i, j] = inverse[i] * (slope[i, j] - mean - along * z[i, j])
+            of_bias[j] += slope[i, j]
+
+
+def outputs(net: Any, x: Any) -> Any:
+    """[i, output] what a network says."""
+    z1, _ = hidden_layer(x, net.w1, net.b1)
+    z2, _ = hidden_layer(np.maximum(z1, ZERO), net.w2, net.b2)
+    return np.maximum(z2, ZERO) @ net.w3 + net.b3
+
+
+def slopes(net: Any, into: Any, x: Any, target: Any, weight: Any) -> None:
+    """Find the slopes of the mean of squares, with these weights, at all parameters."""
+    z1, inverse1 = hidden_layer(x, net.w1, net.b1)
+    h1 = np.maximum(z1, ZERO)
+    z2, inverse2 = hidden_layer(h1, net.w2, net.b2)
+    h2 = np.maximum(z2, ZERO)
+    total = ZERO
+    for i in range(weight.shape[0]):
+        for j in range(weight.shape[1]):
+            total += weight[i, j]
+    slope = (h2 @ net.w3 + net.b3 - target) * weight * (TWO / total)
+    into.w3[:] = h2.T @ slope
+    into.b3[:] = slope.sum(axis=0)
+    slope = slope @ net.w3.T
+    through(slope, z2, inverse2, into.b2)
+    into.w2[:] = h1.T @ slope
+    slope = slope @ net.w2.T
+    through(slope, z1, inverse1, into.b1)
+    into.w1[:] = x.T @ slope
+
+
+def descend(
+    flat: Any, slope: Any, mean: Any, square: Any, lr: Any, eps: Any, kept: Any, kept_square: Any
+) -> None:
+    """Take a step of Adam; `kept` and `kept_square` are 1 − β₁ᵗ and 1 − β₂ᵗ."""
+    for i in range(len(flat)):
+        mean[i] += np.float32(1 - KEPT_OF_SLOPE) * (slope[i] - mean[i])
+        square[i] += np.float32(1 - KEPT_OF_SQUARE) * (slope[i] * slope[i] - square[i])
+        flat[i] -= lr * (mean[i] / kept) / (np.sqrt(square[i] / kept_square) + eps)
+
+
+# ---- networks -------------------------------------------------------------------------------
 
 
 class Network:
@@ -36,70 +141,76 @@ class Network:
 
         Gradients much smaller than `eps` make steps that are smaller, too.
         """
-        self.torch: Any = import_extra("torch", "deep", "deep agents")
-        nn = self.torch.nn
-        self.torch.set_num_threads(1)  # runs are done side by side, a process each
-        self.lr, self.eps = lr, eps
-        with self.torch.random.fork_rng(devices=[]):
-            self.torch.manual_seed(int(rng.integers(2**63)))
-            first, second = nn.Linear(inputs, hidden), nn.Linear(hidden, hidden)
-        self.last = nn.Linear(hidden, outputs)
-        nn.init.zeros_(self.last.weight)
-        nn.init.zeros_(self.last.bias)
-        norms = (nn.LayerNorm(hidden) for _ in range(2))
-        self.layers = nn.Sequential(
-            first, next(norms), nn.ReLU(), second, next(norms), nn.ReLU(), self.last
-        )
-        self.adam = self._new_adam()
+        self.lr, self.eps, self.steps = lr, eps, 0
+        self.hidden, self.outputs = hidden, outputs
+        one, two = inputs**-0.5, hidden**-0.5
+        parts = [
+            rng.uniform(-one, one, hidden),
+            rng.uniform(-two, two, hidden * hidden),
+            rng.uniform(-two, two, hidden),
+            np.zeros(hidden * outputs + outputs),
+            rng.uniform(-one, one, inputs * hidden),
+        ]
+        self.flat: Floats = np.concatenate(parts).astype(np.float32)
+        self.slope, self.mean, self.square = (np.zeros_like(self.flat) for _ in range(3))
+        self.layers, self.slopes = self._views(self.flat), self._views(self.slope)
 
-    def _new_adam(self) -> Any:
-        return self.torch.optim.Adam(self.layers.parameters(), lr=self.lr, eps=self.eps, fused=True)
+    def _views(self, flat: Floats) -> Layers:
+        """Return parameters, or their slopes, layer by layer."""
+        h, o = self.hidden, self.outputs
+        shapes = (h,), (h, h), (h,), (h, o), (o,)
+        ends = np.cumsum([int(np.prod(of)) for of in shapes])
+        parts = np.split(flat, ends)
+        return Layers(
+            *(part.reshape(of) for part, of in zip(parts[:-1], shapes, strict=True)),
+            parts[-1].reshape(-1, h),
+        )
+
+    @property
+    def inputs(self) -> int:
+        """How many there are so far."""
+        return len(self.layers.w1)
 
     def say(self, inputs: Inputs) -> FloatArray:
-        """[i, output] what the network says."""
-        with self.torch.no_grad():
-            out: FloatArray = self.layers(self.torch.from_numpy(inputs)).numpy()
+        """[i, output] what the network says; inputs that it never learnt from are passed over."""
+        known = np.ascontiguousarray(inputs[:, : self.inputs])
+        out: Floats = compiled(outputs)(self.layers, known)
         return out.astype(np.float64)
 
     def fit(self, inputs: Inputs, targets: FloatArray, weights: FloatArray) -> None:
         """Take a step towards targets [i, output], in the mean of squares with these weights."""
-        target, weight = (self.torch.from_numpy(of.astype(np.float32)) for of in (targets, weights))
-        off = self.layers(self.torch.from_numpy(inputs)) - target
-        loss = (weight * off**2).sum() / weight.sum()
-        self.adam.zero_grad()
-        loss.backward()
-        self.adam.step()
+        if inputs.shape[1] > self.inputs:
+            self._widen(inputs.shape[1])
+        target, weight = (np.ascontiguousarray(of, dtype=np.float32) for of in (targets, weights))
+        compiled(slopes)(self.layers, self.slopes, np.ascontiguousarray(inputs), target, weight)
+        self.steps += 1
+        kept = (np.float32(1 - of**self.steps) for of in (KEPT_OF_SLOPE, KEPT_OF_SQUARE))
+        sizes = np.float32(self.lr), np.float32(self.eps)
+        compiled(descend)(self.flat, self.slope, self.mean, self.square, *sizes, *kept)
 
-    def widen(self, inputs: int, rng: np.random.Generator) -> None:
-        """Take more inputs; the weights of new ones are small."""
-        old = self.layers[0]
-        more = rng.normal(
-            scale=0.1 / inputs**0.5, size=(old.out_features, inputs - old.in_features)
+    def _widen(self, inputs: int) -> None:
+        """Take more inputs, whose weights are 0 at first: what is said stays."""
+        more = np.zeros((inputs - self.inputs) * self.hidden, dtype=np.float32)
+        self.flat, self.slope, self.mean, self.square = (
+            np.concatenate([of, more]) for of in (self.flat, self.slope, self.mean, self.square)
         )
-        new = self.torch.nn.Linear(inputs, old.out_features)
-        with self.torch.no_grad():
-            new.weight[:, : old.in_features] = old.weight
-            new.weight[:, old.in_features :] = self.torch.from_numpy(more)
-            new.bias[:] = old.bias
-        self.layers[0] = new
-        self.adam = self._new_adam()
+        self.layers, self.slopes = self._views(self.flat), self._views(self.slope)
 
     def follow(self, other: Network, share: float = 1.0) -> None:
-        """Take this share of the way to the weights of another network of the same size."""
-        mine, theirs = (list(of.layers.parameters()) for of in (self, other))
-        with self.torch.no_grad():
-            self.torch._foreach_lerp_(mine, theirs, share)
+        """Take this share of the way to the weights of another network of the same make."""
+        if other.inputs > self.inputs:
+            self._widen(other.inputs)
+        self.flat += np.float32(share) * (other.flat - self.flat)
 
     def rescale(self, outputs: slice, factor: float, shift: float = 0.0) -> None:
         """Say `factor` times as much as before, and `shift` more, at some outputs."""
-        with self.torch.no_grad():
-            self.last.weight[outputs] *= factor
-            self.last.bias[outputs] *= factor
-            self.last.bias[outputs] += shift
+        self.layers.w3[:, outputs] *= np.float32(factor)
+        self.layers.b3[outputs] *= np.float32(factor)
+        self.layers.b3[outputs] += np.float32(shift)
 
 
 class Ensemble:
-    """Networks of the same make that share inputs but no weights, computed at once.
+    """Networks of the same make that share inputs but no weights.
 
     Outputs are [member, i, output]. They differ where they have learnt nothing, because to each a
     random function is added that never changes (a *prior*), `prior` in size.
@@ -114,91 +225,63 @@ class Ensemble:
         rng: np.random.Generator,
         lr: float = 1e-3,
         prior: float = 1.0,
+        average: float = 0.0,
     ) -> None:
-        """Make networks whose outputs are their priors; `lr` is the step size of Adam."""
-        self.torch: Any = import_extra("torch", "deep", "deep agents")
-        self.torch.set_num_threads(1)
-        self.lr, self.prior, self.members = lr, prior, members
+        """Make networks whose outputs are their priors; `lr` is the step size of Adam.
+
+        What they say comes from running averages of weights, over about 1/(1 − average) steps.
+        """
+        self.prior, self.average = prior, average
         self.priors = RandomNetwork(inputs, hidden, members * outputs, rng)
-        self.weights = [
-            self._parameter(rng.uniform(-1, 1, size=(members, n, m)) * n**-0.5 * scale)
-            for n, m, scale in ((inputs, hidden, 1), (hidden, hidden, 1), (hidden, outputs, 0))
-        ]
-        self.biases = [
-            self._parameter(np.zeros((members, 1, m))) for m in (hidden, hidden, outputs)
-        ]
-        self.adam = self._new_adam()
+        self.members = [Network(inputs, hidden, outputs, rng, lr) for _ in range(members)]
+        self.used = [Network(inputs, hidden, outputs, rng) for _ in range(members)]
+        for used, member in zip(self.used, self.members, strict=True):
+            used.follow(member)
 
-    def _parameter(self, values: NDArray[Any]) -> Any:
-        return self.torch.nn.Parameter(self.torch.tensor(values, dtype=self.torch.float32))
-
-    def _new_adam(self) -> Any:
-        return self.torch.optim.Adam([*self.weights, *self.biases], lr=self.lr, fused=True)
-
-    def _learnt(self, inputs: Inputs) -> Any:
-        """[member, i, output] what was learnt, without priors."""
-        x = self.torch.from_numpy(inputs).expand(self.members, *inputs.shape)
-        for layer, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
-            x = self.torch.baddbmm(bias, x, weight)
-            if layer < 2:
-                x = self.torch.relu(self.torch.nn.functional.layer_norm(x, x.shape[-1:]))
-        return x
-
-    def _prior(self, inputs: Inputs) -> NDArray[np.float32]:
-        said = self.prior * self.priors.say(inputs).astype(np.float32)
-        return said.reshape(len(inputs), self.members, -1).transpose(1, 0, 2)
+    def _prior(self, inputs: Inputs) -> FloatArray:
+        said = self.prior * self.priors.say(inputs)
+        return said.reshape(len(inputs), len(self.members), -1).transpose(1, 0, 2)
 
     def say(self, inputs: Inputs) -> FloatArray:
         """[member, i, output] what the networks say."""
-        with self.torch.no_grad():
-            learnt: NDArray[np.float32] = self._learnt(inputs).numpy()
-        return (learnt + self._prior(inputs)).astype(np.float64)
+        return np.stack([of.say(inputs) for of in self.used]) + self._prior(inputs)
 
     def fit(self, inputs: Inputs, targets: FloatArray, weights: FloatArray) -> None:
-        """Take a step towards targets, like `Network.fit`; both are [member, i, output]."""
-        target = self.torch.from_numpy(targets.astype(np.float32) - self._prior(inputs))
-        weight = self.torch.from_numpy(weights.astype(np.float32))
-        # A sum over members: none takes smaller steps because there are more.
-        loss = (weight * (self._learnt(inputs) - target) ** 2).sum() * self.members / weight.sum()
-        self.adam.zero_grad()
-        loss.backward()
-        self.adam.step()
-
-    def widen(self, inputs: int, rng: np.random.Generator) -> None:
-        """Take more inputs; what was said of inputs that are 0 there stays."""
-        old = self.weights[0].detach().numpy()
-        size = self.members, inputs - old.shape[1], old.shape[2]
-        more = rng.normal(scale=0.1 / inputs**0.5, size=size)
-        self.weights[0] = self._parameter(np.concatenate([old, more], axis=1))
-        self.priors.widen(inputs, rng)
-        self.adam = self._new_adam()
+        """Take a step towards targets [i, output], like `Network.fit`; or one for each member."""
+        prior = self._prior(inputs)
+        each = (np.broadcast_to(of, prior.shape) for of in (targets, weights))
+        for member, used, said, target, weight in zip(
+            self.members, self.used, prior, *each, strict=True
+        ):
+            member.fit(inputs, target - said, weight)
+            used.follow(member, 1 - self.average)
 
 
 class RandomNetwork:
     """A network of the same make that never learns; its outputs are about as large as 1."""
 
     def __init__(self, inputs: int, hidden: int, outputs: int, rng: np.random.Generator) -> None:
-        self.torch: Any = import_extra("torch", "deep", "deep agents")
-        sizes = (inputs, hidden), (hidden, hidden), (hidden, outputs)
-        self.weights = [self._tensor(rng.normal(size=size)) for size in sizes]
+        self.rng = np.random.default_rng(rng.integers(2**63))
         # Half of the neurons are at 0, so that the mean of squares is 1/2.
-        self.weights[2] *= (2 / hidden) ** 0.5
-        self.biases = [self._tensor(rng.normal(size=hidden)) for _ in range(2)]
+        last = (2 / hidden) ** 0.5 * self._drawn(hidden, outputs)
+        biases = self._drawn(hidden), self._drawn(hidden)
+        self.layers = Layers(
+            biases[0],
+            self._drawn(hidden, hidden),
+            biases[1],
+            last.astype(np.float32),
+            np.zeros(outputs, dtype=np.float32),
+            self._drawn(inputs, hidden),
+        )
 
-    def _tensor(self, values: NDArray[Any]) -> Any:
-        return self.torch.tensor(values, dtype=self.torch.float32)
+    def _drawn(self, *shape: int) -> Floats:
+        return self.rng.normal(size=shape).astype(np.float32)
 
-    def say(self, inputs: Inputs) -> Inputs:
-        """[i, output] what the network says."""
-        x = self.torch.from_numpy(inputs)
-        for weight, bias in zip(self.weights[:2], self.biases, strict=True):
-            x = self.torch.addmm(bias, x, weight)
-            x = self.torch.relu(self.torch.nn.functional.layer_norm(x, x.shape[1:]))
-        out: Inputs = (x @ self.weights[2]).numpy()
-        return out
-
-    def widen(self, inputs: int, rng: np.random.Generator) -> None:
-        """Take more inputs; what was said of inputs that are 0 there stays."""
-        old = self.weights[0]
-        more = self._tensor(rng.normal(size=(inputs - len(old), old.shape[1])))
-        self.weights[0] = self.torch.cat([old, more])
+    def say(self, inputs: Inputs) -> FloatArray:
+        """[i, output] what the network says; the weights of new inputs are drawn."""
+        known, hidden = self.layers.w1.shape
+        if (more := inputs.shape[1] - known) > 0:
+            wider = np.concatenate([self.layers.w1, self._drawn(more, hidden)])
+            self.layers = self.layers._replace(w1=wider)
+        out: Floats = compiled(outputs)(self.layers, np.ascontiguousarray(inputs))
+        return out.astype(np.float64)

@@ -57,7 +57,7 @@ class DeepAgent:
     """of its curves"""
     microseconds: float = 2000.0
     """CPU time of a step, about"""
-    needs: str = "torch"
+    needs: str = "numpy"
     """the package that its training needs, which comes with the extra ``deep``"""
 
     @property

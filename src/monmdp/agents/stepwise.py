@@ -345,7 +345,7 @@ def view_of(monmdp: MonMDP) -> View:
     if (table := mdp.observations) is not None:
         shape, dtype = table.shape[1:], table.dtype
     else:
-        shape, dtype = (n,), np.dtype(np.float32)
+        shape, dtype = (n,), np.dtype(np.uint8)
         demand_room(
             dtype.itemsize * n**2,
             f"world {mdp.name!r} has no table of observations; one-hot vectors of {n:,} states",
@@ -358,16 +358,16 @@ def observations_of(monmdp: MonMDP) -> NDArray[Any]:
 
     >>> import monmdp
     >>> monmdp.agents.observations_of(monmdp.make("loop", "ask"))[2]
-    array([0., 0., 1., 0., 0., 0., 0., 0., 0.], dtype=float32)
+    array([0, 0, 1, 0, 0, 0, 0, 0, 0], dtype=uint8)
     """
     table = monmdp.mdp.observations
     return _one_hot(*view_of(monmdp).observation) if table is None else table
 
 
 @functools.lru_cache(maxsize=1)
-def _one_hot(n: int) -> NDArray[np.float32]:
+def _one_hot(n: int) -> NDArray[np.uint8]:
     """One table for all runs of a problem."""
-    table = np.eye(n, dtype=np.float32)
+    table = np.eye(n, dtype=np.uint8)
     table.setflags(write=False)
     return table
 

@@ -1,0 +1,96 @@
+"""Tune deep agents for deep-v1, all with the same budget: 12 settings each, twice 20,000 steps.
+
+python benchmarks/deep_tuning.py results/tuning.jsonl
+
+The settings are those of deep_tuning.json. Each is tried with asking, on minigrid-empty with seed 0
+and on minigrid-lava with seed 1; deep-v1 reports other seeds. The best has the largest share of late
+tests within 2 % of the minimax value, and then the largest return. Every finished run is a line of
+the file; the same command goes on where it was stopped. `--write` writes docs/deep/tuning.json.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import joblib
+import numpy as np
+
+import monmdp
+from monmdp import agents
+
+ROOT = Path(__file__).resolve().parents[1]
+TRIED = Path(__file__).with_suffix(".json")
+WRITTEN = ROOT / "docs" / "deep" / "tuning.json"
+TRIALS = (("minigrid-empty", 0), ("minigrid-lava", 1))
+STEPS, EVERY, GAMMA, CLOSE = 20_000, 1_000, 0.95, 0.02
+
+
+def trial(agent: str, params: dict[str, Any], world: str, seed: int) -> dict[str, Any]:
+    """Train once; return how the late tests went, as shares of the minimax value."""
+    problem = monmdp.make(world, "ask")
+    best = monmdp.solve(problem, gamma=GAMMA).episode_return
+    found = agents.find(agent, problem, {"gamma": GAMMA, **params})
+    run = monmdp.train(problem, found, STEPS, seed=seed, every=EVERY, gamma=GAMMA)
+    tests = np.asarray(run.curve["worst_case_return"])
+    late = tests[len(tests) // 2 :] / best
+    return {
+        "agent": agent, "params": params, "world": world, "seed": seed,
+        "close": float(np.mean(late >= 1 - CLOSE)), "return": float(late.mean()),
+    }  # fmt: skip
+
+
+def ranked(runs: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    """Return agent -> its settings with their means, the best first."""
+
+    def which(run: dict[str, Any]) -> tuple[str, str]:
+        return run["agent"], json.dumps(run["params"])
+
+    table: dict[str, list[dict[str, Any]]] = {}
+    for (agent, params), group in groupby(sorted(runs, key=which), which):
+        of = list(group)
+        means = {name: round(float(np.mean([run[name] for run in of])), 4)
+                 for name in ("close", "return")}  # fmt: skip
+        table.setdefault(agent, []).append({"params": json.loads(params), **means})
+    for settings in table.values():
+        settings.sort(key=lambda of: (-of["close"], -of["return"]))
+    return table
+
+
+def main() -> None:
+    """Try what is missing, and print the best settings of every agent."""
+    parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
+    parser.add_argument("results", type=Path)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--write", action="store_true", help=f"write {WRITTEN.relative_to(ROOT)}")
+    given = parser.parse_args()
+    given.results.parent.mkdir(parents=True, exist_ok=True)
+    lines = given.results.read_text("utf-8").splitlines() if given.results.is_file() else []
+    runs = [json.loads(line) for line in lines]
+    there = [tuple(run[of] for of in ("agent", "params", "world", "seed")) for run in runs]
+    tried = json.loads(TRIED.read_text("utf-8"))
+    wanted = [
+        (agent, params, *trial) for agent in tried for params in tried[agent] for trial in TRIALS
+    ]
+    todo = [run for run in wanted if run not in there]
+    at_work = joblib.Parallel(n_jobs=given.jobs, return_as="generator_unordered")
+    for run in at_work(joblib.delayed(trial)(*of) for of in todo):
+        with given.results.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(run) + "\n")
+        runs.append(run)
+    table = ranked(runs)
+    for agent in tried:
+        for of in table[agent][:3]:
+            print(f"{agent}: {of['close']:.0%} close, return {of['return']:.3f}, {of['params']}")
+    if given.write:
+        WRITTEN.write_text(json.dumps(table, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
