@@ -3,7 +3,7 @@
 python benchmarks/deep_tuning.py results/tuning.jsonl
 
 The settings are those of deep_tuning.json. Each is tried with asking, on minigrid-empty with seed 0
-and on minigrid-lava with seed 1; deep-v1 reports other seeds. The best has the largest share of late
+and on minigrid-lava with seed 1; deep-v1 reports others. The best has the largest share of late
 tests within 2 % of the minimax value, and then the largest return. Every finished run is a line of
 the file; the same command goes on where it was stopped. `--write` writes docs/deep/tuning.json.
 """

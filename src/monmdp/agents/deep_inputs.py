@@ -239,7 +239,7 @@ class Learner:
             raise MonMDPError(
                 f"observations are arrays {self.view.observation} of {self.view.dtype}, got {got}"
             )
-        if dtype.kind == "f" and not np.isfinite(observation).all():
+        if self.view.dtype.kind == "f" and not np.isfinite(observation).all():
             raise MonMDPError(f"an observation has numbers that are not finite: {observation}")
 
     def _settle(self) -> None:

@@ -25,6 +25,7 @@ docs/algorithms/deep-monitored.md derives it.
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple
 
@@ -46,6 +47,8 @@ PRICE = 1e-4
 """what the dearest step of the monitor takes off Q_obs: of two ways to see the same, the cheaper"""
 VISIBLE, ROUNDS = 0.9, 20
 """where fitting who can be seen begins, and in how many rounds it is done"""
+SOON = 0.98
+"""networks of pairs in use are running averages, too, but shorter ones"""
 FLIPS = 16
 """coins that are flipped at every try"""
 UNMET = 2.0
@@ -162,7 +165,8 @@ class DeepMonitored(Learner):
     doubt: float = 2.0
     """deviations of the ensemble that are taken off its mean"""
     unsure: float = 0.1
-    """a reward is still to be seen while so much is taken off, as a share of r_max − r_min"""
+    """a reward is still to be seen while so much is taken off, as a share of r_max − r_min, and
+    while the chance that it can be seen is as large"""
     visibility: Literal["counted", "kl-ucb"] = "counted"
     """when to give up on a reward that does not show: by how often the monitor shows others, or
     like Monitored MBIE-EB"""
@@ -185,8 +189,8 @@ class DeepMonitored(Learner):
     lookahead: int = 30
     """steps through the memory that targets look ahead"""
     average: float = 0.995
-    """networks in use are running averages of those that learn, over about 1/(1 − average)
-    updates"""
+    """the network of values in use is a running average of the one that learns, over about
+    1/(1 − average) updates"""
     memory: int = 20_000
     """observations that are remembered; then the older half is forgotten"""
 
@@ -209,10 +213,10 @@ class DeepMonitored(Learner):
         if self.learns_pairs:
             members, prior = (self.members, 1.0) if self.generalise == "ensemble" else (1, 0.0)
             sizes = width, self.hidden, 2 * self.n_ae
-            self.of_pairs = Ensemble(members, *sizes, self.rng, self.lr, prior, self.average)
+            self.of_pairs = Ensemble(members, *sizes, self.rng, self.lr, prior, SOON)
         if self.counts == "coin-flips":
             sizes = width, self.hidden, 2 * self.n_ae * FLIPS
-            self.flips = Ensemble(1, *sizes, self.rng, self.lr, UNMET, self.average)
+            self.flips = Ensemble(1, *sizes, self.rng, self.lr, UNMET, SOON)
         self.updates = 0
         self.observes = True
         self.continuations = np.zeros((0, 2, self.n_ae, self.n_sm))
@@ -240,6 +244,7 @@ class DeepMonitored(Learner):
         self.edges = Growing(node=whole, action=whole, successor=whole, ends=ends, times=times)
         # Pairs of it, for networks that learn about these.
         self.pair_of: dict[tuple[int, int], int] = {}
+        self.recent: deque[int] = deque(maxlen=self.batch)
         self.pairs = Growing(
             node=whole,
             action=whole,
@@ -274,7 +279,8 @@ class DeepMonitored(Learner):
         else:
             sure = n_shown >= ENOUGH_TRIES
             share = np.where(sure, reward, 0.0)
-        to_see = np.where(sure, 0.0, np.clip(can + doubt, 0, 1))
+        can = np.clip(can + doubt, 0, 1)
+        to_see = np.where(sure | (can < self.unsure), 0.0, can)
         return self.r_min + (self.r_max - self.r_min) * np.clip(share, 0, 1), to_see, tried
 
     def pseudo_counts(self, inputs: Inputs) -> FloatArray:
@@ -443,6 +449,7 @@ class DeepMonitored(Learner):
         self.pairs.tried[pair, sm, am] += 1
         self.pairs.shown[pair, sm, am] += shown
         self.pairs.paid[pair] += transition.reward or 0.0
+        self.recent.append(pair)
         if self.counts == "coin-flips":
             flips = self.rng.choice((-1.0, 1.0), size=(2, FLIPS))
             self.pairs.flips[pair] += flips * np.array([1, shown])[:, None]
@@ -460,6 +467,7 @@ class DeepMonitored(Learner):
         self.pairs.keep(np.flatnonzero(nodes >= gone), node=gone)
         pairs = zip(*(of.tolist() for of in self.pairs.rows("node", "action")), strict=True)
         self.pair_of = {key: pair for pair, key in enumerate(pairs)}
+        self.recent.clear()
         self.look_ahead()
 
     def node(self, observation: NDArray[Any]) -> int:
@@ -491,12 +499,17 @@ class DeepMonitored(Learner):
             i = self.known[self.rng.integers(len(self.known), size=self.batch)]
             self.net.fit(self.met.inputs[i], self.targets[i], self.weights[i])
             self.used.follow(self.net, 1 - self.average)
-        if self.pairs.n:
+        if self.recent:
             self._learn_pairs()
 
     def _learn_pairs(self) -> None:
-        """Let networks say of pairs what was shown; each pair counts once, however often tried."""
-        i = self.rng.integers(self.pairs.n, size=self.batch)
+        """Let networks say of pairs what was shown; each pair counts once, however often tried.
+
+        Half of them were tried lately: who does not learn at once what was shown asks again.
+        """
+        anywhere = self.rng.integers(self.pairs.n, size=self.batch - self.batch // 2)
+        lately = self.rng.integers(len(self.recent), size=self.batch // 2)
+        i = np.concatenate([anywhere, np.array(self.recent)[lately]])
         of = {name: array[i] for name, array in self.pairs.arrays.items()}
         inputs, action = self.met.inputs[of["node"]], np.eye(self.n_ae)[of["action"]]
         n = np.stack([of[name].sum(axis=(1, 2)) for name in ("tried", "shown")], axis=1)
