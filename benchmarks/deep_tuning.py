@@ -46,7 +46,7 @@ def trial(agent: str, params: dict[str, Any], world: str, seed: int) -> dict[str
     }  # fmt: skip
 
 
-def ranked(runs: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+def ranked(runs: list[dict[str, Any]], tried: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
     """Return agent -> its settings with their means, the best first."""
 
     def which(run: dict[str, Any]) -> tuple[str, str]:
@@ -58,8 +58,11 @@ def ranked(runs: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
         means = {name: round(float(np.mean([run[name] for run in of])), 4)
                  for name in ("close", "return")}  # fmt: skip
         table.setdefault(agent, []).append({"params": json.loads(params), **means})
-    for settings in table.values():
-        settings.sort(key=lambda of: (-of["close"], -of["return"]))
+    for agent, settings in table.items():
+        # Of settings that are as good, the first one of the list.
+        settings.sort(
+            key=lambda of: (-of["close"], -of["return"], tried[agent].index(of["params"]))
+        )
     return table
 
 
@@ -84,7 +87,7 @@ def main() -> None:
         with given.results.open("a", encoding="utf-8") as file:
             file.write(json.dumps(run) + "\n")
         runs.append(run)
-    table = ranked(runs)
+    table = ranked(runs, tried)
     for agent in tried:
         for of in table[agent][:3]:
             print(f"{agent}: {of['close']:.0%} close, return {of['return']:.3f}, {of['params']}")

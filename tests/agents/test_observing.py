@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
 
@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 import monmdp
 from monmdp import MonMDPError, agents, experiment, memory, suites, testing, train
 from monmdp.agents import DEEP, DeepAgent, View, observations_of, view_of
-from monmdp.agents.named import demand_package
 from monmdp.agents.stepwise import Seeing
 from monmdp.experiment import own_code, prepare, provenance
 from monmdp.model import MDP, MonMDP, join
@@ -179,11 +178,11 @@ def test_one_hot_vectors_are_made_once_and_weighed_before(monkeypatch):
     problem = monmdp.make(WORLD, MONITOR)
     table = observations_of(problem)
     assert np.array_equal(table, np.eye(9))
-    assert table.dtype == view_of(problem).dtype == np.float32
+    assert table.dtype == view_of(problem).dtype == np.uint8
     assert observations_of(problem) is table
     assert not table.flags.writeable
     with_its_own = with_table(np.zeros((9, 1000)))
-    monkeypatch.setattr(memory, "room", lambda: 4 * 81 - 1)
+    monkeypatch.setattr(memory, "room", lambda: 81 - 1)
     with pytest.raises(MonMDPError, match=r"'loop' has no table of observations; .* 9 states"):
         prepare(problem, Reader, 1)
     assert view_of(with_its_own).observation == (1000,)
@@ -342,7 +341,7 @@ def test_the_command_line_takes_it_and_records_it(own, command):
 @pytest.fixture
 def fake(own, monkeypatch):
     """A deep agent without a network, by name."""
-    of = DeepAgent("eyes:Eyes", "Fake", "It looks.", "#123456", needs="numpy")
+    of = DeepAgent("eyes:Eyes", "Fake", "It looks.", "#123456")
     monkeypatch.setitem(DEEP, "deep-fake", of)
     monkeypatch.setitem(agents.COLOURS, "deep-fake", (of.colour, of.line))
     monkeypatch.setitem(agents.LABELS, "deep-fake", of.label)
@@ -391,40 +390,6 @@ def test_a_deep_agents_runs_are_reckoned_to_take_long(fake):
     assert cost(fake) > 10 * cost("ucb")
 
 
-HEAVY = "import no_such_torch\n" + AGENT
-SUITE = {
-    "name": "small", "seeds": 1, "steps": 300,
-    "experiment": [{"worlds": ["loop"], "monitors": ["ask"],
-                    "agents": [{"name": "deep-fake", "curiosity": 1}]}],
-}  # fmt: skip
-
-
-def test_without_its_package_it_names_the_extra(fake, monkeypatch, command):
-    Path("eyes.py").write_text(HEAVY)
-    lacking = r"agent 'deep-fake' needs the package no_such_torch: pip install 'monmdp\[deep\]'"
-    with pytest.raises(MonMDPError, match=lacking):
-        agents.find(fake)
-    assert agents.parameters_of(fake).open_ended
-    suite = suites.parse(SUITE, "here")  # what names it can be read
-    with pytest.raises(MonMDPError, match=lacking):
-        suites.expand(suite)
-    code, _, err = command("train", "loop", "ask", "--agent", fake, "--steps", "300")
-    assert code == 2
-    assert "pip install 'monmdp[deep]'" in err
-
-
-def test_a_package_that_is_needed_later_is_asked_for_before_any_run(fake, monkeypatch, command):
-    monkeypatch.setitem(DEEP, fake, replace(DEEP[fake], needs="no_such_torch"))
-    plan = suites.expand(suites.parse(SUITE, "here"))  # nobody has asked for a run yet
-    assert plan.runs()
-    demand_package("ucb")
-    code, _, err = command("train", "loop", "ask", "--agent", fake, "--steps", "300", "--out", "x")
-    assert code == 2
-    assert "needs the package no_such_torch: pip install 'monmdp[deep]'" in err
-    assert not list(Path("x").rglob("*.parquet"))
-    assert not list(Path("x").rglob("request.json"))
-
-
 def test_names_and_the_list(command):
     with pytest.raises(MonMDPError, match=r"unknown agent 'deep-dqm'.*deep-dqn"):
         agents.find("deep-dqm")
@@ -432,11 +397,14 @@ def test_names_and_the_list(command):
         agents.make(Reader, monmdp.make(WORLD, MONITOR))
     assert not {*DEEP} & {*agents.registry}
     _, out, _ = command("list")
-    section = out.partition("deep agents, which need pip install 'monmdp[deep]':\n")[2]
+    section = out.partition("deep agents, which see observations:\n")[2]
     lines = section.partition("\n\n")[0].splitlines()
-    assert [line.split()[0] for line in lines] == [*DEEP]
+    assert [line.split()[0] for line in lines if line.startswith("  deep-")] == [*DEEP]
+    assert any("lookahead=30" in line for line in lines)
     data = json.loads(command("list", "--json")[1])
-    assert data["deep agents"] == {name: {"about": of.about} for name, of in DEEP.items()}
+    assert {name: of["about"] for name, of in data["deep agents"].items()} == {
+        name: of.about for name, of in DEEP.items()
+    }
     assert "torch" not in sys.modules
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -55,10 +53,8 @@ class DeepAgent:
     """#rrggbb of its curves"""
     line: Line = "-"
     """of its curves"""
-    microseconds: float = 2000.0
+    microseconds: float = 500.0
     """CPU time of a step, about"""
-    needs: str = "numpy"
-    """the package that its training needs, which comes with the extra ``deep``"""
 
     @property
     def module(self) -> str:
@@ -75,29 +71,29 @@ DEEP: dict[str, DeepAgent] = {
     ),
     "deep-dqn": DeepAgent(
         f"{_BASELINES}:DQN", "DQN",
-        "DQN that takes a reward it was not shown for zero.", "#1174fb", ":", 700.0,
+        "DQN that takes a reward it was not shown for zero.", "#1174fb", ":", 250.0,
     ),
     "deep-reward-model": DeepAgent(
         f"{_BASELINES}:RewardModelDQN", "DQN, reward model",
-        "DQN with a learnt reward in the place of one that was not shown.", "#f0934f", ":", 900.0,
+        "DQN with a learnt reward in the place of one that was not shown.", "#f0934f", ":", 350.0,
     ),
     "deep-pessimistic-ensemble": DeepAgent(
         f"{_BASELINES}:PessimisticDQN", "DQN, pessimistic ensemble",
         "DQN with a low guess, by several reward models, in the place of a reward not shown.",
-        "#db09ba", ":", 1300.0,
+        "#db09ba", ":", 500.0,
     ),
     "deep-rnd": DeepAgent(
         f"{_BASELINES}:RNDDQN", "DQN, RND",
         "DQN with a reward model, and a bonus for what a network cannot predict yet.",
-        "#676804", ":", 1400.0,
+        "#676804", ":", 500.0,
     ),
     "deep-discretised": DeepAgent(
         f"{_BASELINES}:Discretised", "Discretised Factored MBIE-EB",
         "Factored MBIE-EB on cells, into which observations are sorted by random signs.",
-        "#f60171", ":", 700.0, needs="numpy",
+        "#f60171", ":", 350.0,
     ),
 }  # fmt: skip
-"""deep agents by name; they see observations, and need the extra ``deep``"""
+"""deep agents by name; they see observations"""
 
 _NAMED: dict[str, Any] = {**KINDS, **DEEP}
 COLOURS: dict[str, tuple[str, Line]] = {name: (of.colour, of.line) for name, of in _NAMED.items()}
@@ -155,14 +151,8 @@ def find(
 
 
 def parameters_of(agent: Any) -> Scope:
-    """Return the parameters that an agent takes; `agent` is what `find` takes.
-
-    Of a deep agent that cannot be loaded here they are not known, and any are taken.
-    """
-    try:
-        found = _named(agent) if isinstance(agent, str) else agent
-    except LackingError:  # suites that name it can still be read
-        return Scope(f"agent {agent!r}", {}, open_ended=True)
+    """Return the parameters that an agent takes; `agent` is what `find` takes."""
+    found = _named(agent) if isinstance(agent, str) else agent
     if isinstance(found, AgentConfig):
         found = type(found)
     if is_python_agent(found):
@@ -180,34 +170,10 @@ def _named(name: str) -> Any:
     if ":" in name:
         return import_object(name, "agent")
     if name in DEEP:
-        return _load(name)
+        return import_object(DEEP[name].place, "agent")
     if name in registry or name.endswith(".py"):  # which says what else to name
         return registry.factory(name)
     raise MonMDPError(f"unknown agent {name!r}{nearest(name, (*registry, *DEEP))}")
-
-
-def _load(name: str) -> Any:
-    """Return the class of a deep agent."""
-    module, _, attribute = DEEP[name].place.partition(":")
-    try:
-        return getattr(importlib.import_module(module), attribute)
-    except ModuleNotFoundError as error:
-        if error.name is None or error.name.split(".")[0] == module.split(".")[0]:
-            raise
-        raise LackingError(name, error.name) from None
-
-
-def demand_package(name: str) -> None:
-    """Refuse to train a deep agent where the package that it needs is not installed."""
-    if name in DEEP and importlib.util.find_spec(DEEP[name].needs) is None:
-        raise LackingError(name, DEEP[name].needs)
-
-
-class LackingError(MonMDPError):
-    """A deep agent needs a package that is not installed."""
-
-    def __init__(self, agent: str, package: str) -> None:
-        super().__init__(f"agent {agent!r} needs the package {package}: pip install 'monmdp[deep]'")
 
 
 def name_of(kind: Any) -> str | None:

@@ -56,7 +56,13 @@ def list_names(as_json: AsJson = False) -> None:
     for name, entry in sections["worlds"].items():
         mdp = worlds.make(name)
         entry["about"] = f"{mdp.n_states} states, {mdp.n_actions} actions"
-    sections["deep agents"] = {name: {"about": of.about} for name, of in agents.DEEP.items()}
+    sections["deep agents"] = {
+        name: {
+            "parameters": [str(p) for p in agents.parameters_of(name).parameters.values()],
+            "about": of.about,
+        }
+        for name, of in agents.DEEP.items()
+    }
     sections["suites"] = {
         name: {"about": suites.bundled_suite(name).title} for name in suites.bundled_suites()
     }
@@ -77,10 +83,7 @@ def list_names(as_json: AsJson = False) -> None:
     print(ENDING)
 
 
-FOR_WHAT = {
-    "deep agents": ", which need pip install 'monmdp[deep]'",
-    "suites": ", for monmdp run",
-}
+FOR_WHAT = {"deep agents": ", which see observations", "suites": ", for monmdp run"}
 """what is said of a section of the list"""
 ENDING = """\
 A world can also be a map file (path/to/map.txt), a UMB file (path/to/model.umb), module:object,

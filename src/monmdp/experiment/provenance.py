@@ -59,7 +59,7 @@ def todays_kernel(settings: Mapping[str, Any], trusted: Collection[str] = ()) ->
 
     None: it is not known, because the agent is somebody's own and its module is not `trusted`.
     """
-    if (deep := agents.DEEP.get(settings["agent"])) is not None:  # whose packages may be missing
+    if (deep := agents.DEEP.get(settings["agent"])) is not None:
         return kernel_hash(deep) if module_hash(deep.module) == settings["code"] else ""
     try:
         return kernel_hash(stored_agent(settings, trusted))

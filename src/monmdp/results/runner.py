@@ -36,7 +36,6 @@ import numpy as np
 
 from monmdp import stopping
 from monmdp.agents import DEEP, KINDS, AgentConfig, is_python_agent
-from monmdp.agents.named import demand_package
 from monmdp.agents.stepwise import Seeing, tallying
 from monmdp.errors import MonMDPError, import_extra
 from monmdp.experiment.live import checked_log, is_logged, live_curves, log_path
@@ -287,9 +286,6 @@ class _Batch:
 
     def done(self, inventory: Inventory, aside: Sequence[Path], kept: Mapping[Key, Run]) -> Outcome:
         """Do the runs, the longest first, and keep what comes out."""
-        if self.scheduler is None:
-            for name in {self.runs[key].settings["agent"] for key in self.to_do}:
-                demand_package(name)
         runs, costs = self.runs, {key: estimate(self.runs[key]) for key in self.to_do}
         progress = Progress(len(runs), len(runs) - len(costs), cost_left=sum(costs.values()))
         failures: dict[Key, Failure] = {}

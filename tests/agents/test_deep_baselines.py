@@ -1,4 +1,4 @@
-"""The baselines of deep agents learn where they should, and from what was shown alone."""
+"""Deep agents learn where they should, and from what was shown alone: baselines, and all."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from conftest import ROOT
 from monmdp import agents, testing, train
 from monmdp.agents import Transition, observations_of, view_of
 from monmdp.agents.deep_baselines import DQN, RNDDQN, Discretised, PessimisticDQN, RewardModelDQN
+from monmdp.agents.deep_monitored import DeepMonitored
 from monmdp.envs import MonMDPEnv
+from monmdp.errors import MonMDPError
 from monmdp.model import MDP, join
 
 NETWORKS = {
@@ -23,6 +25,7 @@ NETWORKS = {
     "deep-rnd": RNDDQN,
 }
 BASELINES = {**NETWORKS, "deep-discretised": Discretised}
+ALL = {**BASELINES, "deep-monitored": DeepMonitored}
 SHORT = {"epsilon_steps": 1000, "hidden": 32, "every": 2}
 
 
@@ -92,7 +95,7 @@ def test_a_table_of_cells_is_as_good_as_one_of_states(monitor):
 # ---- what they are told ---------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", BASELINES)
+@pytest.mark.parametrize("name", ALL)
 def test_the_contract(name):
     problem = monmdp.make("loop", "ask")
     assert testing.check_agent(name, problem) == []
@@ -126,9 +129,9 @@ def live(agent, problem, steps):
     return agent.test_policy(table)
 
 
-@pytest.mark.parametrize("name", BASELINES)
+@pytest.mark.parametrize("name", ALL)
 def test_rewards_that_are_not_shown_change_nothing(name):
-    params = {} if name == "deep-discretised" else SHORT
+    params = SHORT if name in NETWORKS else {}
 
     def policies(shown):
         problems = [paying(sign, shown) for sign in (1, -1)]
@@ -138,7 +141,7 @@ def test_rewards_that_are_not_shown_change_nothing(name):
     assert not np.array_equal(*policies(shown=1))
 
 
-@pytest.mark.parametrize("name", BASELINES)
+@pytest.mark.parametrize("name", ALL)
 def test_a_policy_to_test_changes_nothing(name):
     problem = monmdp.make("loop", "ask")
     table = observations_of(problem)
@@ -183,11 +186,55 @@ def test_each_option_does_something(name):
         assert said(other, problem) != plain, option
 
 
+@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ({"gamma": 1.0}, "gamma"),
+        ({"warmup": 0}, "warmup must be a whole number of at least 1"),
+        ({"hidden": 2.5}, "hidden must be a whole number"),
+        ({"lr": 0}, r"lr must lie in \(0, inf\)"),
+        ({"lr": "fast"}, "lr must be a number"),
+        ({"epsilon": 1.5}, r"epsilon must lie in \[0, 1\]"),
+        ({"members": 1}, "members must be a whole number of at least 2"),
+        ({"bits": 0}, "bits must be a whole number of at least 1"),
+        ({"average": 1.0}, r"average must lie in \[0, 1\)"),
+        ({"counts": "coins"}, "counts='coins'.*coin-flips"),
+    ],
+)
+def test_wrong_parameters_are_refused(name, wrong, told):
+    if set(wrong) <= {of.name for of in fields(ALL[name])}:
+        with pytest.raises(MonMDPError, match=told):
+            made(name, monmdp.make("loop", "ask"), **wrong)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_what_is_seen_is_checked(name):
+    problem = monmdp.make("loop", "ask")
+    agent = made(name, problem)
+    for wrong, told in (
+        (np.zeros(8, dtype=np.uint8), r"arrays \(9,\) of uint8, got \(8,\) of uint8"),
+        (np.zeros(9), r"got \(9,\) of float64"),
+        (3, "got 3"),
+    ):
+        with pytest.raises(MonMDPError, match=told):
+            agent.act({"env": wrong, "mon": 0})
+    view = view_of(problem)
+    real = ALL[name](view._replace(dtype=np.dtype(np.float64)), np.random.default_rng(0))
+    with pytest.raises(MonMDPError, match="not finite"):
+        real.act({"env": np.full(9, np.nan), "mon": 0})
+    with pytest.raises(MonMDPError, match="r_min = 2.* is above r_max = 1"):
+        ALL[name](view._replace(r_min=2.0, r_max=1.0), np.random.default_rng(0))
+    with pytest.raises(MonMDPError, match="rng must be a NumPy generator, got 3"):
+        ALL[name](view, 3)
+    with pytest.raises(MonMDPError, match="is made from a View"):
+        ALL[name](problem.shape, np.random.default_rng(0))
+
+
 def test_returns_of_several_steps():
     """Against sums by hand, with a target network that says 0."""
     problem = monmdp.make("loop", "ask")
     agent = made("deep-dqn", problem, n_step=3, warmup=10**9, gamma=0.5)
-    agent.met.encode.settle(np.eye(9, dtype=np.float32))
     table = observations_of(problem)
     rewards, ends, firsts = [1, 2, 4, 8, 16, 32], [2], [0, 3]
     for i, reward in enumerate(rewards):
@@ -202,7 +249,6 @@ def test_returns_of_several_steps():
 def test_a_pessimist_fears_what_it_has_not_seen():
     problem = monmdp.make("hazard", "ask")
     agent = made("deep-pessimistic-ensemble", problem, kappa=2.0)
-    agent.met.encode.settle(np.eye(problem.mdp.n_states, dtype=np.float32))
     table = observations_of(problem)
     known, action = {"env": table[0], "mon": 0}, {"env": 0, "mon": 0}
     for _ in range(1000):
@@ -218,7 +264,6 @@ def test_a_pessimist_fears_what_it_has_not_seen():
 def test_the_new_is_more_surprising():
     problem = monmdp.make("loop", "ask")
     agent = made("deep-rnd", problem, rnd_lr=1e-3)
-    agent.met.encode.settle(np.eye(9, dtype=np.float32))
     table = observations_of(problem)
     known = {"env": table[0], "mon": 0}
     for _ in range(600):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from dataclasses import fields
 
 import numpy as np
 import pytest
 
 import monmdp
-from deep.conftest import ROOT
+from conftest import ROOT
 from monmdp import agents, experiment, testing
 from monmdp.agents import Transition, View
 from monmdp.agents.deep_inputs import RealNumbers, WholeNumbers
@@ -245,6 +246,9 @@ def test_a_judge_reads_its_values():
     assert np.abs(judged.bias[judged.visits > 1e-6]).max() < 0.1
 
 
+# ---- its parts ------------------------------------------------------------------------------
+
+
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
@@ -252,15 +256,178 @@ def test_a_judge_reads_its_values():
         ({"visibility": "seen"}, "counted"),
         ({"lookahead": 0}, "lookahead"),
         ({"observe": 1.5}, "observe"),
-        ({"lr": 0.0}, "lr must lie in"),
-        ({"gamma": 1.0}, "gamma"),
-        ({"bits": 0}, "bits"),
+        ({"memory": 1}, "memory"),
     ],
 )
 def test_wrong_parameters_are_refused(wrong, said):
     view = view_of(monmdp.make("loop", "ask"))
     with pytest.raises(MonMDPError, match=said):
         DeepMonitored(view, np.random.default_rng(0), **wrong)
+
+
+OTHER = {
+    "gamma": 0.5, "warmup": 60, "generalise": "ensemble", "counts": "coin-flips", "bits": 2,
+    "members": 2, "doubt": 0.1, "unsure": 0.4, "visibility": "kl-ucb", "beta_kl": 1.0,
+    "observe": 0.1, "enough": 0.9, "hidden": 4, "lr": 0.01, "batch": 8, "every": 3, "refresh": 5,
+    "lookahead": 2, "average": 0.5, "memory": 3,
+}  # fmt: skip
+OF_ENSEMBLES = {"members", "doubt", "unsure"}
+
+
+def lived(problem, **given):
+    """All that an agent did in random dynamics of a problem, and what it has learnt."""
+    agent = DeepMonitored(
+        view_of(problem), np.random.default_rng(0), **{"hidden": 8, "every": 1, **given}
+    )
+    rng, eye = np.random.default_rng(1), np.eye(9, dtype=np.uint8)
+    seen, done = {"env": eye[0], "mon": 0}, []
+    agent.begin_episode()
+    for _ in range(400):
+        action = agent.act(seen)
+        done.append(tuple(action.values()))
+        s, ends = int(rng.integers(9)), bool(rng.random() < 0.1)
+        after = {"env": eye[s], "mon": 0}
+        shown = action["mon"] == 1 and rng.random() < 0.5
+        paid = float(s == 3) if shown else None
+        agent.update(Transition(seen, action, paid, -0.2 * action["mon"], after, ends))
+        seen = after
+        if ends:
+            agent.begin_episode()
+    return done, agent.values({"env": eye, "mon": np.zeros(9, dtype=np.int64)}).tolist()
+
+
+def test_each_option_does_something():
+    problem = monmdp.make("loop", "ask")
+    assert set(OTHER) == {of.name for of in fields(DeepMonitored)} - {"view", "rng"}
+    plain = lived(problem)
+    assert plain == lived(problem)
+    ensemble = lived(problem, generalise="ensemble", members=3)
+    kl_ucb = lived(problem, visibility="kl-ucb")
+    for option, value in OTHER.items():
+        if option in OF_ENSEMBLES:
+            given = {"generalise": "ensemble", "members": 3, option: value}
+            assert lived(problem, **given) != ensemble, option
+        elif option == "beta_kl":
+            assert lived(problem, visibility="kl-ucb", beta_kl=value) != kl_ucb
+        else:
+            assert lived(problem, **{option: value}) != plain, option
+
+
+def test_what_it_is_worth_to_observe_is_weighed_by_where_episodes_begin():
+    problem = monmdp.make("loop", "button")
+    agent = DeepMonitored(view_of(problem), np.random.default_rng(0), every=NEVER)
+    for se in range(9):
+        for ae in range(5):
+            for sm in range(2):
+                step = {"env": se, "mon": sm}, {"env": ae, "mon": 0}, 0.0 if sm else None
+                shown_to(agent, problem, (*step, 0.0, {"env": se, "mon": sm}, False))
+    agent.nodes.starts[: agent.nodes.n] = 0
+    agent.cells.shown[:] = 0
+    agent.look_ahead()
+    found = []
+    for sm in range(2):
+        agent.nodes.starts[:] = 0
+        agent.nodes.starts[2, sm] = 5
+        found.append(agent.worth_observing())
+    agent.nodes.starts[2] = 1, 3
+    assert found[0] != found[1]
+    assert agent.worth_observing() == pytest.approx((found[0] + 3 * found[1]) / 4)
+
+
+def test_where_episodes_begin_is_noted_in_the_warm_up_too():
+    view = View((2,), np.dtype(np.float64), 1, 2, 2, -1.0, 1.0)
+    agent = DeepMonitored(view, np.random.default_rng(0), warmup=4, every=NEVER)
+    for k in range(4):
+        if k % 2 == 0:
+            agent.begin_episode()
+        here, after = ({"env": np.array([k + i, 0.0]), "mon": 0} for i in range(2))
+        agent.update(Transition(here, {"env": 0, "mon": 0}, None, 0.0, after, bool(k % 2)))
+    starts = [agent.nodes.starts[agent.node(np.array([k, 0.0])), 0] for k in range(5)]
+    assert starts == [1, 0, 1, 0, 0]
+
+
+def test_of_two_ways_to_see_the_same_it_takes_the_cheaper():
+    view = view_of(monmdp.make("loop", "ask"))._replace(n_monitor_actions=3)
+    agent = DeepMonitored(view, np.random.default_rng(0), every=NEVER)
+    eye = np.eye(9, dtype=np.uint8)
+    for ae in range(5):
+        for am, cost in ((0, 0.0), (1, -30.0), (2, -20.0)):
+            seen = {"env": eye[0], "mon": 0}
+            paid = None if am == 0 or ae == 4 else 0.0
+            agent.update(Transition(seen, {"env": ae, "mon": am}, paid, cost, seen, False))
+    agent.look_ahead()
+    agent.observes = True
+    # Whether action 4 can be seen is not certain yet; both ways to ask may show it.
+    assert agent.act({"env": eye[0], "mon": 0}) == {"env": 4, "mon": 2}
+
+
+@pytest.mark.parametrize("generalise", ["none", "ensemble"])
+def test_a_reward_that_shows_rarely_counts_once(generalise):
+    """The chance to see is ρ times the chance that it can be seen, in either way of believing."""
+    rng, problem = np.random.default_rng(0), monmdp.make("loop", "ask")
+    agent = DeepMonitored(
+        view_of(problem), rng, generalise=generalise, members=3, warmup=1, every=1, refresh=200
+    )
+    for _ in range(4):
+        for se in range(9):
+            for ae in range(5):
+                for _ in range(5):
+                    shown = (se, ae) != (4, 2) and rng.random() < 0.3
+                    step = {"env": se, "mon": 0}, {"env": ae, "mon": 1}, 0.0 if shown else None
+                    shown_to(agent, problem, (*step, -0.2, {"env": se, "mon": 0}, False))
+    agent.look_ahead()
+    assert agent.shows[0, 1] == pytest.approx(0.3, abs=0.05)
+    unmet = agent.model(np.array([0]), np.full((1, agent.met.inputs.shape[1]), 3, dtype=np.float32))
+    assert unmet.u[0, 0, :, 1].max() == pytest.approx(agent.shows[0, 1], abs=0.01)
+    node = [agent.met.number(np.eye(9, dtype=np.uint8)[4])]
+    u = agent.model(agent.nodes.cell[node], agent.met.inputs[node]).u[0, 0, :, 1]
+    assert u[2] < 0.05
+
+
+def test_coin_flips_count():
+    problem = monmdp.make("loop", "ask")
+    agent = DeepMonitored(
+        view_of(problem), np.random.default_rng(0), counts="coin-flips", warmup=1, every=1
+    )
+    times = {0: 1, 1: 4, 2: 16}
+    eye = np.eye(9, dtype=np.uint8)
+    agent.met.number(eye[8])  # so that no other has all inputs at 0
+    for se, n in times.items():
+        for k in range(n):
+            seen = {"env": eye[se], "mon": 0}
+            paid = 0.5 if k % 4 == 0 else None
+            agent.update(Transition(seen, {"env": 0, "mon": 1}, paid, 0.0, seen, False))
+    for _ in range(1500):
+        agent._learn_pairs()
+    counts = agent.pseudo_counts(agent.met.inputs[[agent.met.number(eye[se]) for se in times]])
+    tried, shown = counts[:, 0, 0], counts[:, 1, 0]
+    assert tried == pytest.approx([1, 4, 16], rel=0.6)
+    assert shown == pytest.approx([1, 1, 4], rel=0.6)
+    assert (counts[:, :, 1:] < counts[:, :, :1]).all()  # other actions were never taken
+
+
+def test_a_memory_of_hardly_anything_will_do():
+    problem = monmdp.make("loop", "ask")
+    for memory in (2, 3, 5):
+        for given in ({}, {"generalise": "ensemble", "members": 2}):
+            lived(problem, memory=memory, **given)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("world", ["minigrid-empty", "minigrid-lava"])
+def test_coarse_cells_are_enough_for_an_ensemble(world):
+    problem = monmdp.make(world, "ask")
+    best = monmdp.solve(problem, gamma=0.95).episode_return
+    made = []
+
+    def agent(view, rng):
+        made.append(DeepMonitored(view, rng, generalise="ensemble", members=5, bits=6))
+        return made[0]
+
+    agent.sees = "observations"
+    run = monmdp.train(problem, agent, 14_000, seed=1, gamma=0.95, every=1000)
+    assert run.curve["worst_case_return"][-1] == pytest.approx(best, rel=0.02)
+    assert len(made[0].cell_of_code) < problem.mdp.n_states / 3 + 1
 
 
 def test_inputs_of_whole_numbers():
