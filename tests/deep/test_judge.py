@@ -138,7 +138,7 @@ def test_judging_makes_no_difference_to_training(judge):
 
 def test_the_mask_is_no_part_of_the_state(judge):
     model = dqn(JointDiscrete(ObserveRewardMask(plain())))
-    with pytest.raises(MonMDPError, match="depends on the last reward"):
+    with pytest.raises(MonMDPError, match="depend on the last reward"):
         judge(model)
 
     def unseen(batch):
