@@ -7,6 +7,7 @@ of any other are laid out like the words on a page, a chain in one line.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +15,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
-from matplotlib.patches import Circle, Rectangle
+from matplotlib.patches import Circle, Patch, Rectangle
 
 from monmdp.drawing.canvas import LINE, Picture
 from monmdp.drawing.graph import is_chain
@@ -163,10 +164,14 @@ def _draw_small_icons(ax: Axes, mdp: MDP) -> None:
         for column, tile in enumerate(tiles):
             patches = icon(tile)
             if patches and tile != WALL:
-                x, y = column - CORNER, row - CORNER
-                disc = Circle((x + 0.5, y + 0.5), 0.2, facecolor="white", alpha=0.8, zorder=1.9)
-                ax.add_artist(disc)
-                place(ax, patches, x, y, 0.34)
+                place_small(ax, patches, column - CORNER, row - CORNER)
+
+
+def place_small(ax: Axes, patches: Sequence[Patch], x: float, y: float, scale: float = 1.0) -> None:
+    """Put a small icon on a white disc into the middle of the cell that begins at (x, y)."""
+    middle, radius = (x + 0.5, y + 0.5), 0.2 * scale
+    ax.add_artist(Circle(middle, radius, facecolor="white", alpha=0.8, zorder=1.9))
+    place(ax, patches, x, y, 0.34 * scale)
 
 
 def _draw_names(ax: Axes, mdp: MDP, sheet: Sheet) -> None:

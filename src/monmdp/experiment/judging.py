@@ -351,7 +351,8 @@ class Judgement:
             layers.append(Layer("bias of its values", bias, weight, mean, signed=True))
         layers.append(Layer("discounted visits", visits, None, total))
         lost = self.loss.sum(axis=1).reshape(by_state).sum(axis=1)
-        layers.append(Layer("loss, shares of the gap", lost, None, total))
+        title = f"loss: shares of the value gap of {written(self.value_gap)}"
+        layers.append(Layer(title, lost, None, total))
         mdp, monitor = self.problem.mdp, self.problem.monitor
         title = (
             f"{mdp.name} / {monitor.name}: gap {written(self.gap)}, "
