@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import types
-
 import gymnasium
 import numpy as np
 import pytest
@@ -13,7 +10,7 @@ from stable_baselines3 import A2C, DQN, PPO
 from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
 
 from conftest import dense_policy_values, worst_by_hand
-from deep.conftest import ROOT
+from deep.conftest import ROOT, run_blocks
 from monmdp import MonMDPError, make
 from monmdp.envs import JointDiscrete, MonMDPEnv, MultiDiscreteAction, ObserveRewardMask
 from monmdp.experiment import Judge, sb3_callback
@@ -158,13 +155,7 @@ def test_it_goes_to_the_logger(judge, tmp_path):
 
 def test_the_blocks_of_the_page_run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    page = PAGE.read_text(encoding="utf-8")
-    blocks = list(re.finditer(r"^```python\n(.*?)^```$", page, re.DOTALL | re.MULTILINE))
-    assert blocks
-    session = types.ModuleType("page")
-    for block in blocks:
-        lines = page[: block.start(1)].count("\n")  # so that errors tell the page's lines
-        exec(compile("\n" * lines + block[1], str(PAGE), "exec"), session.__dict__)
+    run_blocks(PAGE)
 
 
 def test_a_network_of_torch_as_a_function(judge):

@@ -585,6 +585,20 @@ def test_a_run_of_this_packages_agents_with_its_own_values():
         judge(dataclasses.replace(run, policy=None))
 
 
+def test_values_of_another_discount_are_warned_of():
+    problem = make("loop", "ask")
+    run = monmdp.train(problem, "monitored-mbie-eb", 1000, snapshots=1)
+    q = run.snapshots["q_opt"][-1]
+    model = Predicts(spaces.Discrete(9), lambda seen: np.zeros(len(seen), dtype=int))
+    model.gamma = 0.99
+    for policy in (run, run.policy, model):
+        Judge(problem, 0.99)(policy, q)  # warnings are errors here
+        other = Judge(problem, 0.9)
+        other(policy)  # no values, nothing to compare
+        with pytest.warns(experiment.GammaWarning, match=r"take Judge\(problem, gamma=0.99\)"):
+            other(policy, q)
+
+
 # ---- the picture -----------------------------------------------------------------------------
 
 

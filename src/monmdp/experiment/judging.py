@@ -17,14 +17,14 @@ follows. The *loss* says where a policy loses: by the performance difference lem
 where Q* belongs to the minimax-optimal policy in M_↓ and d(s) = Σ_t γᵗ P(s_t = s) are discounted
 visits of π. Every pair (s, a) has its share of the gap, and the shares add up to it.
 
-Gaps are measured in units of max(1, |v|), v that of the minimax-optimal policy, as in all results
-of this package but those of deep-v1, which is stricter: *within 2 %* means v − 0.02·max(1, |v|) or
-more. The sign of v does not matter, and
-near 0 the unit is 1 and not something tiny.
+Gaps are measured in units of max(1, |v|), where v belongs to the minimax-optimal policy, as in all
+results of this package except deep-v1's, whose unit is |v|. *Within 2 %* means at least
+v − 0.02·max(1, |v|). The sign of v does not matter, and near 0 the unit is 1, not something tiny.
 """
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -45,7 +45,9 @@ from monmdp.experiment.evaluation import (
     writable_tables,
 )
 from monmdp.experiment.loop import PULSE
+from monmdp.experiment.policy import Policy
 from monmdp.experiment.recording import Record
+from monmdp.experiment.training import Run
 from monmdp.model import MonMDP
 from monmdp.model.arrays import FloatArray, IntArray
 from monmdp.model.mdp import number
@@ -63,6 +65,10 @@ AGAINST: tuple[Against, ...] = ("worst-case", "true")
 """in which problem the exact values are that others are compared with: M_↓ or M"""
 LISTED = 5
 """states and pairs that are named in words"""
+
+
+class GammaWarning(UserWarning):
+    """Values are compared with exact ones of another discount."""
 
 
 @dataclass(frozen=True)
@@ -423,7 +429,8 @@ class Judge:
                 `MDP.observations`, [k, ...], or the numbers of states where there are none.
             values: what the agent believes: [s], or [s, a] action values, or a function as above
                 that returns so many. By default those that the policy itself has: the method
-                `values` of an agent, or the Q-network or value network of Stable-Baselines3.
+                `values` of an agent, or the Q-network or value network of Stable-Baselines3. If the
+                policy is known to have learnt with another discount, there is a `GammaWarning`.
             view: translates what functions and `predict` are given.
             against: whether values are compared with the exact ones in M_↓ ("worst-case") or in M
                 ("true").
@@ -440,6 +447,8 @@ class Judge:
         else:
             view_of_values = view
         given = None if values is None else read_values(self.problem, values, view_of_values)
+        if given is not None:
+            self._check_gamma(policy)
         if follows is not None:
             followed = read_policy(self.problem, follows, view)
         else:
@@ -449,6 +458,21 @@ class Judge:
     def record(self, every: int = 1000, *, tensorboard: Any = None) -> Record:
         """Return what judges a policy now and then while it learns; see `Record`."""
         return Record(self, every, tensorboard=tensorboard)
+
+    def _check_gamma(self, policy: Any) -> None:
+        """Warn if the agent is known to have learnt its values with another discount."""
+        if isinstance(policy, Run | Policy):
+            gamma = (policy.settings if isinstance(policy, Run) else policy.origin).get("gamma")
+        else:
+            gamma = getattr(policy, "gamma", None)
+        if isinstance(gamma, int | float) and gamma != self.gamma:
+            warnings.warn(
+                f"the agent learnt with gamma = {gamma:g}, and the judge has gamma = "
+                f"{self.gamma:g}: the bias compares values of two discounts; take "
+                f"Judge(problem, gamma={gamma:g})",
+                GammaWarning,
+                stacklevel=3,
+            )
 
     def _judged(
         self, pi: FloatArray, given: FloatArray | None, followed: FloatArray, against: Against
