@@ -97,6 +97,9 @@ def factory(name: str) -> Callable[..., MDP]:
         return partial(from_umb, name)
     if Path(name).is_file():
         return _map(Path(name))
+    prefix, _, rest = name.partition(":")
+    if rest and prefix.lower() in ("env", "gym", "gymnasium"):
+        raise MonMDPError(f"unknown world {name!r}; did you mean {ENUMERATED}{rest}?")
     if ".py:" in name or (":" in name and "/" not in name):
         return registry.factory(name)
     if "/" in name or name.endswith(".txt"):

@@ -15,7 +15,7 @@ from gymnasium.spaces import Discrete
 from gymnasium.wrappers import TimeLimit
 from numpy.typing import NDArray
 
-from monmdp.errors import MonMDPError, import_extra, nearest, told
+from monmdp.errors import MonMDPError, nearest, told
 from monmdp.memory import demand_room
 from monmdp.model.mdp import MDP, whole_number
 from monmdp.worlds.enumerating.access import Access, Own, ToyText, layers
@@ -67,6 +67,9 @@ def from_environment(
     time, except MiniGrid's: there success pays 1 at any time. Every pair is tried twice, the second
     time after the state was reached in another way, if there is one; MiniGrid is watched instead.
 
+    Observations must be what ``observation_space`` declares. Arrays have its shape, and get its
+    type if that changes no number; only real numbers are rounded to its precision.
+
     Args:
         env: an id such as ``"MiniGrid-DoorKey-5x5-v0"``, or a made environment; it must have a
             `Discrete` action space.
@@ -105,9 +108,11 @@ def from_environment(
         raise MonMDPError("snapshot and restore go together")
     limit = whole_number(limit, "limit", at_least=1)
     seed, starts = whole_number(seed, "seed", 0), whole_number(starts, "starts", 1)
-    if isinstance(env, str) and env.startswith("MiniGrid"):
-        import_extra("minigrid", "minigrid", env)  # registers its ids
-    made = made_environment(env, kwargs)
+    made = made_environment(env, kwargs, named_environment)
+    for space in ("action_space", "observation_space"):
+        if getattr(made, space, None) is None:
+            kind = type(made.unwrapped).__name__
+            raise MonMDPError(f"{kind} has no {space}; set it to one of gymnasium.spaces")
     spec = getattr(made, "spec", None)
     label = name or getattr(spec, "id", None) or type(made.unwrapped).__name__
     try:

@@ -18,7 +18,6 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
-from monmdp.errors import MonMDPError
 from monmdp.worlds.enumerating.access import Access, Own, Step, own_wrappers
 from monmdp.worlds.enumerating.frozen import (
     NO_STATE,
@@ -40,8 +39,8 @@ BEFORE = -1
 """the clock before a step, so that it ends at time 0"""
 
 
-class ChangesMoreError(MonMDPError):
-    """A step changes an attribute that no snapshot covers."""
+class ChangesMoreError(Exception):
+    """A step changes an attribute that no snapshot covers: the environment has to be copied."""
 
 
 def is_minigrid(base: Any) -> bool:
@@ -186,12 +185,9 @@ class MiniGrid(Access):
         return tuple(plain), frozen_value(others, kind, lambda one: who.get(id(one)))
 
     def check(self) -> None:
-        """Refuse an environment whose steps change more than a snapshot covers."""
+        """Raise an error if steps change more than a snapshot covers."""
         if self.own.restore is None and self._rest(self._layout.who) != self._layout.rest:
-            raise ChangesMoreError(
-                f"a step of {type(self.base).__name__} changes more than the grid, the agent and "
-                "what it carries; give snapshot=… and restore=…"
-            )
+            raise ChangesMoreError
 
     def snapshot(self) -> Any:
         """Keep the objects, where they are, and what they hold."""
