@@ -15,6 +15,7 @@ import numpy as np
 
 from monmdp.compiling import compiled
 from monmdp.errors import MonMDPError
+from monmdp.experiment.loop import PULSE
 from monmdp.model.arrays import FloatArray, IntArray
 from monmdp.model.dynamics import Tables, reset, step
 from monmdp.model.monmdp import MonMDP
@@ -128,6 +129,22 @@ def evaluate(
     if episodes > 0:
         draw = compiled(_monte_carlo)
         draw(tables, chances, policies, gamma, limit, episodes, rng, scores, pulse)
+
+
+def scores_of(
+    tables: Tables,
+    chances: Chances,
+    policy: FloatArray,
+    gamma: float,
+    limit: int,
+    episodes: int = 0,
+    rng: np.random.Generator | None = None,
+) -> dict[str, float]:
+    """Return what policy[s, a] scores, by the names in SCORES."""
+    scores, never = np.zeros((1, len(SCORES))), np.zeros(PULSE, dtype=np.int64)
+    stream = np.random.default_rng(0) if rng is None else rng
+    evaluate(tables, chances, policy[None].copy(), gamma, limit, episodes, stream, scores, never)
+    return dict(zip(SCORES, map(float, scores[0]), strict=True))
 
 
 def _exact(

@@ -36,15 +36,13 @@ from monmdp.errors import MonMDPError, nearest
 from monmdp.experiment import stable_baselines
 from monmdp.experiment.answers import View, action_name, read_policy, read_values, state_name
 from monmdp.experiment.evaluation import (
-    SCORES,
     chances,
-    evaluate,
     expected_visits,
     policy_moves,
+    scores_of,
     steps_at_most,
     writable_tables,
 )
-from monmdp.experiment.loop import PULSE
 from monmdp.experiment.policy import Policy
 from monmdp.experiment.recording import Record
 from monmdp.experiment.training import Run
@@ -530,12 +528,7 @@ class Judge:
 
     def _scores(self, pi: FloatArray) -> dict[str, float]:
         """What an episode scores, by the evaluation of all runs."""
-        scores, never = np.zeros((1, len(SCORES))), np.zeros(PULSE, dtype=np.int64)
-        nobody, policies = np.random.default_rng(0), np.array(pi)[None]
-        evaluate(
-            self._tables, self._chances, policies, self.gamma, self._steps, 0, nobody, scores, never
-        )
-        return dict(zip(SCORES, map(float, scores[0]), strict=True))
+        return scores_of(self._tables, self._chances, pi, self.gamma, self._steps)
 
     def _bottom_chance(self, pi: FloatArray) -> float:
         """As many ⊥ steps as an episode has on average that ends with the first of them."""
