@@ -620,7 +620,7 @@ def test_the_picture_of_places_adds_up():
     judged = judge(policy, values)
     figure = judged.figure()
     titles = [ax.get_title() for ax in figure.axes[:4]]
-    assert titles == ["exact value in M_↓", "bias of its values", "discounted visits",
+    assert titles == ["exact value in M↓", "bias of its values", "discounted visits",
                       f"loss: shares of the value gap of {written(judged.value_gap)}"]  # fmt: skip
     places = problem.mdp.places
     cells = sorted({tuple(of) for of in places.tolist()})

@@ -1,7 +1,7 @@
 """Evaluation of a policy over episodes that are cut at the time limit.
 
 *Exact*: the distribution over joint states is propagated step by step. This gives the expected
-discounted return, the return in M_↓ and the expected visits at once, and costs almost nothing once
+discounted return, the return in M↓ and the expected visits at once, and costs almost nothing once
 the policy is deterministic. *Monte Carlo*: episodes are drawn, as in the paper. Returns count the
 true rewards, hidden or not: evaluators see them, agents never do.
 """
@@ -39,7 +39,7 @@ class Chances(NamedTuple):
     mean_reward: FloatArray
     """[env pair] mean of rᵉ"""
     worst_reward: FloatArray
-    """[env pair] the same in M_↓"""
+    """[env pair] the same in M↓"""
     goal: FloatArray
     """[env pair] 1 where taking the pair counts as reaching a goal"""
     bottom: FloatArray
@@ -122,7 +122,7 @@ def evaluate(
 ) -> None:
     """Write what policies[i, s, a] score, in the order of SCORES, into scores[i, :].
 
-    With `episodes` > 0 all but the return in M_↓ are means over so many drawn episodes. It
+    With `episodes` > 0 all but the return in M↓ are means over so many drawn episodes. It
     stops where it is when somebody writes into pulse[0].
     """
     compiled(_exact)(tables, chances, policies, gamma, limit, scores, pulse)

@@ -1,7 +1,7 @@
 """How good a policy is, exactly: `Judge`.
 
 For an enumerated problem nothing about a policy π need be estimated, whether a table or a network
-acts. Two problems matter: M, with all rewards as they are, and M_↓, in which rewards that can never
+acts. Two problems matter: M, with all rewards as they are, and M↓, in which rewards that can never
 be seen are r_min. Two horizons matter, too, and they are kept apart:
 
 * *Returns* are those of an episode that the time limit cuts, from the start distribution, as
@@ -14,7 +14,7 @@ follows. The *loss* says where a policy loses: by the performance difference lem
 
     V*(start) − V_π(start) = Σ_s d(s) Σ_a π(a|s) (max Q*(s, ·) − Q*(s, a)),
 
-where Q* belongs to the minimax-optimal policy in M_↓ and d(s) = Σ_t γᵗ P(s_t = s) are discounted
+where Q* belongs to the minimax-optimal policy in M↓ and d(s) = Σ_t γᵗ P(s_t = s) are discounted
 visits of π. Every pair (s, a) has its share of the gap, and the shares add up to it.
 
 Gaps are measured in units of max(1, |v|), where v belongs to the minimax-optimal policy, as in all
@@ -60,7 +60,7 @@ if TYPE_CHECKING:
 
 Against = Literal["worst-case", "true"]
 AGAINST: tuple[Against, ...] = ("worst-case", "true")
-"""in which problem the exact values are that others are compared with: M_↓ or M"""
+"""in which problem the exact values are that others are compared with: M↓ or M"""
 LISTED = 5
 """states and pairs that are named in words"""
 
@@ -124,11 +124,11 @@ class Judgement:
     episode_return: float
     """in M, cut at the time limit"""
     worst_case_return: float
-    """the same in M_↓"""
+    """the same in M↓"""
     minimax_return: float
-    """the same of the minimax-optimal policy, in M_↓"""
+    """the same of the minimax-optimal policy, in M↓"""
     value: float
-    """in M_↓ from the start distribution, discounted for ever"""
+    """in M↓ from the start distribution, discounted for ever"""
     minimax_value: float
     """the same of the minimax-optimal policy: no policy has more"""
     goal_visits: float
@@ -144,7 +144,7 @@ class Judgement:
     """monitor action -> share of steps in which it is taken"""
     episode_length: float
     worst_case_values: FloatArray = field(repr=False)
-    """[s] value in M_↓, discounted for ever"""
+    """[s] value in M↓, discounted for ever"""
     true_values: FloatArray = field(repr=False)
     """[s] value in M, discounted for ever"""
     visits: FloatArray = field(repr=False)
@@ -152,7 +152,7 @@ class Judgement:
     loss: FloatArray = field(repr=False)
     """[s, a] shares of the gap between the values; they add up to `value_gap`"""
     best: FloatArray = field(repr=False)
-    """[s, a] Q* of M_↓"""
+    """[s, a] Q* of M↓"""
     given: FloatArray | None = field(default=None, repr=False)
     """[s] or [s, a] the agent's own values, if there are any"""
     exact: Evaluation | None = field(default=None, repr=False)
@@ -162,11 +162,11 @@ class Judgement:
     weights: FloatArray | None = field(default=None, repr=False)
     """[s] its discounted visits: what the bias is weighted by"""
     against: Against = "worst-case"
-    """whether they are compared in M_↓ or in M"""
+    """whether they are compared in M↓ or in M"""
 
     @property
     def gap(self) -> float:
-        """By how much an episode in M_↓ returns less than that of the minimax-optimal policy.
+        """By how much an episode in M↓ returns less than that of the minimax-optimal policy.
 
         That policy is optimal for ever: where the time limit matters, others may return more.
         """
@@ -179,7 +179,7 @@ class Judgement:
 
     @property
     def value_gap(self) -> float:
-        """By how much its value is below the minimax value in M_↓: at least 0, but for rounding."""
+        """By how much its value is below the minimax value in M↓: at least 0, but for rounding."""
         return self.minimax_value - self.value
 
     def within(self, share: float) -> bool:
@@ -286,9 +286,9 @@ class Judgement:
     def table(self) -> Table:
         """Return the numbers with what they mean; below, where it loses and what is biased."""
         rows: list[tuple[str, float | None, float | None]] = [
-            ("return of an episode in M_↓", self.worst_case_return, self.minimax_return),
+            ("return of an episode in M↓", self.worst_case_return, self.minimax_return),
             ("return of an episode in M", self.episode_return, None),
-            ("value in M_↓, for ever", self.value, self.minimax_value),
+            ("value in M↓, for ever", self.value, self.minimax_value),
             ("⊥ steps in an episode", self.bottom_visits, None),
             ("chance that an episode steps on ⊥", self.bottom_chance, None),
             ("share of steps whose reward is shown", self.shown, None),
@@ -320,7 +320,7 @@ class Judgement:
             notes.append(f"Where it loses, of a gap of {total} between the values:")
             notes += [f"  {of.words}" for of in lost]
         if wrong := self.worst_biases():
-            where = "M_↓" if self.against == "worst-case" else "M"
+            where = "M↓" if self.against == "worst-case" else "M"
             notes.append(f"Where its values are furthest from the exact ones in {where}:")
             notes += [f"  {of.words}" for of in wrong]
         return notes
@@ -333,7 +333,7 @@ class Judgement:
         return self.table().to_html()
 
     def figure(self) -> Figure:
-        """Draw exact values in M_↓, bias, visits and loss on the map, or state by state.
+        """Draw exact values in M↓, bias, visits and loss on the map, or state by state.
 
         States that share a place, and the monitor's states, are combined: visits and losses are
         added up; values and bias are means by the policy's discounted visits. Where the policy
@@ -347,7 +347,7 @@ class Judgement:
         mean, total = (f"of a cell's states: {how}" for how in ("mean by visits", "sum"))
         reachable = observability(self.problem).reachable.astype(np.float64)
         exact = _by_weight(self.worst_case_values.reshape(by_state), self.visits, reachable)
-        layers = [Layer("exact value in M_↓", exact, visits, mean)]
+        layers = [Layer("exact value in M↓", exact, visits, mean)]
         if self.bias is not None and self.weights is not None:
             nowhere = np.zeros(reachable.shape)
             bias = _by_weight(self.bias.reshape(by_state), self.weights, nowhere)
@@ -382,7 +382,7 @@ class Judge:
         problem: the problem M.
         gamma: discount.
         solution: what `monmdp.solve` says of the problem.
-        minimax_return: of an episode of the minimax-optimal policy in M_↓, cut at the time limit.
+        minimax_return: of an episode of the minimax-optimal policy in M↓, cut at the time limit.
         minimax_value: of the same policy, discounted for ever.
     """
 
@@ -430,7 +430,7 @@ class Judge:
                 `values` of an agent, or the Q-network or value network of Stable-Baselines3. If the
                 policy is known to have learnt with another discount, there is a `GammaWarning`.
             view: translates what functions and `predict` are given.
-            against: whether values are compared with the exact ones in M_↓ ("worst-case") or in M
+            against: whether values are compared with the exact ones in M↓ ("worst-case") or in M
                 ("true").
             follows: the policy whose values they are, if it is another one than is judged, such as
                 the one with exploration.
@@ -520,7 +520,7 @@ class Judge:
         )
 
     def _valued(self, pi: FloatArray) -> tuple[Evaluation, Evaluation]:
-        """The exact values in M_↓ and in M."""
+        """The exact values in M↓ and in M."""
         worst = exact_values(self.solution.minimax.monmdp, pi, self.gamma)
         if self.solution.solvable:
             return worst, worst
