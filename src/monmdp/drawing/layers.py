@@ -13,15 +13,14 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from monmdp.drawing.canvas import LINE, Picture
 from monmdp.drawing.heatmaps import colour_bar, colour_scale, fill_cells
-from monmdp.drawing.icons import DARK, PAPER, icon, letter, robot
+from monmdp.drawing.icons import icon, letter, robot
 from monmdp.drawing.labels import folded
-from monmdp.drawing.sheet import CORNER, GROUND, Sheet, draw_ground, place_small, sheet_of
+from monmdp.drawing.sheet import CORNER, Sheet, draw_cells, draw_ground, place_small, sheet_of
 from monmdp.errors import MonMDPError
 from monmdp.model.arrays import FloatArray, IntArray
 from monmdp.model.mdp import MDP
@@ -179,13 +178,9 @@ def _scale(layer: Layer, values: FloatArray) -> dict[str, Any]:
 
 
 def _draw_places(ax: Axes, sheet: Sheet, corner: tuple[int, int]) -> None:
-    """Empty cells; where no state is, it is dark."""
-    sheet.set_axes(ax)
-    ax.set_facecolor(GROUND)
-    sheet.show(ax, sheet.in_cells(np.array(to_rgba(PAPER))))
+    """Empty cells, numbered as the places are."""
+    draw_cells(ax, sheet)
     sheet.number_axes(ax)
     for axis, first in zip((ax.yaxis, ax.xaxis), corner, strict=True):
         ticks = axis.get_ticklocs()
         axis.set_ticks(ticks, [str(first + int(tick)) for tick in ticks])
-    if sheet.detailed:
-        sheet.rule(ax, color=DARK, linewidth=0.5, alpha=0.6, zorder=1.5)

@@ -115,9 +115,7 @@ def sheet_of(mdp: MDP) -> Sheet:
 
 def draw_ground(ax: Axes, mdp: MDP, sheet: Sheet) -> None:
     """Draw empty cells, walls and small icons, or the states' names where there is no map."""
-    sheet.set_axes(ax)
-    ax.set_facecolor(GROUND)
-    sheet.show(ax, sheet.in_cells(np.array(to_rgba(PAPER))))
+    draw_cells(ax, sheet)
     if mdp.picture is not None:
         sheet.number_axes(ax)
         if sheet.detailed:
@@ -125,6 +123,13 @@ def draw_ground(ax: Axes, mdp: MDP, sheet: Sheet) -> None:
             draw_button(ax, mdp, sheet)
     else:
         _draw_names(ax, mdp, sheet)
+
+
+def draw_cells(ax: Axes, sheet: Sheet) -> None:
+    """Draw empty cells; where there is none, it is dark."""
+    sheet.set_axes(ax)
+    ax.set_facecolor(GROUND)
+    sheet.show(ax, sheet.in_cells(np.array(to_rgba(PAPER))))
     if sheet.detailed:
         sheet.rule(ax, color=DARK, linewidth=0.5, alpha=0.6, zorder=1.5)
 

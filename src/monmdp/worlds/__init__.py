@@ -50,7 +50,8 @@ __all__ = [
 ]
 
 _MAPS = Path(__file__).parent / "maps"
-_GYMNASIUM = "gymnasium:"
+IMPORTED = "gymnasium:"
+"""before the id of an environment whose transition table is to be imported"""
 ENUMERATED = "env:"
 """before the id of an environment whose states are to be enumerated"""
 
@@ -89,8 +90,8 @@ def factory(name: str) -> Callable[..., MDP]:
     """
     if name in registry:
         return registry.factory(name)
-    if name.startswith(_GYMNASIUM):
-        return partial(from_gymnasium, name.removeprefix(_GYMNASIUM))
+    if name.startswith(IMPORTED):
+        return partial(from_gymnasium, name.removeprefix(IMPORTED))
     if name.startswith(ENUMERATED):
         return partial(named_environment, name.removeprefix(ENUMERATED))
     if name.endswith(SUFFIX):

@@ -117,11 +117,11 @@ def from_environment(
     label = name or getattr(spec, "id", None) or type(made.unwrapped).__name__
     try:
         with told(label):
-            found, access, labels = _searched(made, own, actions, reward, limit, seed, starts, tell)
+            found, access, chosen = _searched(made, own, actions, reward, limit, seed, starts, tell)
             mdp = _mdp(
                 found,
                 access,
-                labels,
+                chosen,
                 hidden,
                 name=label,
                 r_min=r_min,
@@ -180,8 +180,8 @@ def _searched(
     seed: int,
     starts: int,
     tell: Tell | None,
-) -> tuple[Found, Access, tuple[str, ...]]:
-    """Find all states; also return how, and the names of the actions."""
+) -> tuple[Found, Access, list[tuple[int, str]]]:
+    """Find all states; also return how, and the numbers and names of the actions."""
     kinds: list[type[Access]] = [Access]
     if is_minigrid(made.unwrapped):
         kinds = [MiniGrid, CopiedMiniGrid]
@@ -192,7 +192,7 @@ def _searched(
         chosen = _chosen(made.action_space, access, actions)
         try:
             search = Search(access, chosen, limit=limit, reward=reward, tell=tell)
-            return search.run(seed, starts), access, tuple(label for _, label in chosen)
+            return search.run(seed, starts), access, chosen
         except ChangesMoreError:
             continue
         finally:
@@ -241,7 +241,7 @@ def _table(rows: list[NDArray[Any]]) -> NDArray[Any]:
 def _mdp(
     found: Found,
     access: Access,
-    labels: tuple[str, ...],
+    actions: list[tuple[int, str]],
     hidden: Callable[[Any, int, Any], bool] | None,
     **fields: Any,
 ) -> MDP:
@@ -249,12 +249,13 @@ def _mdp(
     seen = found.observations
     unseen = [False] * len(found.steps)
     if hidden is not None:
-        chosen = _chosen(access.env.action_space, access, labels)
         with told("hidden"):
-            unseen = [bool(hidden(seen[s], chosen[a][0], seen[t])) for s, a, t, _, _ in found.steps]
+            unseen = [
+                bool(hidden(seen[s], actions[a][0], seen[t])) for s, a, t, _, _ in found.steps
+            ]
     rewards = [reward for _, _, _, reward, _ in found.steps]
-    bounds = (fields["r_min"], min(rewards)), (fields["r_max"], max(rewards))
-    low, high = (found if given is None else given for given, found in bounds)
+    low = min(rewards) if fields["r_min"] is None else fields["r_min"]
+    high = max(rewards) if fields["r_max"] is None else fields["r_max"]
     nothing = min(max(0.0, low), high)  # within the bounds, which it is not to widen
     outcomes = [
         (s, a, t, 1.0, reward, ends, bottom)
@@ -264,14 +265,14 @@ def _mdp(
         (s, a, s, 1.0, nothing, True, False)
         for s, ended in enumerate(found.ended)
         if ended
-        for a in range(len(labels))
+        for a in range(len(actions))
     ]
     return MDP.from_outcomes(
         outcomes,
         n_states=len(seen),
-        n_actions=len(labels),
+        n_actions=len(actions),
         start=found.start,
-        action_labels=labels,
+        action_labels=[label for _, label in actions],
         observations=_table(found.rows),
         **access.fields(found.notes),
         **fields | {"r_min": low, "r_max": high},

@@ -130,10 +130,8 @@ class Access:
     def starts(self, seed: int, n: int) -> Iterator[tuple[float, Any]]:
         """Yield the chance of a start and what is observed there, with the environment there."""
         for i in range(n):
-            if (
-                i and self.copies and self.own.snapshot is None
-            ):  # the last start is a snapshot by now
-                self.restore(self.env)
+            if i and self.copies and self.own.snapshot is None:
+                self.restore(self.env)  # the last start is a snapshot by now
             raw, _ = _parts(self.env.reset(seed=seed + i), "reset", RESET)
             self.rewind()
             yield 1 / n, raw
