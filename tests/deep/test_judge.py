@@ -13,7 +13,7 @@ from conftest import dense_policy_values, worst_by_hand
 from deep.conftest import ROOT, run_blocks
 from monmdp import MonMDPError, make
 from monmdp.envs import JointDiscrete, MonMDPEnv, MultiDiscreteAction, ObserveRewardMask
-from monmdp.experiment import Judge, sb3_callback
+from monmdp.experiment import GammaWarning, Judge, sb3_callback
 
 PAGE = ROOT / "docs" / "howto" / "judging.md"
 WORLD, MONITOR = "loop", "n-experts"
@@ -45,10 +45,10 @@ def shown(env, s):
     return np.array([observation])
 
 
-def dqn(env):
+def dqn(env, **how):
     return DQN(
         "MultiInputPolicy" if isinstance(env.observation_space, gymnasium.spaces.Dict)
-        else "MlpPolicy", env, learning_starts=50, train_freq=2, **KEEN,
+        else "MlpPolicy", env, learning_starts=50, train_freq=2, **KEEN, **how,
     )  # fmt: skip
 
 
@@ -122,6 +122,29 @@ def test_normalised_observations_and_rewards(judge):
         value = model.policy.predict_values(tensor).item()
         assert callback.record.last.given[s] == pytest.approx(scale * value, rel=1e-5)
         assert callback.record.last.policy[s, model.predict(seen, deterministic=True)[0]] == 1
+
+
+@pytest.mark.parametrize("observations", ["number", "table"])
+def test_a_world_with_a_table_shown_or_not(observations):
+    judge = Judge(make("minigrid-empty", "ask"), gamma=0.95)
+    env = JointDiscrete(MonMDPEnv(judge.problem, observations=observations))
+    model, callback = dqn(env, gamma=0.95), sb3_callback(judge, every=60)
+    model.learn(120, callback=callback)
+    last = callback.record.last
+    for s in range(0, judge.problem.n_states, 20):
+        seen = shown(env, s)
+        (a,), _ = model.predict(seen, deterministic=True)
+        assert last.policy[s, a] == 1
+        q = model.q_net(model.policy.obs_to_tensor(seen)[0]).detach().numpy()[0]
+        assert last.given[s] == pytest.approx(q, abs=1e-5)
+
+
+def test_a_model_of_another_discount_is_warned_of(judge):
+    model = dqn(joint(), gamma=0.9)
+    with pytest.warns(GammaWarning, match=r"learnt with gamma = 0.9, .* take Judge\(problem"):
+        judge(model)
+    with pytest.warns(GammaWarning):
+        model.learn(60, callback=sb3_callback(judge, every=60))
 
 
 def test_judging_makes_no_difference_to_training(judge):

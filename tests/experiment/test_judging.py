@@ -581,6 +581,8 @@ def test_a_run_of_this_packages_agents_with_its_own_values():
     assert (judged.policy == run.policy.probability).all()
     own = (run.policy.probability * run.snapshots["q_opt"][-1]).sum(axis=1)
     assert judged.bias == pytest.approx(own - judged.worst_case_values, abs=1e-12)
+    with pytest.raises(MonMDPError, match=r"Walker: snapshots are .* record.watching\(agent\)"):
+        monmdp.train(problem, Walker(problem.shape, 0.5), 100, snapshots=1)
     with pytest.raises(MonMDPError, match="has not kept its policy"):
         judge(dataclasses.replace(run, policy=None))
 

@@ -604,7 +604,7 @@ def test_typing_errors_name_what_was_meant():
         ("env:Zzz-v0", {}, "name that, too, as in module:ID"),
         ("env:CartPole-v1?limit=3", {}, "parameters are given apart from it, key=value"),
         ("env:FrozenLake-v1", {"is_slipery": 0}, "no parameter 'is_slipery'; did you mean 'is_sli"),
-        ("env:FrozenLake-v1", {"limt": 9}, "no parameter 'limt'; did you mean 'limit'"),
+        ("env:FrozenLake-v1", {"start": 9}, "no parameter 'start'; did you mean 'starts'"),
         ("gymnasium:FrozenLake-v1", {"time_limt": 9}, "did you mean 'time_limit'"),
         ("env:CartPole-v1", {"foo": 1}, "no parameter 'foo'; known: actions, "),
         ("gymnasium:CartPole-v1", {}, "env:ID or worlds.from_environment finds the states"),

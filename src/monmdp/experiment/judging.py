@@ -1,21 +1,21 @@
 """How good a policy is, exactly: `Judge`.
 
-For an enumerated problem nothing about a policy π need be estimated, whether a table or a network
-acts. Two problems matter: M, with all rewards as they are, and M↓, in which rewards that can never
-be seen are r_min. Two horizons matter, too, and they are kept apart:
+If all states of a problem are known, nothing about a policy π has to be estimated, whether it is a
+table or a network. Two problems matter: M, with all rewards as they are, and M↓, in which rewards
+that can never be seen are r_min. Two horizons matter, too, and they are kept apart:
 
-* *Returns* are those of an episode that the time limit cuts, from the start distribution, as
-  everywhere in this package; so are visits of ⊥ and how often rewards are shown.
-* *Values* are discounted for ever: that is what the values of a learning agent mean, if it takes
-  an episode that the limit has cut for one that goes on. Bias and loss are about values.
+* *Returns* are those of an episode from the start distribution that the time limit cuts short, as
+  everywhere in this package. Visits of ⊥ and the share of rewards shown belong to such episodes.
+* *Values* have no time limit. That is what the values of a learning agent mean if it treats an
+  episode that was cut short as one that goes on. Bias and loss are about values.
 
-The *bias* of an agent is its own value of a state minus the exact one, of the policy that it
-follows. The *loss* says where a policy loses: by the performance difference lemma
+The *bias* of an agent is its own value of a state minus the exact value of the policy that it
+follows. The *loss* says where a policy loses. By the performance difference lemma
 
     V*(start) − V_π(start) = Σ_s d(s) Σ_a π(a|s) (max Q*(s, ·) − Q*(s, a)),
 
 where Q* belongs to the minimax-optimal policy in M↓ and d(s) = Σ_t γᵗ P(s_t = s) are discounted
-visits of π. Every pair (s, a) has its share of the gap, and the shares add up to it.
+visits of π. Every pair (s, a) has a share of the gap, and the shares add up to the gap.
 
 Gaps are measured in units of max(1, |v|), where v belongs to the minimax-optimal policy, as in all
 results of this package except deep-v1's, whose unit is |v|. *Within 2 %* means at least
@@ -60,7 +60,7 @@ if TYPE_CHECKING:
 
 Against = Literal["worst-case", "true"]
 AGAINST: tuple[Against, ...] = ("worst-case", "true")
-"""in which problem the exact values are that others are compared with: M↓ or M"""
+"""the problem whose exact values an agent's own are compared with: M↓ or M"""
 LISTED = 5
 """states and pairs that are named in words"""
 
@@ -71,14 +71,14 @@ class GammaWarning(UserWarning):
 
 @dataclass(frozen=True)
 class Loss:
-    """A pair that a policy takes although another one would be worth more."""
+    """A pair that a policy takes although another action would be worth more."""
 
     state: int
     """joint state s"""
     action: int
     """joint action a"""
     better: int
-    """a joint action that is best there, and as much like `action` as any of those"""
+    """a best joint action there; of several, the one most like `action`"""
     cost: float
     """its share of the gap: d(s) π(a|s) (max Q*(s, ·) − Q*(s, a))"""
     words: str
@@ -87,12 +87,12 @@ class Loss:
 
 @dataclass(frozen=True)
 class BiasAt:
-    """A state that an agent values wrongly."""
+    """A state whose value an agent gets wrong."""
 
     state: int
     """joint state s"""
     given: float
-    """the agent's value; of action values the mean by its policy"""
+    """the agent's value; if it has action values, their mean under its policy"""
     exact: float
     words: str
     """the same in words"""
@@ -122,33 +122,33 @@ class Judgement:
     policy: FloatArray = field(repr=False)
     """[s, a] what was judged"""
     episode_return: float
-    """in M, cut at the time limit"""
+    """of an episode in M, cut short at the time limit"""
     worst_case_return: float
     """the same in M↓"""
     minimax_return: float
     """the same of the minimax-optimal policy, in M↓"""
     value: float
-    """in M↓ from the start distribution, discounted for ever"""
+    """in M↓ from the start distribution, without a time limit"""
     minimax_value: float
     """the same of the minimax-optimal policy: no policy has more"""
     goal_visits: float
     """of an episode, on average"""
     bottom_visits: float
-    """steps of an episode in ⊥ states, on average, as everywhere in this package; in a world that
-    marks no states so, steps whose outcome is ⊥"""
+    """steps of an episode in ⊥ states, on average, as everywhere in this package; if the world
+    marks no states as ⊥, steps whose outcome is ⊥"""
     bottom_chance: float
-    """chance that an episode has such a step at all"""
+    """chance that an episode has at least one such step"""
     shown: float
     """share of steps whose reward is shown"""
     asked: Mapping[str, float]
     """monitor action -> share of steps in which it is taken"""
     episode_length: float
     worst_case_values: FloatArray = field(repr=False)
-    """[s] value in M↓, discounted for ever"""
+    """[s] value in M↓, without a time limit"""
     true_values: FloatArray = field(repr=False)
-    """[s] value in M, discounted for ever"""
+    """[s] value in M, without a time limit"""
     visits: FloatArray = field(repr=False)
-    """[s] d(s), discounted for ever"""
+    """[s] d(s), without a time limit"""
     loss: FloatArray = field(repr=False)
     """[s, a] shares of the gap between the values; they add up to `value_gap`"""
     best: FloatArray = field(repr=False)
@@ -156,7 +156,7 @@ class Judgement:
     given: FloatArray | None = field(default=None, repr=False)
     """[s] or [s, a] the agent's own values, if there are any"""
     exact: Evaluation | None = field(default=None, repr=False)
-    """what they are compared with"""
+    """the exact values that they are compared with"""
     followed: FloatArray | None = field(default=None, repr=False)
     """[s, a] the policy whose values they are"""
     weights: FloatArray | None = field(default=None, repr=False)
@@ -166,9 +166,9 @@ class Judgement:
 
     @property
     def gap(self) -> float:
-        """By how much an episode in M↓ returns less than that of the minimax-optimal policy.
+        """By how much an episode in M↓ returns less than one of the minimax-optimal policy.
 
-        That policy is optimal for ever: where the time limit matters, others may return more.
+        That policy is optimal without a time limit; where it matters, others may return more.
         """
         return self.minimax_return - self.worst_case_return
 
@@ -190,7 +190,7 @@ class Judgement:
 
     @property
     def own_values(self) -> FloatArray | None:
-        """[s] the agent's own values; of action values the mean by the policy that they are of."""
+        """[s] the agent's own values; of action values the mean under the policy it follows."""
         if self.given is None or self.followed is None:
             return None
         return self.given if self.given.ndim == 1 else (self.followed * self.given).sum(axis=1)
@@ -203,7 +203,7 @@ class Judgement:
 
     @property
     def action_bias(self) -> FloatArray | None:
-        """[s, a] the same of action values: minus the exact Q of the policy that they are of."""
+        """[s, a] the same of action values: minus the exact Q of the policy it follows."""
         if self.given is None or self.exact is None or self.given.ndim == 1:
             return None
         m, V = factors(self.exact.monmdp), self.exact.values.reshape(self.problem.mdp.n_states, -1)
@@ -212,7 +212,7 @@ class Judgement:
 
     @property
     def mean_bias(self) -> float | None:
-        """Mean of the bias, by discounted visits of the policy that the values are of."""
+        """Mean of the bias, weighted by the discounted visits of the policy it follows."""
         return self._mean(self.bias)
 
     @property
@@ -288,7 +288,7 @@ class Judgement:
         rows: list[tuple[str, float | None, float | None]] = [
             ("return of an episode in M↓", self.worst_case_return, self.minimax_return),
             ("return of an episode in M", self.episode_return, None),
-            ("value in M↓, for ever", self.value, self.minimax_value),
+            ("value in M↓, no time limit", self.value, self.minimax_value),
             ("⊥ steps in an episode", self.bottom_visits, None),
             ("chance that an episode steps on ⊥", self.bottom_chance, None),
             ("share of steps whose reward is shown", self.shown, None),
@@ -382,8 +382,8 @@ class Judge:
         problem: the problem M.
         gamma: discount.
         solution: what `monmdp.solve` says of the problem.
-        minimax_return: of an episode of the minimax-optimal policy in M↓, cut at the time limit.
-        minimax_value: of the same policy, discounted for ever.
+        minimax_return: of an episode of the minimax-optimal policy in M↓, with the time limit.
+        minimax_value: of the same policy, without a time limit.
     """
 
     def __init__(self, problem: MonMDP, gamma: float = 0.99) -> None:
@@ -426,14 +426,14 @@ class Judge:
                 or probabilities [k, a]; or something with Stable-Baselines3's `predict`. "env" is
                 `MDP.observations`, [k, ...], or the numbers of states where there are none.
             values: what the agent believes: [s], or [s, a] action values, or a function as above
-                that returns so many. By default those that the policy itself has: the method
+                that returns [k] or [k, a]. By default those that the policy itself has: the method
                 `values` of an agent, or the Q-network or value network of Stable-Baselines3. If the
                 policy is known to have learnt with another discount, there is a `GammaWarning`.
             view: translates what functions and `predict` are given.
             against: whether values are compared with the exact ones in M↓ ("worst-case") or in M
                 ("true").
-            follows: the policy whose values they are, if it is another one than is judged, such as
-                the one with exploration.
+            follows: the policy that the values belong to, if it is not the one that is judged,
+                such as the one that explores.
         """
         if against not in AGAINST:
             raise MonMDPError(f"unknown against={against!r}{nearest(str(against), AGAINST)}")
@@ -454,7 +454,7 @@ class Judge:
         return self._judged(pi, given, followed, against)
 
     def record(self, every: int = 1000, *, tensorboard: Any = None) -> Record:
-        """Return what judges a policy now and then while it learns; see `Record`."""
+        """Return an object that judges a policy now and then while it learns; see `Record`."""
         return Record(self, every, tensorboard=tensorboard)
 
     def _check_gamma(self, policy: Any) -> None:
@@ -531,7 +531,7 @@ class Judge:
         return scores_of(self._tables, self._chances, pi, self.gamma, self._steps)
 
     def _bottom_chance(self, pi: FloatArray) -> float:
-        """As many ⊥ steps as an episode has on average that ends with the first of them."""
+        """The mean number of ⊥ steps in an episode that ends with the first of them."""
         if not self._bottom.any():
             return 0.0
         moves = policy_moves(self._moves_until_bottom, pi)

@@ -1,7 +1,7 @@
 """Any small deterministic environment as a world: all its states, found by trying everything.
 
-Breadth first from the first state: take every action in every state that was found, and go back.
-What comes out is exact, and it carries a table of what an agent sees in each state.
+The search goes breadth first from the start: it takes every action in every state that it finds,
+and goes back after each. The result is exact, and has a table of what an agent sees in each state.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from monmdp.worlds.importing import made_environment
 LIMIT = 10_000
 """states, unless the user allows more"""
 COPIES = 3
-"""times that the observations are in memory: one by one, as a table, and in the MDP"""
+"""copies of the observations in memory: one by one, as a table, and in the MDP"""
 
 
 class AliasedWarning(UserWarning):
