@@ -434,9 +434,16 @@ def test_names_and_the_list(command):
     _, out, _ = command("list")
     section = out.partition("deep agents, which need pip install 'monmdp[deep]':\n")[2]
     lines = section.partition("\n\n")[0].splitlines()
-    assert [line.split()[0] for line in lines] == [*DEEP]
+    named = [line for line in lines if not line.startswith(" " * 3)]  # below are parameters
+    assert [line.split()[0] for line in named] == [*DEEP]
     data = json.loads(command("list", "--json")[1])
-    assert data["deep agents"] == {name: {"about": of.about} for name, of in DEEP.items()}
+    assert data["deep agents"] == {
+        name: {
+            "about": of.about,
+            "parameters": [str(p) for p in agents.parameters_of(name).parameters.values()],
+        }
+        for name, of in DEEP.items()
+    }
     assert "torch" not in sys.modules
 
 
