@@ -6,7 +6,7 @@ Reads the runs of a folder of results that have the agent's default settings, wh
 discount, and prints a table of problems and budgets: how many runs are certified and after how
 many steps (median of those that are), the steps to 1 % (median, as in all reports), and how many
 certificates are wrong. One is *wrong* if the test policy is not within 1 % of the minimax-optimal
-return, in M_↓ and in units of max(1, |v|), at the first checkpoint from the certificate's step
+return, in M↓ and in units of max(1, |v|), at the first checkpoint from the certificate's step
 on. Certificates that come after the last checkpoint are *untested*. The file also has sums by
 world.
 
@@ -165,7 +165,7 @@ def row_of(folder: Path, paths: list[Path]) -> tuple[Any, ...]:
 
 @cache
 def _minimax(folder: Path, problem: str, gamma: float) -> float:
-    """The return of an episode of the minimax-optimal policy, in M_↓."""
+    """The return of an episode of the minimax-optimal policy, in M↓."""
     return planning.solve(read_problem(folder, {"problem": problem}), gamma).episode_return
 
 

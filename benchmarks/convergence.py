@@ -27,7 +27,7 @@ HEADER = """# Convergence
 
 Does the test policy become minimax-optimal within the paper's budget, and stay so? The table has
 the paper's settings, {seeds} seeds each, with exact evaluation. A seed has converged at the first
-checkpoint after which the exact return of the test policy in M_↓ stays ≥ V - 0.01·max(1, |V|),
+checkpoint after which the exact return of the test policy in M↓ stays ≥ V - 0.01·max(1, |V|),
 where V is the episode return of the minimax-optimal policy. `python benchmarks/convergence.py`
 makes this page.
 

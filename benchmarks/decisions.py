@@ -8,7 +8,7 @@ For each problem and each of many resampled logs: fit, decide, and look at the t
 * how far below the true value the bound lies with a million rows.
 
 The logging policy takes the minimax-optimal action with chance 0.7 and any action else. Values are
-those of M_↓ (never-observable rewards at r_min), which the true values are never below; whether the
+those of M↓ (never-observable rewards at r_min), which the true values are never below; whether the
 decided policy is worse than the log is also asked with what hidden rewards truly pay. Logs of
 ICU-Sepsis are what clinicians did, one reward in ten is shown, and the discount is 0.999; that
 needs its package (pip install --no-deps icu-sepsis==2.0.1). NOTHING HERE SAYS ANYTHING ABOUT THE
@@ -57,7 +57,7 @@ class Case:
         self.best = best
 
     def value(self, policy: np.ndarray, problem: MonMDP | None = None) -> float:
-        """What a policy is truly worth: in M_↓, or with the hidden rewards of the problem."""
+        """What a policy is truly worth: in M↓, or with the hidden rewards of the problem."""
         return planning.evaluate(problem or self.worst, policy, self.gamma).value
 
     def carried(self, policy: np.ndarray, fitted: FittedMonMDP) -> np.ndarray:

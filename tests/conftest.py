@@ -121,7 +121,7 @@ def by_hand(monmdp: MonMDP) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def worst_by_hand(monmdp: MonMDP) -> MonMDP:
-    """M_↓ from the definition: r_min where nothing reachable shows the reward."""
+    """M↓ from the definition: r_min where nothing reachable shows the reward."""
     never, _, _ = observability_by_hand(monmdp)
     mdp = monmdp.mdp
     reward = np.array(mdp.reward)

@@ -6,6 +6,8 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces
 
+from monmdp.envs import AddMonitor, LearntReward
+
 ACTIONS = 3
 
 
@@ -53,6 +55,26 @@ class Guard(gymnasium.Wrapper):
         *rest, info = self.env.step(action)
         assert "env_reward" in info
         return *rest, Guarded(info)
+
+
+def learnt(make_model, secret, steps=300, exposed=False, box=False):
+    """Walk at random; returns the rewards a learner was given, what it did, and the model."""
+    env = AddMonitor(Dial(secret, box), "ask", hidden=is_two, expose_env_reward=exposed)
+    model = make_model(env)
+    env = LearntReward(Guard(env) if exposed else env, model)
+    env.reset(seed=0)
+    actions = np.random.default_rng(0).integers((ACTIONS, 2), size=(steps, 2))
+    rewards = [env.step({"env": int(ae), "mon": int(am)})[1] for ae, am in actions]
+    return np.array(rewards), actions, model
+
+
+def check_that_hidden_rewards_change_nothing(learnt, content):
+    """`learnt` with another secret, or with a reward that must not be read, learns the same."""
+    (ours, _, model), (theirs, _, other) = learnt(secret=5.0), learnt(secret=-80.0)
+    assert np.array_equal(ours, theirs)
+    assert np.array_equal(content(model), content(other))
+    guarded, _, _ = learnt(secret=5.0, exposed=True)
+    assert np.array_equal(guarded, ours)
 
 
 def is_two(observation, action, following):

@@ -535,7 +535,7 @@ def test_seeds_are_a_number_or_a_list(problem):
 
 
 def fake_run(returns, true_returns=None, seed=0, agent="a"):
-    """A run whose test policies got these returns in M_↓, and others in M."""
+    """A run whose test policies got these returns in M↓, and others in M."""
     values = np.array(returns, dtype=float)
     true = values + 5 if true_returns is None else np.array(true_returns, dtype=float)
     nothing = {name: np.zeros(len(values)) for name in (*SCORES, *LEDGER)}

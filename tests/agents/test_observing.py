@@ -399,11 +399,15 @@ def test_names_and_the_list(command):
     _, out, _ = command("list")
     section = out.partition("deep agents, which see observations:\n")[2]
     lines = section.partition("\n\n")[0].splitlines()
-    assert [line.split()[0] for line in lines if line.startswith("  deep-")] == [*DEEP]
-    assert any("lookahead=30" in line for line in lines)
+    named = [line for line in lines if not line.startswith(" " * 3)]  # below are parameters
+    assert [line.split()[0] for line in named] == [*DEEP]
     data = json.loads(command("list", "--json")[1])
-    assert {name: of["about"] for name, of in data["deep agents"].items()} == {
-        name: of.about for name, of in DEEP.items()
+    assert data["deep agents"] == {
+        name: {
+            "about": of.about,
+            "parameters": [str(p) for p in agents.parameters_of(name).parameters.values()],
+        }
+        for name, of in DEEP.items()
     }
     assert "torch" not in sys.modules
 

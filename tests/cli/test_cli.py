@@ -55,6 +55,13 @@ def test_list(monmdp):
     data = json.loads(monmdp("list", "--json")[1])
     for kind in (worlds, monitors, agents):
         assert len(data[kind.__name__.rpartition(".")[2]]) == len(list(kind.registry))
+    assert list(data["deep agents"]) == list(agents.DEEP)
+    # This one needs no network, so its parameters are known everywhere.
+    listed = data["deep agents"]["deep-discretised"]["parameters"]
+    assert listed == [
+        str(of) for of in agents.parameters_of("deep-discretised").parameters.values()
+    ]
+    assert listed[0] in out.partition("deep-discretised")[2].partition("suites")[0]
 
 
 def test_show(monmdp, tmp_path):

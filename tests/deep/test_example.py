@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 import monmdp
-from deep.conftest import EXAMPLE, PAGE, ROOT
+from deep.conftest import EXAMPLE, PAGE, ROOT, run_blocks
 
 
 @pytest.mark.parametrize("treatment", ["zero", "mask", "model"])
@@ -115,10 +115,4 @@ def test_the_blocks_of_the_page_run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     monkeypatch.syspath_prepend(str(tmp_path))
-    page = PAGE.read_text(encoding="utf-8")
-    blocks = list(re.finditer(r"^```python\n(.*?)^```$", page, re.DOTALL | re.MULTILINE))
-    assert blocks
-    session = types.ModuleType("page")
-    for block in blocks:
-        lines = page[: block.start(1)].count("\n")  # so that errors tell the page's lines
-        exec(compile("\n" * lines + block[1], str(PAGE), "exec"), session.__dict__)
+    run_blocks(PAGE)

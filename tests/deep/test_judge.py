@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import types
-
 import gymnasium
 import numpy as np
 import pytest
@@ -13,10 +10,10 @@ from stable_baselines3 import A2C, DQN, PPO
 from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
 
 from conftest import dense_policy_values, worst_by_hand
-from deep.conftest import ROOT
+from deep.conftest import ROOT, run_blocks
 from monmdp import MonMDPError, make
 from monmdp.envs import JointDiscrete, MonMDPEnv, MultiDiscreteAction, ObserveRewardMask
-from monmdp.experiment import Judge, sb3_callback
+from monmdp.experiment import GammaWarning, Judge, sb3_callback
 
 PAGE = ROOT / "docs" / "howto" / "judging.md"
 WORLD, MONITOR = "loop", "n-experts"
@@ -48,10 +45,10 @@ def shown(env, s):
     return np.array([observation])
 
 
-def dqn(env):
+def dqn(env, **how):
     return DQN(
         "MultiInputPolicy" if isinstance(env.observation_space, gymnasium.spaces.Dict)
-        else "MlpPolicy", env, learning_starts=50, train_freq=2, **KEEN,
+        else "MlpPolicy", env, learning_starts=50, train_freq=2, **KEEN, **how,
     )  # fmt: skip
 
 
@@ -127,6 +124,29 @@ def test_normalised_observations_and_rewards(judge):
         assert callback.record.last.policy[s, model.predict(seen, deterministic=True)[0]] == 1
 
 
+@pytest.mark.parametrize("observations", ["number", "table"])
+def test_a_world_with_a_table_shown_or_not(observations):
+    judge = Judge(make("minigrid-empty", "ask"), gamma=0.95)
+    env = JointDiscrete(MonMDPEnv(judge.problem, observations=observations))
+    model, callback = dqn(env, gamma=0.95), sb3_callback(judge, every=60)
+    model.learn(120, callback=callback)
+    last = callback.record.last
+    for s in range(0, judge.problem.n_states, 20):
+        seen = shown(env, s)
+        (a,), _ = model.predict(seen, deterministic=True)
+        assert last.policy[s, a] == 1
+        q = model.q_net(model.policy.obs_to_tensor(seen)[0]).detach().numpy()[0]
+        assert last.given[s] == pytest.approx(q, abs=1e-5)
+
+
+def test_a_model_of_another_discount_is_warned_of(judge):
+    model = dqn(joint(), gamma=0.9)
+    with pytest.warns(GammaWarning, match=r"learnt with gamma = 0.9, .* take Judge\(problem"):
+        judge(model)
+    with pytest.warns(GammaWarning):
+        model.learn(60, callback=sb3_callback(judge, every=60))
+
+
 def test_judging_makes_no_difference_to_training(judge):
     def weights(callback):
         model = dqn(joint())
@@ -138,7 +158,7 @@ def test_judging_makes_no_difference_to_training(judge):
 
 def test_the_mask_is_no_part_of_the_state(judge):
     model = dqn(JointDiscrete(ObserveRewardMask(plain())))
-    with pytest.raises(MonMDPError, match="depends on the last reward"):
+    with pytest.raises(MonMDPError, match="depend on the last reward"):
         judge(model)
 
     def unseen(batch):
@@ -158,13 +178,7 @@ def test_it_goes_to_the_logger(judge, tmp_path):
 
 def test_the_blocks_of_the_page_run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    page = PAGE.read_text(encoding="utf-8")
-    blocks = list(re.finditer(r"^```python\n(.*?)^```$", page, re.DOTALL | re.MULTILINE))
-    assert blocks
-    session = types.ModuleType("page")
-    for block in blocks:
-        lines = page[: block.start(1)].count("\n")  # so that errors tell the page's lines
-        exec(compile("\n" * lines + block[1], str(PAGE), "exec"), session.__dict__)
+    run_blocks(PAGE)
 
 
 def test_a_network_of_torch_as_a_function(judge):

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import random
-import re
 import time
-import types
 import warnings
 
 import numpy as np
 import pytest
 
-from deep.conftest import ROOT
+from deep.conftest import ROOT, run_blocks
 from monmdp import MonMDPError, make, solve, worlds
 from monmdp.envs import MonMDPEnv, MonMDPVectorEnv
 from monmdp.worlds import AliasedWarning, from_environment, lookalikes
@@ -318,17 +316,6 @@ def test_dice_of_ones_own_are_found():
 def test_the_blocks_of_the_page_run(tmp_path, monkeypatch, capsys):
     """And print what stands below them."""
     monkeypatch.chdir(tmp_path)
-    page = PAGE.read_text(encoding="utf-8")
-    blocks = re.finditer(r"^```(python|text)\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
-    session, printed, compared = types.ModuleType("page"), "", 0
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", AliasedWarning)
-        for block in blocks:
-            if block[1] == "text":
-                assert block[2] == printed
-                compared += 1
-                continue
-            lines = page[: block.start(2)].count("\n")  # so that errors tell the page's lines
-            exec(compile("\n" * lines + block[2], str(PAGE), "exec"), session.__dict__)
-            printed = capsys.readouterr().out
-    assert compared == 6
+        assert run_blocks(PAGE, capsys) == 7

@@ -64,7 +64,7 @@ def test_tables(deep):
 
 
 def test_taking_nothing_for_zero_is_costly(deep):
-    """On the shortest way of Empty two cells pay -1 in M_↓, at steps 4 and 5, then the goal 1."""
+    """On the shortest way of Empty two cells pay -1 in M↓, at steps 4 and 5, then the goal 1."""
     import monmdp
 
     value = deep.value_of_zero(monmdp.make("minigrid-empty", "ask"), 0.95)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 
 import gymnasium
 import numpy as np
@@ -13,7 +14,8 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dial import ACTIONS, Dial, Guard, is_two
+import dial
+from dial import ACTIONS, Dial
 from monmdp import MonMDPError, memory
 from monmdp.envs import (
     AddMonitor,
@@ -27,29 +29,13 @@ from monmdp.envs import (
 PRIOR = -7.0
 
 
-def learnt(secret, steps=300, exposed=False):
-    """Walk at random; returns the rewards a learner was given, what it did, and the model."""
-    env = AddMonitor(Dial(secret), "ask", hidden=is_two, expose_env_reward=exposed)
-    model = MeanTable(env, prior=PRIOR)
-    env = LearntReward(Guard(env) if exposed else env, model)
-    env.reset(seed=0)
-    actions = np.random.default_rng(0).integers((ACTIONS, 2), size=(steps, 2))
-    rewards = [env.step({"env": int(ae), "mon": int(am)})[1] for ae, am in actions]
-    return np.array(rewards), actions, model
+learnt = partial(dial.learnt, lambda env: MeanTable(env, prior=PRIOR))
 
 
-def test_hidden_rewards_change_nothing():
-    ours, _, model = learnt(secret=5.0)
-    theirs, _, other = learnt(secret=-80.0)
-    assert np.array_equal(ours, theirs)
-    assert np.array_equal(model.total, other.total)
-    assert np.array_equal(model.shown, other.shown)
-
-
-def test_the_true_reward_is_never_read():
-    guarded, _, _ = learnt(secret=5.0, exposed=True)
-    plain, _, _ = learnt(secret=5.0)
-    assert np.array_equal(guarded, plain)
+def test_hidden_rewards_change_nothing_and_are_never_read():
+    dial.check_that_hidden_rewards_change_nothing(
+        learnt, lambda model: np.stack([model.total, model.shown])
+    )
 
 
 def test_shown_rewards_pass_through():

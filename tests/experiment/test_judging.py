@@ -22,11 +22,13 @@ from conftest import (
     seeds,
     worst_by_hand,
 )
-from monmdp import MDP, MonMDPError, Policy, experiment, join, make, monitors
+from monmdp import MDP, MonMDPError, Policy, experiment, join, make, monitors, worlds
+from monmdp.drawing import layers
 from monmdp.drawing.canvas import pixels
 from monmdp.drawing.layers import Layer, draw_layers
 from monmdp.envs import JointDiscrete, MonMDPEnv, ObserveRewardMask
 from monmdp.experiment import Judge, answers, sb3_callback
+from monmdp.tables import written
 
 TURNS = ("right", "down", "left", "up")
 
@@ -358,18 +360,34 @@ def test_views_of_tables():
         assert np.array_equal(seen[s], gymnasium.spaces.flatten(both, whole))
 
 
+@pytest.mark.parametrize("monitor", ["ask", "n-experts"])
+def test_numbers_of_states_in_a_world_with_a_table(monitor):
+    """The environment shows numbers unless it is told to show the table."""
+    problem = turning_world(monitor=monitor)
+    ((_, batch),) = answers.observed(problem)
+    for wrap in (lambda env: env, JointDiscrete, gymnasium.wrappers.FlattenObservation):
+        env = wrap(MonMDPEnv(problem))
+        seen = answers.view_for(env.observation_space, problem)(batch)
+        for s in range(problem.n_states):
+            shown, _ = env.reset(options=problem.shape.observation(s))
+            if isinstance(shown, dict):
+                assert {k: v[s] for k, v in seen.items()} == shown
+            else:
+                assert np.array_equal(seen[s], shown)
+
+
 def test_spaces_that_tell_too_little_are_refused():
     problem = turning_world()
-    for space in (None, spaces.Discrete(7), spaces.Box(0, 1, (99,)), spaces.Discrete(32)):
+    for space in (None, spaces.Discrete(7), spaces.Box(0, 1, (99,))):
         with pytest.raises(MonMDPError, match="view="):
             answers.view_for(space, problem)
     with pytest.raises(MonMDPError, match="view="):  # it does not see the monitor's state
         answers.view_for(spaces.Box(0, 255, (3,), np.uint8), turning_world(monitor="n-experts"))
     scaled = spaces.Box(0, 1, (3,))
-    with pytest.raises(MonMDPError, match="of other numbers; translate them with view="):
+    with pytest.raises(MonMDPError, match="with numbers from 0 to 3; translate them with view="):
         answers.view_for(scaled, problem)
     masked = ObserveRewardMask(MonMDPEnv(make("loop", "ask"))).observation_space
-    with pytest.raises(MonMDPError, match="depends on the last reward"):
+    with pytest.raises(MonMDPError, match="depend on the last reward"):
         answers.view_for(masked, make("loop", "ask"))
 
 
@@ -399,9 +417,9 @@ def test_values_of_another_policy_than_is_judged():
 # ---- clumsy users ----------------------------------------------------------------------------
 
 MISTAKES = {
-    "too few states": (np.zeros(3, dtype=int), None, "9 states 9 actions"),
+    "too few states": (np.zeros(3, dtype=int), None, "9 actions for 9 states"),
     "too few rows": (np.full((3, 10), 0.1), None, r"shape \[s, a\] = \(9, 10\) expected"),
-    "no sum of one": (np.full((9, 10), 0.2), None, "argmax, and of logits the softmax"),
+    "no sum of one": (np.full((9, 10), 0.2), None, "argmax, of logits the softmax"),
     "NaN": (np.full((9, 10), np.nan), None, "not a distribution"),
     "actions as floats": (np.zeros(9), None, "whole numbers expected"),
     "no such action": (np.full(9, 10), None, "action 10 in state 0,0; there are 10 joint"),
@@ -409,9 +427,9 @@ MISTAKES = {
     "words": ("best", None, "numbers expected"),
     "ragged": ([[1, 0], [1]], None, "equally long"),
     "nothing": (None, None, "numbers expected"),
-    "a class": (Policy, None, "make one of it first"),
+    "a class": (Policy, None, "make an object of it first"),
     "another shape": (lambda: Policy.uniform(make("bottleneck", "ask")), None, "the policy is for"),
-    "a function of one": (lambda batch: np.zeros(4, dtype=int), None, "9 states 9 actions"),
+    "a function of one": (lambda batch: np.zeros(4, dtype=int), None, "9 actions for 9 states"),
     "odd keys": (lambda batch: {"env": batch["env"]}, None, '"mon": …}} expected|expected, got'),
     "values too short": (np.zeros(9, dtype=int), np.zeros(3), r"shape \[s\] = \(9,\)"),
     "values with NaN": (np.zeros(9, dtype=int), np.full(9, np.nan), "nan in state 0,0"),
@@ -563,8 +581,24 @@ def test_a_run_of_this_packages_agents_with_its_own_values():
     assert (judged.policy == run.policy.probability).all()
     own = (run.policy.probability * run.snapshots["q_opt"][-1]).sum(axis=1)
     assert judged.bias == pytest.approx(own - judged.worst_case_values, abs=1e-12)
+    with pytest.raises(MonMDPError, match=r"Walker: snapshots are .* record.watching\(agent\)"):
+        monmdp.train(problem, Walker(problem.shape, 0.5), 100, snapshots=1)
     with pytest.raises(MonMDPError, match="has not kept its policy"):
         judge(dataclasses.replace(run, policy=None))
+
+
+def test_values_of_another_discount_are_warned_of():
+    problem = make("loop", "ask")
+    run = monmdp.train(problem, "monitored-mbie-eb", 1000, snapshots=1)
+    q = run.snapshots["q_opt"][-1]
+    model = Predicts(spaces.Discrete(9), lambda seen: np.zeros(len(seen), dtype=int))
+    model.gamma = 0.99
+    for policy in (run, run.policy, model):
+        Judge(problem, 0.99)(policy, q)  # warnings are errors here
+        other = Judge(problem, 0.9)
+        other(policy)  # no values, nothing to compare
+        with pytest.warns(experiment.GammaWarning, match=r"take Judge\(problem, gamma=0.99\)"):
+            other(policy, q)
 
 
 # ---- the picture -----------------------------------------------------------------------------
@@ -588,8 +622,8 @@ def test_the_picture_of_places_adds_up():
     judged = judge(policy, values)
     figure = judged.figure()
     titles = [ax.get_title() for ax in figure.axes[:4]]
-    assert titles == ["exact value in M_↓", "bias of its values", "discounted visits",
-                      "loss, shares of the gap"]  # fmt: skip
+    assert titles == ["exact value in M↓", "bias of its values", "discounted visits",
+                      f"loss: shares of the value gap of {written(judged.value_gap)}"]  # fmt: skip
     places = problem.mdp.places
     cells = sorted({tuple(of) for of in places.tolist()})
     at = [np.flatnonzero((places == cell).all(axis=1)) for cell in cells]
@@ -603,6 +637,52 @@ def test_the_picture_of_places_adds_up():
     assert low == -high
     assert pixels(figure).std() > 0
     assert len(judge(policy).figure().axes) == 2 * 3
+
+
+@pytest.mark.parametrize("world", ["bottleneck", "loop"])
+def test_without_values_no_place_is_empty(world):
+    problem = make(world, "ask")
+    panels = Judge(problem)(Policy.uniform(problem)).figure().axes[:3]
+    assert [ax.get_title().split()[0] for ax in panels] == ["exact", "discounted", "loss:"]
+    assert len({ax.get_subplotspec().get_gridspec().get_geometry() for ax in panels}) == 1
+    assert panels[0].get_subplotspec().get_gridspec().get_geometry() == (1, 3)
+
+
+def test_no_loss_is_drawn_on_a_scale_from_0_to_1():
+    """Not on one that shows rounding."""
+    judge = Judge(make("bottleneck", "full-random"))
+    figure = judge(judge.solution.minimax.policy).figure()
+    assert coloured(figure, 2).get_clim() == (0.0, 1.0)
+    assert numbers(figure, 2).max() < 1e-9
+    assert figure.axes[2].get_title() == "loss: shares of the value gap of 0"
+
+
+def test_start_goal_and_bottom_are_marked_on_the_grid():
+    mdp = turning_world().mdp
+    marked = {mark.words[0]: cells_of(mdp, mark) for mark in layers._marks(mdp, *whole(mdp))}
+    assert marked == {"r": [(0, 0)], "G": [(2, 2)], "⊥": [(0, 2)]}
+    named = dataclasses.replace(
+        mdp, goal=mdp.mean_reward > 0, bottom=(mdp.places == (2, 1)).all(axis=1)
+    )
+    marked = {mark.words[0]: cells_of(mdp, mark) for mark in layers._marks(named, *whole(mdp))}
+    assert marked == {"r": [(0, 0)], "G": [(2, 2)], "⊥": [(2, 1)]}
+    figure = draw_layers(mdp, [Layer("ones", np.ones(mdp.n_states))])
+    assert figure.get_supxlabel() == "robot: start; G: goal; ⊥: reward never shown"
+    on_a_map = worlds.make("bottleneck")  # it has pictures of its own goal and ⊥
+    figure = draw_layers(on_a_map, [Layer("ones", np.ones(36))])
+    assert figure.get_supxlabel() == "robot: start"
+    anywhere = dataclasses.replace(on_a_map, start=np.full(36, 1 / 36))
+    assert draw_layers(anywhere, [Layer("ones", np.ones(36))]).get_supxlabel() == ""
+
+
+def whole(mdp):
+    _, cell_of, _ = layers._ground(mdp)
+    return (cell_of,)
+
+
+def cells_of(mdp, mark):
+    sheet, _, _ = layers._ground(mdp)
+    return [tuple(of) for of in sheet.cells[mark.cells].tolist()]
 
 
 @pytest.mark.parametrize(("world", "monitor"), [("bottleneck", "button"), ("river-swim", "full"),

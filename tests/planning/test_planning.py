@@ -202,7 +202,7 @@ def test_nothing_is_ever_shown():
 
 
 def test_the_worst_case_keeps_what_is_shown():
-    # Under Semi-Random what is shown depends on the reward's value. M_↓ changes rewards, but it is
+    # Under Semi-Random what is shown depends on the reward's value. M↓ changes rewards, but it is
     # not a new world: labels must stay.
     m = make("treasure-hunter", "semi-random", hide=1.0)
     worst = planning.worst_case(m)

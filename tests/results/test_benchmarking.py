@@ -154,7 +154,7 @@ def test_the_floor_is_the_uniform_policy_in_the_worst_case_or_short_of_v(world, 
         (
             "epsilon-greedy",
             "hazard-semi-random-hide=1.0",
-        ),  # where M_↓ differs from the true rewards
+        ),  # where M↓ differs from the true rewards
         pytest.param("r-max", "hazard-ask-rho=0.2", marks=pytest.mark.slow),
         pytest.param("factored-mbie-eb", "hazard-semi-random-hide=1.0", marks=pytest.mark.slow),
         pytest.param("known-monitor", "bottleneck-ask-rho=0.05", marks=pytest.mark.slow),

@@ -59,7 +59,7 @@ def test_the_interval_covers_what_it_should():
 
 
 def test_the_area_is_of_the_true_returns():
-    """LEFT in treasure-hunter pays 1, and in M_↓, where it cannot be seen, -10."""
+    """LEFT in treasure-hunter pays 1, and in M↓, where it cannot be seen, -10."""
     found = monmdp.compare(monmdp.make("treasure-hunter", "ask"), ["mbie-eb"], 300, seeds=1)
     ((run,), (table,)) = found.runs.values(), found.comparisons
     assert run.curve["worst_case_return"].mean() < -5

@@ -330,7 +330,7 @@ def never_observing(**changes):
 
 @pytest.mark.slow
 def test_bad_is_what_is_bad_in_the_worst_case():
-    """LEFT pays most, but not in M_↓. Unsolvable and solvable runs see the same rewards, none."""
+    """LEFT pays most, but not in M↓. Unsolvable and solvable runs see the same rewards, none."""
     for solvable, bad in ((False, 200), (True, 0)):
         problem = monmdp.make("treasure-hunter", "full-random", time_limit=1, solvable=solvable)
         # the first choice is random, all are tied: seed by seed until LEFT was tried first

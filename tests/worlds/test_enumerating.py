@@ -342,8 +342,8 @@ def test_what_cannot_be_is_named():
     refused(Corridor(), "unknown action 'UP'", actions=["UP"])
     refused(Corridor(), "action 1 is given twice", actions=[0, 1, 1])
     refused(Corridor(), "size: parameters go with an id", size=3)
-    refused("NoSuch-v0", "gymnasium cannot make 'NoSuch-v0'")
-    refused(3, "an id or a Gymnasium environment expected")
+    refused(3, "an id or a Gymnasium environment expected", "got an object of int")
+    refused(Corridor, "got the class Corridor")
     assert from_environment(Corridor(), limit=10).n_states == 10
 
     class Broken(Corridor):
@@ -453,11 +453,73 @@ def test_observations_of_any_kind():
 
     refused(Strange(), "cannot be written as numbers")
 
-    class Longer(Corridor):
-        def seen(self):
-            return np.zeros(1 + self.at, dtype=np.int16)
+    with pytest.raises(MonMDPError, match=r"that of state 0 is \(1,\), that of state 1 is \(2,\)"):
+        enumerating._table([np.zeros(1), np.zeros(2)])
 
-    refused(Longer(), "observations of one shape are needed", "(1,)", "(2,)")
+
+class Showing(Corridor):
+    """Shows what it is told to, in a space that it is told to declare."""
+
+    def __init__(self, space, show):
+        super().__init__()
+        self.observation_space, self.show = space, show
+
+    def seen(self):
+        return self.show(self.at, self.coin)
+
+
+@pytest.mark.filterwarnings("ignore::monmdp.worlds.AliasedWarning")
+def test_observations_are_what_the_space_declares():
+    box = spaces.Box(0, 5, (2,), np.int16)
+    refused(
+        Showing(box, lambda at, _: np.zeros(1 + at, np.int16)),
+        "state 0 (the start): an observation has the shape (1,), and observation_space declares",
+    )
+    refused(
+        Showing(box, lambda at, coin: np.array([at + 0.5 * (at > 1), coin])),
+        "state 2 (after 1, 1): an observation holds 2.5, of type float64, which the int16 of",
+    )
+    refused(
+        Showing(spaces.Box(0, 255, (1,), np.uint8), lambda at, _: np.array([255 + at])),
+        "(after 1): an observation holds 256, of type int64, which the uint8",
+    )
+    refused(
+        Showing(spaces.Box(-9, 9, (1,), np.float32), lambda at, _: np.array([1e300 * at])),
+        "holds 1e+300",
+    )
+    refused(Showing(box, lambda *_: np.array(["a", "b"])), "numbers expected, got <U1")
+    refused(Showing(spaces.Discrete(4), lambda at, _: at - 1), "observation -1 is not in Discrete")
+    refused(Showing(spaces.Discrete(3), lambda at, _: at), "observation 3 is not in Discrete(3)")
+
+
+def test_observations_get_the_declared_type_where_that_changes_nothing():
+    whole = from_environment(
+        Showing(spaces.Box(0, 5, (2,), np.int16), lambda at, coin: [float(at), coin])
+    )
+    assert whole.observations.dtype == np.int16
+    assert np.array_equal(whole.observations, from_environment(Corridor()).observations)
+    real = spaces.Box(0, 5, (2,), np.float32)
+    rounded = from_environment(Showing(real, lambda at, coin: np.array([at / 10, coin])))
+    assert rounded.observations.dtype == np.float32
+    assert sorted({*rounded.observations[:, 0]}) == [np.float32(at / 10) for at in range(5)]
+
+
+def test_environments_of_the_old_gym_are_told():
+    class Four(Corridor):
+        def step(self, action):
+            seen, reward, ends, _, info = super().step(action)
+            return seen, reward, ends, info
+
+    class Bare(Corridor):
+        def reset(self, **how):
+            return super().reset(**how)[0]  # an array of two numbers, which looks like two parts
+
+    refused(Four(), "action '0': step returned 4 values", "terminated, truncated", "old Gym")
+    refused(Bare(), "reset returned ndarray", "(observation, info)", "old Gym")
+    for space in ("action_space", "observation_space"):
+        blank = Corridor()
+        delattr(blank, space)
+        refused(blank, f"Corridor has no {space}; set it to one of gymnasium.spaces")
 
 
 # ---- toy text -------------------------------------------------------------------------------
@@ -533,6 +595,36 @@ def test_the_name_of_a_world():
         worlds.make("env:FrozenLake-v1", limit="many")
     with pytest.raises(MonMDPError, match="tell: a function expected"):
         worlds.make("env:FrozenLake-v1", tell="x")
+
+
+def test_typing_errors_name_what_was_meant():
+    for name, params, words in (
+        ("env:FrozenLak-v1", {}, "no environment 'FrozenLak-v1'; did you mean 'FrozenLake-v1'"),
+        ("env:FrozenLake-v9", {}, "did you mean 'FrozenLake-v1'"),
+        ("env:Zzz-v0", {}, "name that, too, as in module:ID"),
+        ("env:CartPole-v1?limit=3", {}, "parameters are given apart from it, key=value"),
+        ("env:FrozenLake-v1", {"is_slipery": 0}, "no parameter 'is_slipery'; did you mean 'is_sli"),
+        ("env:FrozenLake-v1", {"start": 9}, "no parameter 'start'; did you mean 'starts'"),
+        ("gymnasium:FrozenLake-v1", {"time_limt": 9}, "did you mean 'time_limit'"),
+        ("env:CartPole-v1", {"foo": 1}, "no parameter 'foo'; known: actions, "),
+        ("gymnasium:CartPole-v1", {}, "env:ID or worlds.from_environment finds the states"),
+        ("gym:FrozenLake-v1", {}, "did you mean env:FrozenLake-v1"),
+        ("Env:FrozenLake-v1", {}, "did you mean env:FrozenLake-v1"),
+    ):
+        with pytest.raises(MonMDPError, match=words.replace("?", r"\?")):
+            worlds.make(name, **params)
+
+
+def test_real_numbers_without_end_are_for_deep_agents():
+    with pytest.raises(MonMDPError) as caught:
+        worlds.make("env:CartPole-v1", limit=50)
+    assert "more than 50 states" in str(caught.value)
+    assert "real numbers" in str(caught.value)
+    assert "envs.AddMonitor(env, 'ask')" in str(caught.value)
+    refused(Corridor(), "limit=… allows more", limit=9)
+    with pytest.raises(MonMDPError) as caught:
+        from_environment(Corridor(), limit=9)
+    assert "real numbers" not in str(caught.value)
 
 
 def test_without_minigrid_the_extra_is_named(monkeypatch):

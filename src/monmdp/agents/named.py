@@ -146,19 +146,20 @@ def find(
         what = what if isinstance(agent, str) else f"agent {found.__name__!r}"
         return registry.checked(call(found, what, params), what)
     _check_factory(found)
-    chosen = assign(params, {"agent": parameters_of(found)})["agent"]
+    chosen = assign(params, {"agent": parameters_of(agent)})["agent"]
     return partial(found, **chosen) if chosen else found
 
 
 def parameters_of(agent: Any) -> Scope:
     """Return the parameters that an agent takes; `agent` is what `find` takes."""
     found = _named(agent) if isinstance(agent, str) else agent
+    name = agent if isinstance(agent, str) else getattr(agent, "__name__", type(agent).__name__)
     if isinstance(found, AgentConfig):
         found = type(found)
     if is_python_agent(found):
-        return Scope(f"agent {agent!r}", {})
+        return Scope(f"agent {name!r}", {})
     _demand_callable(found)
-    scope = scope_of(found, f"agent {agent!r}")
+    scope = scope_of(found, f"agent {name!r}")
     if _makes_config(found) or (isinstance(agent, str) and agent in registry):
         return scope
     # The first two parameters of what makes an agent in plain Python are given by `train`.

@@ -18,7 +18,9 @@ STEPS = 200
 
 def is_own(name: str, registry: Registry[Any]) -> bool:
     """Return whether a name stands for something of the user's: a file, or ``module:object``."""
-    return name not in registry and not name.startswith(("gymnasium:", "env:"))
+    from monmdp.worlds import ENUMERATED, IMPORTED
+
+    return name not in registry and not name.startswith((IMPORTED, ENUMERATED))
 
 
 def check_problem(problem: MonMDP, again: MonMDP | None) -> list[str]:

@@ -32,6 +32,7 @@ from monmdp.errors import MonMDPError
 
 if TYPE_CHECKING:
     from monmdp.model import MDP
+    from monmdp.naming import Scope
     from monmdp.planning import Solution, WhatIf
 
 
@@ -51,16 +52,15 @@ def list_names(as_json: AsJson = False) -> None:
         entries = sections.setdefault(f"{registry.kind}s", {})
         for name in registry:
             factory = registry.factory(name)
-            parameters = [str(p) for p in scope_of(factory, name).parameters.values()]
-            entries[name] = {"parameters": parameters, "about": _first_line(factory)}
+            entries[name] = {
+                "parameters": _written(scope_of(factory, name)),
+                "about": _first_line(factory),
+            }
     for name, entry in sections["worlds"].items():
         mdp = worlds.make(name)
         entry["about"] = f"{mdp.n_states} states, {mdp.n_actions} actions"
     sections["deep agents"] = {
-        name: {
-            "parameters": [str(p) for p in agents.parameters_of(name).parameters.values()],
-            "about": of.about,
-        }
+        name: {"parameters": _written(agents.parameters_of(name)), "about": of.about}
         for name, of in agents.DEEP.items()
     }
     sections["suites"] = {
@@ -69,10 +69,10 @@ def list_names(as_json: AsJson = False) -> None:
     if as_json:
         print_json(sections)
         return
-    indent = " " * 25
     for kind, entries in sections.items():
         print(f"{kind}{FOR_WHAT.get(kind, '')}:")
         before, width = None, max(20, *map(len, entries))
+        indent = " " * (width + 5)
         for name, entry in entries.items():
             print(f"  {name:<{width}} {entry['about']}")
             if parameters := entry.get("parameters"):
@@ -81,6 +81,11 @@ def list_names(as_json: AsJson = False) -> None:
             before = parameters
         print()
     print(ENDING)
+
+
+def _written(scope: Scope) -> list[str]:
+    """The parameters as one would write them in a command."""
+    return [str(parameter) for parameter in scope.parameters.values()]
 
 
 FOR_WHAT = {"deep agents": ", which see observations", "suites": ", for monmdp run"}

@@ -93,7 +93,7 @@ def _print_bounds(problem: MonMDP, found: Bounds, params: Mapping[str, str]) -> 
         f"rᵐ in [{paid.min():g}, {paid.max():g}]"
     )
     print(
-        f"with chance {1 - found.delta:g} the agent is {found.epsilon:g}-optimal in M_↓ on all "
+        f"with chance {1 - found.delta:g} the agent is {found.epsilon:g}-optimal in M↓ on all "
         f"steps but about {found.bad_steps:.3g}  ({found.constants} constants)\n"
     )
     rows = (

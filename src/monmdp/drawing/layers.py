@@ -2,25 +2,25 @@
 
 A world with a map has a cell for each state. One with places (`MDP.places`) may have several states
 at a place: their numbers are added up, or are means by given weights. Any other world is laid out
-as in a heat map.
+as in a heat map. Small marks say where episodes start, where the goal is, and where rewards are ⊥.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
+from matplotlib.patches import Patch
 
 from monmdp.drawing.canvas import LINE, Picture
 from monmdp.drawing.heatmaps import colour_bar, colour_scale, fill_cells
-from monmdp.drawing.icons import DARK, PAPER
+from monmdp.drawing.icons import icon, letter, robot
 from monmdp.drawing.labels import folded
-from monmdp.drawing.sheet import GROUND, Sheet, draw_ground, sheet_of
+from monmdp.drawing.sheet import CORNER, Sheet, draw_cells, draw_ground, place_small, sheet_of
 from monmdp.errors import MonMDPError
 from monmdp.model.arrays import FloatArray, IntArray
 from monmdp.model.mdp import MDP
@@ -29,6 +29,14 @@ WIDEST = 12.0
 """inches of a figure"""
 BESIDE = 1.1
 """inches for a colour bar"""
+LARGEST = 4.2
+"""inches of a panel"""
+NOTHING = 1e-9
+"""sums below it are rounding, and are drawn as 0"""
+ROOMY = 12
+"""rows or columns, at most, of a grid whose cells have room for a mark in a corner"""
+MAX_STARTS = 4
+"""cells in which episodes may start; if there are more, none is marked"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,33 +57,80 @@ class Layer:
 def draw_layers(mdp: MDP, layers: Sequence[Layer], *, title: str = "") -> Figure:
     """Draw a panel for each layer."""
     sheet, cell_of, corner = _ground(mdp)
-    width, height = sheet.inches(0.5, 4.2)
+    n = len(layers)
+    # An even number stands in rows of equal length. Three panels shrink to fit into one row.
+    width, height = sheet.inches(0.5, LARGEST if n % 2 == 0 else min(LARGEST, WIDEST / n - BESIDE))
     width = max(width, 1.8)
-    across = max(1, min(len(layers), int(WIDEST / (width + BESIDE))))
-    if len(layers) == 4 and across == 3:
-        across = 2  # two and two
-    down = -(-len(layers) // across)
+    across = n if n * (width + BESIDE) <= WIDEST else n // 2
+    down = -(-n // across)
     title = folded(title, across * (width + BESIDE))
     figure = Picture(
-        across * (width + BESIDE), down * (height + 0.9) + 0.4 + LINE * title.count("\n")
+        across * (width + BESIDE), down * (height + 0.9) + 0.6 + LINE * title.count("\n")
     )
     figure.set_layout_engine("constrained")
     axes = figure.subplots(down, across, squeeze=False)
-    for ax in axes.flat[len(layers) :]:
-        ax.axis("off")
-    for ax, layer in zip(axes.flat, layers, strict=False):
+    marks = _marks(mdp, cell_of) if sheet.detailed else ()
+    for ax, layer in zip(axes.flat, layers, strict=True):
         values = _combined(layer, cell_of, len(sheet.cells))
         if mdp.picture is None and mdp.places is not None:
             _draw_places(ax, sheet, corner)
         else:
             draw_ground(ax, mdp, sheet)
         drawn = fill_cells(ax, mdp, sheet, values, _scale(layer, values))
+        for mark in marks:
+            mark.draw(ax, sheet)
         ax.set_title(layer.title, fontsize=9, parse_math=False)
         if layer.how:
             ax.set_xlabel(layer.how, fontsize=7, color="0.35")
         colour_bar(figure, drawn, ax, "")
+    if marks:
+        meant = "; ".join(mark.words for mark in marks)
+        figure.supxlabel(meant, fontsize=8, color="0.35", parse_math=False)
     figure.suptitle(title, fontsize=10, parse_math=False)
     return figure
+
+
+@dataclass(frozen=True)
+class _Mark:
+    """A small icon in the corner of some cells."""
+
+    words: str
+    """what it means"""
+    patches: Callable[[], Sequence[Patch]]
+    cells: IntArray
+    corner: tuple[int, int]
+    """-1 or 1: left or right, up or down"""
+
+    def draw(self, ax: Axes, sheet: Sheet) -> None:
+        """In the corner, or in the whole cell if cells are small."""
+        roomy = max(sheet.height, sheet.width) <= ROOMY
+        right, down = (CORNER * side if roomy else 0.0 for side in self.corner)
+        for row, column in sheet.cells[self.cells]:
+            x, y = float(column + right), float(row + down)
+            place_small(ax, self.patches(), x, y, 1.0 if roomy else 2.4)
+
+
+def _marks(mdp: MDP, cell_of: IntArray) -> list[_Mark]:
+    """The start, and what no map shows: goal and ⊥."""
+    into, pair = mdp.successor, mdp.pair_of_outcome
+    start = _cells(cell_of[mdp.start > 0])
+    marks = [_Mark("robot: start", robot, start, (1, -1))] if len(start) <= MAX_STARTS else []
+    if mdp.picture is not None:
+        return marks
+    is_goal = mdp.goal.reshape(-1)[pair]
+    if not mdp.goal.any():  # then it is where an episode ends well
+        is_goal = mdp.terminates & (mdp.reward > 0) & (mdp.reward == mdp.reward.max())
+    bottom = cell_of[mdp.bottom] if mdp.bottom.any() else cell_of[into[mdp.hidden]]
+    marks += [
+        _Mark("G: goal", lambda: letter("G"), _cells(cell_of[into[is_goal]]), (1, 1)),
+        _Mark("⊥: reward never shown", lambda: icon("?"), _cells(bottom), (-1, 1)),
+    ]
+    return [mark for mark in marks if len(mark.cells)]
+
+
+def _cells(found: IntArray) -> IntArray:
+    cells: IntArray = np.unique(found[found >= 0])
+    return cells
 
 
 def _ground(mdp: MDP) -> tuple[Sheet, IntArray, tuple[int, int]]:
@@ -113,19 +168,19 @@ def _combined(layer: Layer, cell_of: IntArray, n: int) -> FloatArray:
 
 
 def _scale(layer: Layer, values: FloatArray) -> dict[str, Any]:
+    """The colours: about 0 if signed, from 0 on for sums of what is never negative."""
     reach = float(np.nanmax(np.abs(values), initial=0.0))
-    signed = layer.signed and reach > 0
-    return colour_scale(values, 0.0 if signed else None, (-reach, reach) if signed else None)
+    if layer.signed and reach > 0:
+        return colour_scale(values, 0.0, (-reach, reach))
+    if layer.weights is None and not np.nanmin(values, initial=0.0) < 0:
+        return colour_scale(values, None, (0.0, reach if reach > NOTHING else 1.0))
+    return colour_scale(values, None, None)
 
 
 def _draw_places(ax: Axes, sheet: Sheet, corner: tuple[int, int]) -> None:
-    """Empty cells; where no state is, it is dark."""
-    sheet.set_axes(ax)
-    ax.set_facecolor(GROUND)
-    sheet.show(ax, sheet.in_cells(np.array(to_rgba(PAPER))))
+    """Empty cells, numbered as the places are."""
+    draw_cells(ax, sheet)
     sheet.number_axes(ax)
     for axis, first in zip((ax.yaxis, ax.xaxis), corner, strict=True):
         ticks = axis.get_ticklocs()
         axis.set_ticks(ticks, [str(first + int(tick)) for tick in ticks])
-    if sheet.detailed:
-        sheet.rule(ax, color=DARK, linewidth=0.5, alpha=0.6, zorder=1.5)

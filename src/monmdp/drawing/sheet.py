@@ -7,6 +7,7 @@ of any other are laid out like the words on a page, a chain in one line.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +15,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
-from matplotlib.patches import Circle, Rectangle
+from matplotlib.patches import Circle, Patch, Rectangle
 
 from monmdp.drawing.canvas import LINE, Picture
 from monmdp.drawing.graph import is_chain
@@ -114,9 +115,7 @@ def sheet_of(mdp: MDP) -> Sheet:
 
 def draw_ground(ax: Axes, mdp: MDP, sheet: Sheet) -> None:
     """Draw empty cells, walls and small icons, or the states' names where there is no map."""
-    sheet.set_axes(ax)
-    ax.set_facecolor(GROUND)
-    sheet.show(ax, sheet.in_cells(np.array(to_rgba(PAPER))))
+    draw_cells(ax, sheet)
     if mdp.picture is not None:
         sheet.number_axes(ax)
         if sheet.detailed:
@@ -124,6 +123,13 @@ def draw_ground(ax: Axes, mdp: MDP, sheet: Sheet) -> None:
             draw_button(ax, mdp, sheet)
     else:
         _draw_names(ax, mdp, sheet)
+
+
+def draw_cells(ax: Axes, sheet: Sheet) -> None:
+    """Draw empty cells; where there is none, it is dark."""
+    sheet.set_axes(ax)
+    ax.set_facecolor(GROUND)
+    sheet.show(ax, sheet.in_cells(np.array(to_rgba(PAPER))))
     if sheet.detailed:
         sheet.rule(ax, color=DARK, linewidth=0.5, alpha=0.6, zorder=1.5)
 
@@ -163,10 +169,14 @@ def _draw_small_icons(ax: Axes, mdp: MDP) -> None:
         for column, tile in enumerate(tiles):
             patches = icon(tile)
             if patches and tile != WALL:
-                x, y = column - CORNER, row - CORNER
-                disc = Circle((x + 0.5, y + 0.5), 0.2, facecolor="white", alpha=0.8, zorder=1.9)
-                ax.add_artist(disc)
-                place(ax, patches, x, y, 0.34)
+                place_small(ax, patches, column - CORNER, row - CORNER)
+
+
+def place_small(ax: Axes, patches: Sequence[Patch], x: float, y: float, scale: float = 1.0) -> None:
+    """Put a small icon on a white disc into the middle of the cell that begins at (x, y)."""
+    middle, radius = (x + 0.5, y + 0.5), 0.2 * scale
+    ax.add_artist(Circle(middle, radius, facecolor="white", alpha=0.8, zorder=1.9))
+    place(ax, patches, x, y, 0.34 * scale)
 
 
 def _draw_names(ax: Axes, mdp: MDP, sheet: Sheet) -> None:

@@ -1,7 +1,7 @@
 """One run: the loop, evaluation, random streams, policies, episodes step by step."""
 
 from monmdp.experiment.assembly import DEFAULT_AGENT, Assembled, assemble
-from monmdp.experiment.judging import BiasAt, Judge, Judgement, Loss
+from monmdp.experiment.judging import BiasAt, GammaWarning, Judge, Judgement, Loss
 from monmdp.experiment.logs import draw_log
 from monmdp.experiment.policy import Policy
 from monmdp.experiment.recording import Record
@@ -14,6 +14,7 @@ __all__ = [
     "DEFAULT_AGENT",
     "Assembled",
     "BiasAt",
+    "GammaWarning",
     "Judge",
     "Judgement",
     "Loss",

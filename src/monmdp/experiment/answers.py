@@ -1,10 +1,9 @@
-"""What a policy answers in every joint state: a table, an agent, or anything that is a function.
+"""What a policy does in every joint state, whether it is a table, an agent, or a function.
 
 A network is a function of observations. It is asked in batches: ``{"env": …, "mon": [k]}``, where
-"env" is `MDP.observations` of k states, [k, ...], or their numbers, [k], where there is no such
-table. A `view` translates a batch into what the network takes. Something that says what it takes,
-by an `observation_space` as the models of Stable-Baselines3 have one, needs no view in the usual
-cases; see `view_for`.
+"env" is `MDP.observations` of k states, [k, ...], or their numbers, [k], if the world has no such
+table. A `view` translates a batch into what the network takes. A model with an `observation_space`,
+as those of Stable-Baselines3 have, usually needs no view; see `view_for`.
 """
 
 from __future__ import annotations
@@ -29,21 +28,29 @@ BATCH = 4096
 NEARLY = 1e-4
 """how far probabilities of less than 64 bits may be from adding up to 1; they are normalised"""
 
-Batch = dict[str, NDArray[Any]]
-"""{"env": [k, ...], "mon": [k]}"""
+
+class Batch(dict[str, NDArray[Any]]):
+    """{"env": [k, ...], "mon": [k]}, and which k joint states these are."""
+
+    def __init__(self, states: IntArray, **parts: NDArray[Any]) -> None:
+        """Keep the numbers of the joint states beside what is observed in them."""
+        super().__init__(**parts)
+        self.states = states
+
+
 View = Callable[[Batch], Any]
 """translates a batch into what a network takes"""
 
 
 def state_name(problem: MonMDP, s: int) -> str:
-    """Name a joint state; of the monitor's state nothing is said where it has but one."""
+    """Name a joint state; the monitor's state is left out if the monitor has only one."""
     se, sm = divmod(int(s), problem.monitor.n_states)
     watched = f", monitor {problem.monitor.states[sm]}" if problem.monitor.n_states > 1 else ""
     return f"{problem.mdp.state_labels[se]}{watched}"
 
 
 def action_name(problem: MonMDP, a: int) -> str:
-    """Name a joint action; of the monitor's action nothing is said where it has but one."""
+    """Name a joint action; the monitor's action is left out if the monitor has only one."""
     ae, am = divmod(int(a), problem.monitor.n_actions)
     asked = f" + {problem.monitor.actions[am]}" if problem.monitor.n_actions > 1 else ""
     return f"{problem.mdp.action_labels[ae]}{asked}"
@@ -54,8 +61,9 @@ def observed(problem: MonMDP) -> Iterator[tuple[slice, Batch]]:
     table = problem.mdp.observations
     for begin in range(0, problem.n_states, BATCH):
         states = slice(begin, min(begin + BATCH, problem.n_states))
-        se, sm = problem.split_state(np.arange(states.start, states.stop))
-        yield states, {"env": se if table is None else table[se], "mon": sm}
+        numbers = np.arange(states.start, states.stop)
+        se, sm = problem.split_state(numbers)
+        yield states, Batch(numbers, env=se if table is None else table[se], mon=sm)
 
 
 def read_policy(problem: MonMDP, policy: Any, view: View | None = None) -> FloatArray:
@@ -68,7 +76,7 @@ def read_policy(problem: MonMDP, policy: Any, view: View | None = None) -> Float
         policy.check_fits(problem)
         return policy.probability
     if isinstance(policy, type):
-        raise MonMDPError(f"policy: {policy.__name__} is a class; make one of it first")
+        raise MonMDPError(f"policy: {policy.__name__} is a class; make an object of it first")
     if hasattr(policy, "test_policy"):
         return _distributions(problem, _test_policy(problem, policy))
     if hasattr(policy, "predict"):
@@ -100,7 +108,7 @@ def read_values(problem: MonMDP, values: Any, view: View | None = None) -> Float
 
 
 def as_numbers(thing: Any, what: str) -> NDArray[Any]:
-    """Return an array of numbers, also from a tensor, or say that it is none."""
+    """Return an array of numbers, also from a tensor; refuse anything else."""
     if hasattr(thing, "detach"):
         thing = thing.detach().cpu().numpy()
     array = as_array(thing, what)
@@ -110,34 +118,42 @@ def as_numbers(thing: Any, what: str) -> NDArray[Any]:
 
 
 def view_for(space: Any, problem: MonMDP) -> View:
-    """Return the view for an observation space that comes from one of the usual wrappers.
+    """Return the view for the observation space of one of the usual wrappers.
 
     A `Dict` of "env" and "mon" is what an environment shows as it is, a `Discrete` space is that of
-    `JointDiscrete`, and a `Box` that of Gymnasium's `FlattenObservation`; where the monitor has but
-    one state, a `Box` may also be the environment's own.
+    `JointDiscrete`, and a `Box` that of Gymnasium's `FlattenObservation`; if the monitor has only
+    one state, a `Box` may also be the environment's own. In a world with a table of observations an
+    environment may show the table or the numbers of the states: the space says which.
     """
-    table, S = problem.mdp.observations, problem.n_states
+    table = problem.mdp.observations
     n_se, n_sm = problem.mdp.n_states, problem.monitor.n_states
     if isinstance(space, spaces.Dict):
         more = sorted({*space.spaces} - {"env", "mon"})
         if {"reward_observed", "proxy_reward"} & {*more}:
             raise MonMDPError(
-                "what it does depends on the last reward (ObserveRewardMask), and so is no "
+                "its actions depend on the last reward (ObserveRewardMask), so it is not a "
                 "function of the joint state; view=… can fix the mask: lambda batch: {**batch, …}"
             )
         if not more and {*space.spaces} == {"env", "mon"}:
-            _check_within(space.spaces["env"], problem)
+            of_env = space.spaces["env"]
+            if table is not None and isinstance(of_env, spaces.Discrete) and of_env.n == n_se:
+                return lambda batch: {"env": batch.states // n_sm, "mon": batch["mon"]}
+            _check_within(of_env, problem)
             return lambda batch: batch
-    if isinstance(space, spaces.Discrete) and int(space.n) == S and table is None:
+    if isinstance(space, spaces.Discrete) and int(space.n) == problem.n_states:
         first = int(space.start)
-        return lambda batch: batch["env"] * n_sm + batch["mon"] + first
+        return lambda batch: batch.states + first
     if isinstance(space, spaces.Box):
-        size = n_se if table is None else int(np.prod(table.shape[1:]))
         if table is not None and n_sm == 1 and space.shape == table.shape[1:]:
             _check_within(space, problem)
             return lambda batch: batch["env"]
-        if space.shape == (size + n_sm,):
-            return lambda batch: _flattened(batch, n_se, n_sm, space.dtype)
+        if table is not None and space.shape == (int(np.prod(table.shape[1:])) + n_sm,):
+            return lambda batch: _flattened(batch["env"], batch["mon"], n_sm, space.dtype)
+        if space.shape == (n_se + n_sm,):
+            each = np.eye(n_se, dtype=space.dtype)
+            return lambda batch: _flattened(
+                each[batch.states // n_sm], batch["mon"], n_sm, space.dtype
+            )
     raise MonMDPError(
         f"observations {space} do not tell how they come from the joint state of "
         f"{problem.mdp.name} / {problem.monitor.name} ({problem.shape}); say it with view=…, a "
@@ -162,26 +178,26 @@ def normalising(model: Any) -> Any:
 
 
 def _check_within(space: Any, problem: MonMDP) -> None:
-    """Refuse a space that is not that of the table: its observations were changed on the way."""
+    """Refuse a space that is not the table's: something changed the observations on the way."""
     table = problem.mdp.observations
     if table is None:
         fits = isinstance(space, spaces.Discrete) and int(space.n) == problem.mdp.n_states
+        are = f"the numbers of {problem.mdp.n_states} states"
     else:
         fits = isinstance(space, spaces.Box) and space.shape == table.shape[1:]
         fits = fits and bool((table >= space.low).all() and (table <= space.high).all())
+        are = f"arrays of shape {table.shape[1:]} with numbers from {table.min()} to {table.max()}"
     if not fits:
-        shape = "numbers" if table is None else f"arrays of shape {table.shape[1:]}"
         raise MonMDPError(
-            f"it takes {space}, and the observations of {problem.mdp.name} are {shape}"
-            f"{'' if table is None else ' of other numbers'}; translate them with view=…"
+            f"the model takes {space}, but the observations of {problem.mdp.name} are {are}; "
+            "translate them with view=…"
         )
 
 
-def _flattened(batch: Batch, n_se: int, n_sm: int, dtype: Any) -> NDArray[Any]:
-    """As Gymnasium flattens a Dict: numbers become one-hot vectors, arrays are laid out."""
-    env = batch["env"]
-    flat = np.eye(n_se)[env] if env.ndim == 1 else env.reshape(len(env), -1)
-    return np.concatenate([flat, np.eye(n_sm)[batch["mon"]]], axis=1).astype(dtype)
+def _flattened(env: NDArray[Any], mon: NDArray[Any], n_sm: int, dtype: Any) -> NDArray[Any]:
+    """As Gymnasium flattens a Dict: arrays are laid out, numbers become one-hot vectors."""
+    flat = env.reshape(len(env), -1)
+    return np.concatenate([flat, np.eye(n_sm)[mon]], axis=1).astype(dtype)
 
 
 def _ask(function: Callable[..., Any], batch: Batch, view: View | None) -> Any:
@@ -189,7 +205,7 @@ def _ask(function: Callable[..., Any], batch: Batch, view: View | None) -> Any:
 
 
 def _test_policy(problem: MonMDP, agent: Any) -> Any:
-    """What an agent would do if learning were over."""
+    """What an agent would do if it stopped learning."""
     if getattr(agent, "sees", None) != "observations":
         return agent.test_policy()
     return agent.test_policy(observations_of(problem))
@@ -251,7 +267,7 @@ def _joint(problem: MonMDP, said: Any, states: slice) -> IntArray:
         wrong = (joint < 0) | (joint >= problem.n_actions)
     else:
         raise MonMDPError(
-            f"policy: of {n} states {n} actions or probabilities [{n}, {problem.n_actions}] "
+            f"policy: {n} actions for {n} states, or probabilities [{n}, {problem.n_actions}] "
             f"expected, got shape {said.shape}"
         )
     if (s := first_true(wrong)) is not None:
@@ -281,7 +297,7 @@ def _distributions(problem: MonMDP, pi: Any) -> FloatArray:
         if "distribution" not in str(error):
             raise
         raise MonMDPError(
-            f"{error}; if these are action values, take their argmax, and of logits the softmax"
+            f"{error}; of action values take the argmax, of logits the softmax"
         ) from None
     return checked.reshape(problem.n_states, problem.n_actions)
 

@@ -1,7 +1,7 @@
 """Evaluation of a policy over episodes that are cut at the time limit.
 
 *Exact*: the distribution over joint states is propagated step by step. This gives the expected
-discounted return, the return in M_↓ and the expected visits at once, and costs almost nothing once
+discounted return, the return in M↓ and the expected visits at once, and costs almost nothing once
 the policy is deterministic. *Monte Carlo*: episodes are drawn, as in the paper. Returns count the
 true rewards, hidden or not: evaluators see them, agents never do.
 """
@@ -15,6 +15,7 @@ import numpy as np
 
 from monmdp.compiling import compiled
 from monmdp.errors import MonMDPError
+from monmdp.experiment.loop import PULSE
 from monmdp.model.arrays import FloatArray, IntArray
 from monmdp.model.dynamics import Tables, reset, step
 from monmdp.model.monmdp import MonMDP
@@ -38,7 +39,7 @@ class Chances(NamedTuple):
     mean_reward: FloatArray
     """[env pair] mean of rᵉ"""
     worst_reward: FloatArray
-    """[env pair] the same in M_↓"""
+    """[env pair] the same in M↓"""
     goal: FloatArray
     """[env pair] 1 where taking the pair counts as reaching a goal"""
     bottom: FloatArray
@@ -121,13 +122,29 @@ def evaluate(
 ) -> None:
     """Write what policies[i, s, a] score, in the order of SCORES, into scores[i, :].
 
-    With `episodes` > 0 all but the return in M_↓ are means over so many drawn episodes. It
+    With `episodes` > 0 all but the return in M↓ are means over so many drawn episodes. It
     stops where it is when somebody writes into pulse[0].
     """
     compiled(_exact)(tables, chances, policies, gamma, limit, scores, pulse)
     if episodes > 0:
         draw = compiled(_monte_carlo)
         draw(tables, chances, policies, gamma, limit, episodes, rng, scores, pulse)
+
+
+def scores_of(
+    tables: Tables,
+    chances: Chances,
+    policy: FloatArray,
+    gamma: float,
+    limit: int,
+    episodes: int = 0,
+    rng: np.random.Generator | None = None,
+) -> dict[str, float]:
+    """Return what policy[s, a] scores, by the names in SCORES."""
+    scores, never = np.zeros((1, len(SCORES))), np.zeros(PULSE, dtype=np.int64)
+    stream = np.random.default_rng(0) if rng is None else rng
+    evaluate(tables, chances, policy[None].copy(), gamma, limit, episodes, stream, scores, never)
+    return dict(zip(SCORES, map(float, scores[0]), strict=True))
 
 
 def _exact(

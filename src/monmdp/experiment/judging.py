@@ -1,30 +1,30 @@
 """How good a policy is, exactly: `Judge`.
 
-For an enumerated problem nothing about a policy π need be estimated, whether a table or a network
-acts. Two problems matter: M, with all rewards as they are, and M_↓, in which rewards that can never
-be seen are r_min. Two horizons matter, too, and they are kept apart:
+If all states of a problem are known, nothing about a policy π has to be estimated, whether it is a
+table or a network. Two problems matter: M, with all rewards as they are, and M↓, in which rewards
+that can never be seen are r_min. Two horizons matter, too, and they are kept apart:
 
-* *Returns* are those of an episode that the time limit cuts, from the start distribution, as
-  everywhere in this package; so are visits of ⊥ and how often rewards are shown.
-* *Values* are discounted for ever: that is what the values of a learning agent mean, if it takes
-  an episode that the limit has cut for one that goes on. Bias and loss are about values.
+* *Returns* are those of an episode from the start distribution that the time limit cuts short, as
+  everywhere in this package. Visits of ⊥ and the share of rewards shown belong to such episodes.
+* *Values* have no time limit. That is what the values of a learning agent mean if it treats an
+  episode that was cut short as one that goes on. Bias and loss are about values.
 
-The *bias* of an agent is its own value of a state minus the exact one, of the policy that it
-follows. The *loss* says where a policy loses: by the performance difference lemma
+The *bias* of an agent is its own value of a state minus the exact value of the policy that it
+follows. The *loss* says where a policy loses. By the performance difference lemma
 
     V*(start) − V_π(start) = Σ_s d(s) Σ_a π(a|s) (max Q*(s, ·) − Q*(s, a)),
 
-where Q* belongs to the minimax-optimal policy in M_↓ and d(s) = Σ_t γᵗ P(s_t = s) are discounted
-visits of π. Every pair (s, a) has its share of the gap, and the shares add up to it.
+where Q* belongs to the minimax-optimal policy in M↓ and d(s) = Σ_t γᵗ P(s_t = s) are discounted
+visits of π. Every pair (s, a) has a share of the gap, and the shares add up to the gap.
 
-Gaps are measured in units of max(1, |v|), v that of the minimax-optimal policy, as in all results
-of this package but those of deep-v1, which is stricter: *within 2 %* means v − 0.02·max(1, |v|) or
-more. The sign of v does not matter, and
-near 0 the unit is 1 and not something tiny.
+Gaps are measured in units of max(1, |v|), where v belongs to the minimax-optimal policy, as in all
+results of this package except deep-v1's, whose unit is |v|. *Within 2 %* means at least
+v − 0.02·max(1, |v|). The sign of v does not matter, and near 0 the unit is 1, not something tiny.
 """
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -36,16 +36,16 @@ from monmdp.errors import MonMDPError, nearest
 from monmdp.experiment import stable_baselines
 from monmdp.experiment.answers import View, action_name, read_policy, read_values, state_name
 from monmdp.experiment.evaluation import (
-    SCORES,
     chances,
-    evaluate,
     expected_visits,
     policy_moves,
+    scores_of,
     steps_at_most,
     writable_tables,
 )
-from monmdp.experiment.loop import PULSE
+from monmdp.experiment.policy import Policy
 from monmdp.experiment.recording import Record
+from monmdp.experiment.training import Run
 from monmdp.model import MonMDP
 from monmdp.model.arrays import FloatArray, IntArray
 from monmdp.model.mdp import number
@@ -60,21 +60,25 @@ if TYPE_CHECKING:
 
 Against = Literal["worst-case", "true"]
 AGAINST: tuple[Against, ...] = ("worst-case", "true")
-"""in which problem the exact values are that others are compared with: M_↓ or M"""
+"""the problem whose exact values an agent's own are compared with: M↓ or M"""
 LISTED = 5
 """states and pairs that are named in words"""
 
 
+class GammaWarning(UserWarning):
+    """Values are compared with exact ones of another discount."""
+
+
 @dataclass(frozen=True)
 class Loss:
-    """A pair that a policy takes although another one would be worth more."""
+    """A pair that a policy takes although another action would be worth more."""
 
     state: int
     """joint state s"""
     action: int
     """joint action a"""
     better: int
-    """a joint action that is best there, and as much like `action` as any of those"""
+    """a best joint action there; of several, the one most like `action`"""
     cost: float
     """its share of the gap: d(s) π(a|s) (max Q*(s, ·) − Q*(s, a))"""
     words: str
@@ -83,12 +87,12 @@ class Loss:
 
 @dataclass(frozen=True)
 class BiasAt:
-    """A state that an agent values wrongly."""
+    """A state whose value an agent gets wrong."""
 
     state: int
     """joint state s"""
     given: float
-    """the agent's value; of action values the mean by its policy"""
+    """the agent's value; if it has action values, their mean under its policy"""
     exact: float
     words: str
     """the same in words"""
@@ -118,53 +122,53 @@ class Judgement:
     policy: FloatArray = field(repr=False)
     """[s, a] what was judged"""
     episode_return: float
-    """in M, cut at the time limit"""
+    """of an episode in M, cut short at the time limit"""
     worst_case_return: float
-    """the same in M_↓"""
+    """the same in M↓"""
     minimax_return: float
-    """the same of the minimax-optimal policy, in M_↓"""
+    """the same of the minimax-optimal policy, in M↓"""
     value: float
-    """in M_↓ from the start distribution, discounted for ever"""
+    """in M↓ from the start distribution, without a time limit"""
     minimax_value: float
     """the same of the minimax-optimal policy: no policy has more"""
     goal_visits: float
     """of an episode, on average"""
     bottom_visits: float
-    """steps of an episode in ⊥ states, on average, as everywhere in this package; in a world that
-    marks no states so, steps whose outcome is ⊥"""
+    """steps of an episode in ⊥ states, on average, as everywhere in this package; if the world
+    marks no states as ⊥, steps whose outcome is ⊥"""
     bottom_chance: float
-    """chance that an episode has such a step at all"""
+    """chance that an episode has at least one such step"""
     shown: float
     """share of steps whose reward is shown"""
     asked: Mapping[str, float]
     """monitor action -> share of steps in which it is taken"""
     episode_length: float
     worst_case_values: FloatArray = field(repr=False)
-    """[s] value in M_↓, discounted for ever"""
+    """[s] value in M↓, without a time limit"""
     true_values: FloatArray = field(repr=False)
-    """[s] value in M, discounted for ever"""
+    """[s] value in M, without a time limit"""
     visits: FloatArray = field(repr=False)
-    """[s] d(s), discounted for ever"""
+    """[s] d(s), without a time limit"""
     loss: FloatArray = field(repr=False)
     """[s, a] shares of the gap between the values; they add up to `value_gap`"""
     best: FloatArray = field(repr=False)
-    """[s, a] Q* of M_↓"""
+    """[s, a] Q* of M↓"""
     given: FloatArray | None = field(default=None, repr=False)
     """[s] or [s, a] the agent's own values, if there are any"""
     exact: Evaluation | None = field(default=None, repr=False)
-    """what they are compared with"""
+    """the exact values that they are compared with"""
     followed: FloatArray | None = field(default=None, repr=False)
     """[s, a] the policy whose values they are"""
     weights: FloatArray | None = field(default=None, repr=False)
     """[s] its discounted visits: what the bias is weighted by"""
     against: Against = "worst-case"
-    """whether they are compared in M_↓ or in M"""
+    """whether they are compared in M↓ or in M"""
 
     @property
     def gap(self) -> float:
-        """By how much an episode in M_↓ returns less than that of the minimax-optimal policy.
+        """By how much an episode in M↓ returns less than one of the minimax-optimal policy.
 
-        That policy is optimal for ever: where the time limit matters, others may return more.
+        That policy is optimal without a time limit; where it matters, others may return more.
         """
         return self.minimax_return - self.worst_case_return
 
@@ -175,7 +179,7 @@ class Judgement:
 
     @property
     def value_gap(self) -> float:
-        """By how much its value is below the minimax value in M_↓: at least 0, but for rounding."""
+        """By how much its value is below the minimax value in M↓: at least 0, but for rounding."""
         return self.minimax_value - self.value
 
     def within(self, share: float) -> bool:
@@ -186,7 +190,7 @@ class Judgement:
 
     @property
     def own_values(self) -> FloatArray | None:
-        """[s] the agent's own values; of action values the mean by the policy that they are of."""
+        """[s] the agent's own values; of action values the mean under the policy it follows."""
         if self.given is None or self.followed is None:
             return None
         return self.given if self.given.ndim == 1 else (self.followed * self.given).sum(axis=1)
@@ -199,7 +203,7 @@ class Judgement:
 
     @property
     def action_bias(self) -> FloatArray | None:
-        """[s, a] the same of action values: minus the exact Q of the policy that they are of."""
+        """[s, a] the same of action values: minus the exact Q of the policy it follows."""
         if self.given is None or self.exact is None or self.given.ndim == 1:
             return None
         m, V = factors(self.exact.monmdp), self.exact.values.reshape(self.problem.mdp.n_states, -1)
@@ -208,7 +212,7 @@ class Judgement:
 
     @property
     def mean_bias(self) -> float | None:
-        """Mean of the bias, by discounted visits of the policy that the values are of."""
+        """Mean of the bias, weighted by the discounted visits of the policy it follows."""
         return self._mean(self.bias)
 
     @property
@@ -282,9 +286,9 @@ class Judgement:
     def table(self) -> Table:
         """Return the numbers with what they mean; below, where it loses and what is biased."""
         rows: list[tuple[str, float | None, float | None]] = [
-            ("return of an episode in M_↓", self.worst_case_return, self.minimax_return),
+            ("return of an episode in M↓", self.worst_case_return, self.minimax_return),
             ("return of an episode in M", self.episode_return, None),
-            ("value in M_↓, for ever", self.value, self.minimax_value),
+            ("value in M↓, no time limit", self.value, self.minimax_value),
             ("⊥ steps in an episode", self.bottom_visits, None),
             ("chance that an episode steps on ⊥", self.bottom_chance, None),
             ("share of steps whose reward is shown", self.shown, None),
@@ -316,7 +320,7 @@ class Judgement:
             notes.append(f"Where it loses, of a gap of {total} between the values:")
             notes += [f"  {of.words}" for of in lost]
         if wrong := self.worst_biases():
-            where = "M_↓" if self.against == "worst-case" else "M"
+            where = "M↓" if self.against == "worst-case" else "M"
             notes.append(f"Where its values are furthest from the exact ones in {where}:")
             notes += [f"  {of.words}" for of in wrong]
         return notes
@@ -329,7 +333,7 @@ class Judgement:
         return self.table().to_html()
 
     def figure(self) -> Figure:
-        """Draw exact values in M_↓, bias, visits and loss on the map, or state by state.
+        """Draw exact values in M↓, bias, visits and loss on the map, or state by state.
 
         States that share a place, and the monitor's states, are combined: visits and losses are
         added up; values and bias are means by the policy's discounted visits. Where the policy
@@ -343,7 +347,7 @@ class Judgement:
         mean, total = (f"of a cell's states: {how}" for how in ("mean by visits", "sum"))
         reachable = observability(self.problem).reachable.astype(np.float64)
         exact = _by_weight(self.worst_case_values.reshape(by_state), self.visits, reachable)
-        layers = [Layer("exact value in M_↓", exact, visits, mean)]
+        layers = [Layer("exact value in M↓", exact, visits, mean)]
         if self.bias is not None and self.weights is not None:
             nowhere = np.zeros(reachable.shape)
             bias = _by_weight(self.bias.reshape(by_state), self.weights, nowhere)
@@ -351,7 +355,8 @@ class Judgement:
             layers.append(Layer("bias of its values", bias, weight, mean, signed=True))
         layers.append(Layer("discounted visits", visits, None, total))
         lost = self.loss.sum(axis=1).reshape(by_state).sum(axis=1)
-        layers.append(Layer("loss, shares of the gap", lost, None, total))
+        title = f"loss: shares of the value gap of {written(self.value_gap)}"
+        layers.append(Layer(title, lost, None, total))
         mdp, monitor = self.problem.mdp, self.problem.monitor
         title = (
             f"{mdp.name} / {monitor.name}: gap {written(self.gap)}, "
@@ -377,8 +382,8 @@ class Judge:
         problem: the problem M.
         gamma: discount.
         solution: what `monmdp.solve` says of the problem.
-        minimax_return: of an episode of the minimax-optimal policy in M_↓, cut at the time limit.
-        minimax_value: of the same policy, discounted for ever.
+        minimax_return: of an episode of the minimax-optimal policy in M↓, with the time limit.
+        minimax_value: of the same policy, without a time limit.
     """
 
     def __init__(self, problem: MonMDP, gamma: float = 0.99) -> None:
@@ -421,13 +426,14 @@ class Judge:
                 or probabilities [k, a]; or something with Stable-Baselines3's `predict`. "env" is
                 `MDP.observations`, [k, ...], or the numbers of states where there are none.
             values: what the agent believes: [s], or [s, a] action values, or a function as above
-                that returns so many. By default those that the policy itself has: the method
-                `values` of an agent, or the Q-network or value network of Stable-Baselines3.
+                that returns [k] or [k, a]. By default those that the policy itself has: the method
+                `values` of an agent, or the Q-network or value network of Stable-Baselines3. If the
+                policy is known to have learnt with another discount, there is a `GammaWarning`.
             view: translates what functions and `predict` are given.
-            against: whether values are compared with the exact ones in M_↓ ("worst-case") or in M
+            against: whether values are compared with the exact ones in M↓ ("worst-case") or in M
                 ("true").
-            follows: the policy whose values they are, if it is another one than is judged, such as
-                the one with exploration.
+            follows: the policy that the values belong to, if it is not the one that is judged,
+                such as the one that explores.
         """
         if against not in AGAINST:
             raise MonMDPError(f"unknown against={against!r}{nearest(str(against), AGAINST)}")
@@ -439,6 +445,8 @@ class Judge:
         else:
             view_of_values = view
         given = None if values is None else read_values(self.problem, values, view_of_values)
+        if given is not None:
+            self._check_gamma(policy)
         if follows is not None:
             followed = read_policy(self.problem, follows, view)
         else:
@@ -446,8 +454,23 @@ class Judge:
         return self._judged(pi, given, followed, against)
 
     def record(self, every: int = 1000, *, tensorboard: Any = None) -> Record:
-        """Return what judges a policy now and then while it learns; see `Record`."""
+        """Return an object that judges a policy now and then while it learns; see `Record`."""
         return Record(self, every, tensorboard=tensorboard)
+
+    def _check_gamma(self, policy: Any) -> None:
+        """Warn if the agent is known to have learnt its values with another discount."""
+        if isinstance(policy, Run | Policy):
+            gamma = (policy.settings if isinstance(policy, Run) else policy.origin).get("gamma")
+        else:
+            gamma = getattr(policy, "gamma", None)
+        if isinstance(gamma, int | float) and gamma != self.gamma:
+            warnings.warn(
+                f"the agent learnt with gamma = {gamma:g}, and the judge has gamma = "
+                f"{self.gamma:g}: the bias compares values of two discounts; take "
+                f"Judge(problem, gamma={gamma:g})",
+                GammaWarning,
+                stacklevel=3,
+            )
 
     def _judged(
         self, pi: FloatArray, given: FloatArray | None, followed: FloatArray, against: Against
@@ -497,7 +520,7 @@ class Judge:
         )
 
     def _valued(self, pi: FloatArray) -> tuple[Evaluation, Evaluation]:
-        """The exact values in M_↓ and in M."""
+        """The exact values in M↓ and in M."""
         worst = exact_values(self.solution.minimax.monmdp, pi, self.gamma)
         if self.solution.solvable:
             return worst, worst
@@ -505,15 +528,10 @@ class Judge:
 
     def _scores(self, pi: FloatArray) -> dict[str, float]:
         """What an episode scores, by the evaluation of all runs."""
-        scores, never = np.zeros((1, len(SCORES))), np.zeros(PULSE, dtype=np.int64)
-        nobody, policies = np.random.default_rng(0), np.array(pi)[None]
-        evaluate(
-            self._tables, self._chances, policies, self.gamma, self._steps, 0, nobody, scores, never
-        )
-        return dict(zip(SCORES, map(float, scores[0]), strict=True))
+        return scores_of(self._tables, self._chances, pi, self.gamma, self._steps)
 
     def _bottom_chance(self, pi: FloatArray) -> float:
-        """As many ⊥ steps as an episode has on average that ends with the first of them."""
+        """The mean number of ⊥ steps in an episode that ends with the first of them."""
         if not self._bottom.any():
             return 0.0
         moves = policy_moves(self._moves_until_bottom, pi)

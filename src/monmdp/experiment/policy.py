@@ -12,15 +12,13 @@ import numpy as np
 from monmdp import planning
 from monmdp.errors import MonMDPError, nearest
 from monmdp.experiment.evaluation import (
-    SCORES,
     chances,
-    evaluate,
     expected_visits,
     policy_moves,
+    scores_of,
     steps_at_most,
     writable_tables,
 )
-from monmdp.experiment.loop import PULSE
 from monmdp.files import read_archive, write_archive
 from monmdp.model import MonMDP
 from monmdp.model.arrays import FloatArray, FrozenArrays, frozen_policy
@@ -120,11 +118,8 @@ class Policy(FrozenArrays):
         gamma, limit = checked_gamma(gamma), steps_at_most(monmdp)
         drawn = checked_evaluation(evaluation, episodes)
         rng = np.random.default_rng(whole_number(seed, "seed", at_least=0, at_most=None))
-        scores, policies = np.zeros((1, len(SCORES))), self.probability[None].copy()
         tables = writable_tables(monmdp)
-        never = np.zeros(PULSE, dtype=np.int64)
-        evaluate(tables, chances(monmdp), policies, gamma, limit, drawn, rng, scores, never)
-        return dict(zip(SCORES, map(float, scores[0]), strict=True))
+        return scores_of(tables, chances(monmdp), self.probability, gamma, limit, drawn, rng)
 
     def returns(self, monmdp: MonMDP, gamma: float = 0.99) -> Returns:
         """Return what an episode pays, computed exactly: rᵉ and rᵐ apart.

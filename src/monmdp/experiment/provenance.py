@@ -74,9 +74,8 @@ def stored_agent(settings: Mapping[str, Any], trusted: Collection[str] = ()) -> 
     name, parameters = settings["agent"], settings["parameters"]
     if name in agents.KINDS:
         return call(agents.KINDS[name], f"agent {name!r}", parameters)
-    found, code = name, None
     if name in agents.DEEP:
-        code = module_hash(agents.DEEP[name].module)
+        found, code = name, module_hash(agents.DEEP[name].module)
     else:
         found = import_trusted(name, "agent", trusted)
         code = code_hash(found)

@@ -138,8 +138,8 @@ class Watched:
         if not is_python_agent(agent):
             raise MonMDPError(
                 f"watching takes an agent in plain Python, made already, with begin_episode, act, "
-                f"update and test_policy; got {agent!r:.60}. Those of this package keep snapshots: "
-                "judge run.policy with values=run.snapshots[…]"
+                f"update and test_policy; got {agent!r:.60}. Compiled agents keep snapshots: judge "
+                "their run with values=run.snapshots[…]"
             )
         self.agent, self.record, self._steps = agent, record, 0
         if hasattr(agent, "sees"):

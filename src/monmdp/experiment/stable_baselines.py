@@ -1,6 +1,7 @@
 """Stable-Baselines3: what its models believe, and a callback that judges them while they learn.
 
-It is imported when a callback is asked for, and torch never: a model brings it along.
+Stable-Baselines3 is imported only when somebody asks for a callback. Torch is never imported here:
+whoever has a model has it already.
 """
 
 from __future__ import annotations
@@ -24,10 +25,10 @@ Function = Callable[[Batch], Any]
 def own_values(
     problem: MonMDP, policy: Any, view: View | None = None
 ) -> tuple[Function | None, Function | None]:
-    """Return the values that a policy itself has, and the policy that they are of, as functions.
+    """Return the values that a policy itself has, and the policy they belong to, as functions.
 
-    The values of a Q-network are those of its greedy policy, which is what `predict` says: None. A
-    value network has learnt those of the policy with its chances, which is not the same.
+    The values of a Q-network belong to its greedy policy, the one that `predict` follows: None. A
+    value network learns those of the stochastic policy, which is another one.
     """
     if not hasattr(policy, "predict"):
         values = getattr(policy, "values", None)
@@ -74,16 +75,17 @@ def sb3_callback(
     """Return a callback for Stable-Baselines3 that judges its model every so many steps.
 
     It judges what ``model.predict(…, deterministic=True)`` does. The values are those of the
-    Q-network of DQN, or of the value network of PPO and A2C; the latter are compared with the exact
-    values of the policy with its chances, which they are of. ``callback.record`` is the `Record`;
-    its numbers also go to the model's logger as ``judge/gap`` and so on.
+    Q-network of DQN, or of the value network of PPO and A2C. The latter belong to the stochastic
+    policy, so they are compared with the exact values of that policy. If the model has another
+    discount than the judge, there is a `GammaWarning`. ``callback.record`` is the `Record`; its
+    numbers also go to the model's logger as ``judge/gap`` and so on.
 
     Args:
         judge: of the problem that the model learns.
         every: steps between two judgements, at least; the model is also judged at the end.
         view: translates ``{"env": …, "mon": …}`` into what the model takes; not needed for
-            environments of this package, as they are, in `JointDiscrete` or in Gymnasium's
-            `FlattenObservation`.
+            environments of this package, whether they show numbers or a table, as they are, in
+            `JointDiscrete` or in Gymnasium's `FlattenObservation`.
         against: in which problem values are compared, as a `Judge` takes it.
         tensorboard: folder for live curves, as `Judge.record` takes it.
     """

@@ -187,7 +187,10 @@ def prepare(
     limit = checked_limit(monmdp)
     at = snapshot_steps(weighed(snapshots), steps)
     if at and not isinstance(agent, AgentConfig):
-        raise MonMDPError("snapshots are taken of the agents of this package only")
+        raise MonMDPError(
+            f"{who.name}: snapshots are taken of the compiled agents of this package only, not of "
+            "deep agents or agents in plain Python; judge those with record.watching(agent)"
+        )
     if isinstance(agent, AgentConfig):
         arrays = len(at) * (len(agent.snapshot_fields) + 1)
         pairs = monmdp.n_states * monmdp.n_actions

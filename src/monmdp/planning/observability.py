@@ -1,8 +1,8 @@
-"""What can ever be seen: reachability, never-observable pairs, solvability, ρ(M), M_↓, bias.
+"""What can ever be seen: reachability, never-observable pairs, solvability, ρ(M), M↓, bias.
 
 A pair (sᵉ, aᵉ) is *never observable* if no reachable joint pair (sᵉ, sᵐ, aᵉ, aᵐ) shows its reward
 with positive probability. M is *solvable* iff every reachable pair is observable. ρ(M) is the
-smallest non-zero probability of a reward being shown, over the reachable joint pairs. M_↓ is M with
+smallest non-zero probability of a reward being shown, over the reachable joint pairs. M↓ is M with
 rᵉ = r_min on the never-observable pairs; its optimal policy is the minimax-optimal one of M.
 
 Only reachable joint pairs count for ρ, and where nothing is ever shown there is no ρ.
@@ -88,7 +88,7 @@ def _by_state(monmdp: MonMDP, by_pair: FloatArray) -> FloatArray:
 
 
 def worst_case(monmdp: MonMDP, seen: Observability | None = None) -> MonMDP:
-    """Return M_↓: the same Mon-MDP with r_min on every never-observable pair.
+    """Return M↓: the same Mon-MDP with r_min on every never-observable pair.
 
     >>> from monmdp import make, planning
     >>> problem = make("treasure-hunter", "ask")

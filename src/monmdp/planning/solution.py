@@ -78,9 +78,9 @@ class Solution:
     gamma: float
     seen: Observability
     minimax: Optimum
-    """optimal values and policy of M_↓"""
+    """optimal values and policy of M↓"""
     episode_return: float
-    """discounted return of the minimax policy in M_↓, cut at the world's time limit"""
+    """discounted return of the minimax policy in M↓, cut at the world's time limit"""
     optimal_value: float
     """value from the start distribution if every reward were known"""
     price: float
@@ -88,7 +88,7 @@ class Solution:
 
     @property
     def value(self) -> float:
-        """Minimax value: in M_↓, from the start distribution, for ever or for `horizon` steps."""
+        """Minimax value: in M↓, from the start distribution, for ever or for `horizon` steps."""
         return self.minimax.value
 
     @property
@@ -151,7 +151,7 @@ def minimax(
     device: str = CPU,
     tell: Tell | None = None,
 ) -> Optimum:
-    """Return the minimax-optimal plan: optimal in M_↓; the arguments are those of `optimal`.
+    """Return the minimax-optimal plan: optimal in M↓; the arguments are those of `optimal`.
 
     >>> from monmdp import make, planning
     >>> round(planning.minimax(make("bottleneck", "button")).value, 4)
@@ -300,7 +300,7 @@ def gain_of_all(solution: Solution) -> float:
 
 
 def _with_shown(solution: Solution, shown: BoolArray) -> Optimum:
-    """Solve M_↓ with the pairs `shown` [s, a] paying what they truly pay."""
+    """Solve M↓ with the pairs `shown` [s, a] paying what they truly pay."""
     plan, mdp = solution.minimax, solution.monmdp.mdp
     worst = plan.monmdp
     reward = np.where(shown.reshape(-1)[mdp.pair_of_outcome], mdp.reward, worst.mdp.reward)

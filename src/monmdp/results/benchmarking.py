@@ -3,7 +3,7 @@
 The settings are those of the suite ``bench-v1``. The published scores lie beside it in a file of
 the same name, a row for each run.
 
-*Score* of a run. At every test the policy π has an exact return J(π) in M_↓. With v the same of the
+*Score* of a run. At every test the policy π has an exact return J(π) in M↓. With v the same of the
 minimax-optimal policy and u of the uniform random one::
 
     b = max(u, v - max(1, |v|))
@@ -12,7 +12,7 @@ minimax-optimal policy and u of the uniform random one::
 It is 1 for an agent that is minimax-optimal from the first test on, and 0 for one that never does
 better than b. Both parts of b are needed: in Bottleneck the uniform policy returns -64, so that
 measured from u alone standing still would score 0.99; in a random MDP it does well, and measured
-from v alone it would score 0.35. M_↓ counts a reward that nobody can see as the least there is, as
+from v alone it would score 0.35. M↓ counts a reward that nobody can see as the least there is, as
 the minimax-optimal policy does: an agent gains nothing by a guess that happens to be right.
 
 The score of an agent in a setting is the mean over seeds; its overall score is the mean over
@@ -66,7 +66,7 @@ Share = Annotated[float, Field(ge=0, le=1)]
 
 
 def score(returns: FloatArray, minimax: float, floor: float) -> FloatArray:
-    """Return the score of returns[..., test] in M_↓, see above.
+    """Return the score of returns[..., test] in M↓, see above.
 
     >>> import numpy as np
     >>> from monmdp.results.benchmarking import score
@@ -78,7 +78,7 @@ def score(returns: FloatArray, minimax: float, floor: float) -> FloatArray:
 
 @lru_cache(maxsize=256)
 def floor_of(problem: MonMDP, gamma: float, minimax: float) -> float:
-    """Return b, the return in M_↓ that scores 0."""
+    """Return b, the return in M↓ that scores 0."""
     uniform = Policy.uniform(problem).evaluate(problem, gamma)["worst_case_return"]
     return max(uniform, minimax - max(1.0, abs(minimax)))
 
@@ -101,9 +101,9 @@ class Row:
     steps_to_1pct: Annotated[int, Field(ge=0)] | None
     """after which the test policy stays minimax-optimal, within 1 %; None: never"""
     minimax: FiniteFloat
-    """v: return of the minimax-optimal policy in M_↓"""
+    """v: return of the minimax-optimal policy in M↓"""
     floor: FiniteFloat
-    """b: the return in M_↓ that scores 0"""
+    """b: the return in M↓ that scores 0"""
     steps: Count
     every: Count
     evaluation: Text

@@ -102,7 +102,7 @@ class Aggregate:
     settings: Mapping[str, Any]
     seeds: tuple[int, ...]
     minimax: float
-    """V: return of an episode of the minimax-optimal policy in M_↓"""
+    """V: return of an episode of the minimax-optimal policy in M↓"""
     mean: Mapping[str, FloatArray]
     """score -> [checkpoint] mean over seeds, as it was; for the scores that are drawn"""
     half: Mapping[str, FloatArray]
@@ -114,7 +114,7 @@ class Aggregate:
     seen: Mapping[str, FloatArray]
     """axis -> [seed] mean of the curve as it is drawn, clipped to the axis"""
     exact_end: FloatArray
-    """[seed] mean of the last ten tests' exact returns in M_↓"""
+    """[seed] mean of the last ten tests' exact returns in M↓"""
     end: Mapping[str, FloatArray]
     """score -> [seed] mean of the last ten tests"""
     first: Mapping[str, FloatArray]

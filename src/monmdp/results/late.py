@@ -3,7 +3,7 @@
 A deep agent may find a policy and lose it again, so when it first was good says little.
 The *late tests* of a run are those in the second half of its steps. Of these it counts
 
-* the share whose return in M_↓ is within 2 % of the minimax-optimal policy's, v: at least
+* the share whose return in M↓ is within 2 % of the minimax-optimal policy's, v: at least
   v - 0.02 |v|. There v is the return of an episode from the start distribution, and exact, as the
   tests are;
 * the share whose policy steps on ⊥: more than once in a hundred episodes on average, by the exact

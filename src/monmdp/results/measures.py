@@ -1,7 +1,7 @@
 """How two agents compare, and where one ends: the measures by which claims are judged.
 
 *Steps*: per seed, training steps until the test policy is within 1 % of v for good, by its exact
-return in M_↓; the budget if never. *Seen*: per seed, the curve as it is drawn, clipped to the axis
+return in M↓; the budget if never. *Seen*: per seed, the curve as it is drawn, clipped to the axis
 of its panel, averaged over the tests that the axis shows. *Area*: the mean of all tests, unclipped.
 *End*: the mean of the last ten tests, by the exact returns of the tested policies.
 

@@ -1,6 +1,6 @@
 """Steps to the minimax-optimal policy: agents against one of them, setting by setting.
 
-*Steps to 1 %* of a run: the first test after which the test policy's exact return in M_↓ stays
+*Steps to 1 %* of a run: the first test after which the test policy's exact return in M↓ stays
 ≥ v - 0.01·max(1, |v|). A run that never gets there counts with its budget, and is counted as such:
 its mean is then a lower bound.
 

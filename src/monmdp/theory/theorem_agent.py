@@ -45,7 +45,7 @@ def theorem_agent(bounds: Bounds) -> MonitoredMBIEEB:
 
 @dataclass(frozen=True)
 class BadSteps:
-    """Steps on which the running policy was not ε-optimal in M_↓, by the kind of episode."""
+    """Steps on which the running policy was not ε-optimal in M↓, by the kind of episode."""
 
     observe_steps: int
     observe_bad: int

@@ -50,7 +50,8 @@ __all__ = [
 ]
 
 _MAPS = Path(__file__).parent / "maps"
-_GYMNASIUM = "gymnasium:"
+IMPORTED = "gymnasium:"
+"""before the id of an environment whose transition table is to be imported"""
 ENUMERATED = "env:"
 """before the id of an environment whose states are to be enumerated"""
 
@@ -89,14 +90,17 @@ def factory(name: str) -> Callable[..., MDP]:
     """
     if name in registry:
         return registry.factory(name)
-    if name.startswith(_GYMNASIUM):
-        return partial(from_gymnasium, name.removeprefix(_GYMNASIUM))
+    if name.startswith(IMPORTED):
+        return partial(from_gymnasium, name.removeprefix(IMPORTED))
     if name.startswith(ENUMERATED):
         return partial(named_environment, name.removeprefix(ENUMERATED))
     if name.endswith(SUFFIX):
         return partial(from_umb, name)
     if Path(name).is_file():
         return _map(Path(name))
+    prefix, _, rest = name.partition(":")
+    if rest and prefix.lower() in ("env", "gym", "gymnasium"):
+        raise MonMDPError(f"unknown world {name!r}; did you mean {ENUMERATED}{rest}?")
     if ".py:" in name or (":" in name and "/" not in name):
         return registry.factory(name)
     if "/" in name or name.endswith(".txt"):

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import inspect
+import re
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from monmdp.errors import MonMDPError, nearest
+from monmdp.errors import MonMDPError, import_extra, nearest
 from monmdp.memory import demand_room
 from monmdp.model.arrays import FloatArray, IntArray, as_array, columns_of, first_true, frozen
 from monmdp.model.mdp import MDP, whole_number
@@ -180,7 +181,7 @@ def from_gymnasium(
     >>> lake.action_labels
     ('LEFT', 'DOWN', 'RIGHT', 'UP')
     """
-    made = made_environment(env, kwargs)
+    made = made_environment(env, kwargs, from_gymnasium)
     base = made.unwrapped
     table = getattr(base, "P", None)
     spec = getattr(made, "spec", None)
@@ -188,7 +189,8 @@ def from_gymnasium(
     if table is None:
         raise MonMDPError(
             f"{label} has no transition table P, so it cannot be imported as a finite model; "
-            "FrozenLake, CliffWalking and Taxi have one"
+            "FrozenLake, CliffWalking and Taxi have one. Where steps are not random, env:ID or "
+            "worlds.from_environment finds the states by trying all actions"
         )
     if getattr(base, "fickle_passenger", False):
         raise MonMDPError(f"{label} with a fickle passenger is not described by its table P")
@@ -222,22 +224,71 @@ def from_gymnasium(
     )
 
 
-def made_environment(env: Any, kwargs: Mapping[str, Any]) -> Any:
-    """Return an environment, made if it is given by its id."""
+def made_environment(env: Any, kwargs: Mapping[str, Any], importer: Callable[..., Any]) -> Any:
+    """Return an environment, made if it is given by its id.
+
+    `importer` is the function whose parameters may be meant by those that nobody knows.
+    """
     import gymnasium
 
     if isinstance(env, str):
-        try:
-            with warnings.catch_warnings():  # if it is too old to be made, the error says so
-                warnings.simplefilter("ignore", DeprecationWarning)
-                return gymnasium.make(env, **kwargs)
-        except Exception as error:  # environments raise what they like
-            raise MonMDPError(f"gymnasium cannot make {env!r}: {error}") from None
+        return _made(env, kwargs, importer)
     if kwargs:
         raise MonMDPError(f"{', '.join(kwargs)}: parameters go with an id, not a made environment")
     if not isinstance(env, gymnasium.Env):
-        raise MonMDPError(f"an id or a Gymnasium environment expected, got {env!r}")
+        is_class = isinstance(env, type)
+        what = f"the class {env.__name__}" if is_class else f"an object of {type(env).__name__}"
+        raise MonMDPError(
+            "an id or a Gymnasium environment expected, an object of a class derived from "
+            f"gymnasium.Env; got {what}"
+        )
     return env
+
+
+def _made(env: str, kwargs: Mapping[str, Any], importer: Callable[..., Any]) -> Any:
+    """Make an environment, or say what is wrong with its id or its parameters."""
+    import gymnasium
+    from gymnasium.error import UnregisteredEnv
+
+    if env.startswith(("MiniGrid", "BabyAI")):
+        import_extra("minigrid", "minigrid", env)  # registers its ids
+    try:
+        with warnings.catch_warnings():  # if it is too old to be made, the error says so
+            warnings.simplefilter("ignore", DeprecationWarning)
+            return gymnasium.make(env, **kwargs)
+    except UnregisteredEnv:
+        close = nearest(env, gymnasium.registry)
+        if "did you mean" not in close:
+            close = "; if a package registers it, name that, too, as in module:ID"
+        raise MonMDPError(f"gymnasium has no environment {env!r}{close}") from None
+    except Exception as error:  # environments raise what they like
+        if "Malformed environment ID" in str(error):
+            raise MonMDPError(
+                f"{env!r} is no id, such as 'FrozenLake-v1'; parameters are given apart from it, "
+                "key=value"
+            ) from None
+        unknown = re.search(r"unexpected keyword argument '(\w+)'", str(error))
+        if unknown is not None and unknown[1] in kwargs:
+            known = {*_parameters(env), *inspect.signature(importer).parameters} - {"env", "kwargs"}
+            raise MonMDPError(
+                f"{env} has no parameter {unknown[1]!r}{nearest(unknown[1], known)}"
+            ) from None
+        raise MonMDPError(f"gymnasium cannot make {env!r}: {error}") from None
+
+
+def _parameters(env: str) -> set[str]:
+    """The names of the parameters of an environment, also those of the classes it derives from."""
+    import gymnasium
+    from gymnasium.envs.registration import load_env_creator
+
+    creator: Any = gymnasium.spec(env).entry_point
+    if isinstance(creator, str):
+        creator = load_env_creator(creator)
+    kinds = inspect.getmro(creator) if isinstance(creator, type) else [creator]
+    makers = [vars(kind).get("__init__") if isinstance(kind, type) else kind for kind in kinds]
+    found = [inspect.signature(of).parameters for of in makers if inspect.isfunction(of)]
+    named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    return {p.name for of in found for p in of.values() if p.kind in named} - {"self"}
 
 
 def state_names(base: Any, n_states: int) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
 """Any small deterministic environment as a world: all its states, found by trying everything.
 
-Breadth first from the first state: take every action in every state that was found, and go back.
-What comes out is exact, and it carries a table of what an agent sees in each state.
+The search goes breadth first from the start: it takes every action in every state that it finds,
+and goes back after each. The result is exact, and has a table of what an agent sees in each state.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from gymnasium.spaces import Discrete
 from gymnasium.wrappers import TimeLimit
 from numpy.typing import NDArray
 
-from monmdp.errors import MonMDPError, import_extra, nearest, told
+from monmdp.errors import MonMDPError, nearest, told
 from monmdp.memory import demand_room
 from monmdp.model.mdp import MDP, whole_number
 from monmdp.worlds.enumerating.access import Access, Own, ToyText, layers
@@ -31,7 +31,7 @@ from monmdp.worlds.importing import made_environment
 LIMIT = 10_000
 """states, unless the user allows more"""
 COPIES = 3
-"""times that the observations are in memory: one by one, as a table, and in the MDP"""
+"""copies of the observations in memory: one by one, as a table, and in the MDP"""
 
 
 class AliasedWarning(UserWarning):
@@ -66,6 +66,9 @@ def from_environment(
     An environment whose steps are random is refused, and so is one whose reward depends on the
     time, except MiniGrid's: there success pays 1 at any time. Every pair is tried twice, the second
     time after the state was reached in another way, if there is one; MiniGrid is watched instead.
+
+    Observations must be what ``observation_space`` declares. Arrays have its shape, and get its
+    type if that changes no number; only real numbers are rounded to its precision.
 
     Args:
         env: an id such as ``"MiniGrid-DoorKey-5x5-v0"``, or a made environment; it must have a
@@ -105,18 +108,20 @@ def from_environment(
         raise MonMDPError("snapshot and restore go together")
     limit = whole_number(limit, "limit", at_least=1)
     seed, starts = whole_number(seed, "seed", 0), whole_number(starts, "starts", 1)
-    if isinstance(env, str) and env.startswith("MiniGrid"):
-        import_extra("minigrid", "minigrid", env)  # registers its ids
-    made = made_environment(env, kwargs)
+    made = made_environment(env, kwargs, named_environment)
+    for space in ("action_space", "observation_space"):
+        if getattr(made, space, None) is None:
+            kind = type(made.unwrapped).__name__
+            raise MonMDPError(f"{kind} has no {space}; set it to one of gymnasium.spaces")
     spec = getattr(made, "spec", None)
     label = name or getattr(spec, "id", None) or type(made.unwrapped).__name__
     try:
         with told(label):
-            found, access, labels = _searched(made, own, actions, reward, limit, seed, starts, tell)
+            found, access, chosen = _searched(made, own, actions, reward, limit, seed, starts, tell)
             mdp = _mdp(
                 found,
                 access,
-                labels,
+                chosen,
                 hidden,
                 name=label,
                 r_min=r_min,
@@ -175,8 +180,8 @@ def _searched(
     seed: int,
     starts: int,
     tell: Tell | None,
-) -> tuple[Found, Access, tuple[str, ...]]:
-    """Find all states; also return how, and the names of the actions."""
+) -> tuple[Found, Access, list[tuple[int, str]]]:
+    """Find all states; also return how, and the numbers and names of the actions."""
     kinds: list[type[Access]] = [Access]
     if is_minigrid(made.unwrapped):
         kinds = [MiniGrid, CopiedMiniGrid]
@@ -187,7 +192,7 @@ def _searched(
         chosen = _chosen(made.action_space, access, actions)
         try:
             search = Search(access, chosen, limit=limit, reward=reward, tell=tell)
-            return search.run(seed, starts), access, tuple(label for _, label in chosen)
+            return search.run(seed, starts), access, chosen
         except ChangesMoreError:
             continue
         finally:
@@ -236,7 +241,7 @@ def _table(rows: list[NDArray[Any]]) -> NDArray[Any]:
 def _mdp(
     found: Found,
     access: Access,
-    labels: tuple[str, ...],
+    actions: list[tuple[int, str]],
     hidden: Callable[[Any, int, Any], bool] | None,
     **fields: Any,
 ) -> MDP:
@@ -244,12 +249,13 @@ def _mdp(
     seen = found.observations
     unseen = [False] * len(found.steps)
     if hidden is not None:
-        chosen = _chosen(access.env.action_space, access, labels)
         with told("hidden"):
-            unseen = [bool(hidden(seen[s], chosen[a][0], seen[t])) for s, a, t, _, _ in found.steps]
+            unseen = [
+                bool(hidden(seen[s], actions[a][0], seen[t])) for s, a, t, _, _ in found.steps
+            ]
     rewards = [reward for _, _, _, reward, _ in found.steps]
-    bounds = (fields["r_min"], min(rewards)), (fields["r_max"], max(rewards))
-    low, high = (found if given is None else given for given, found in bounds)
+    low = min(rewards) if fields["r_min"] is None else fields["r_min"]
+    high = max(rewards) if fields["r_max"] is None else fields["r_max"]
     nothing = min(max(0.0, low), high)  # within the bounds, which it is not to widen
     outcomes = [
         (s, a, t, 1.0, reward, ends, bottom)
@@ -259,14 +265,14 @@ def _mdp(
         (s, a, s, 1.0, nothing, True, False)
         for s, ended in enumerate(found.ended)
         if ended
-        for a in range(len(labels))
+        for a in range(len(actions))
     ]
     return MDP.from_outcomes(
         outcomes,
         n_states=len(seen),
-        n_actions=len(labels),
+        n_actions=len(actions),
         start=found.start,
-        action_labels=labels,
+        action_labels=[label for _, label in actions],
         observations=_table(found.rows),
         **access.fields(found.notes),
         **fields | {"r_min": low, "r_max": high},

@@ -34,6 +34,12 @@ GYMNASIUMS = ("env", "_np_random", "_np_random_seed", "_cached_spec")
 """attributes of wrappers and environments that are no part of a state"""
 
 
+COUNTED = (spaces.Discrete, spaces.MultiDiscrete, spaces.MultiBinary)
+"""spaces that are flattened by counting, which is silent about numbers that are too large"""
+RESET = ("observation", "info")
+STEP = ("observation", "reward", "terminated", "truncated", "info")
+
+
 class Own(NamedTuple):
     """What the user says of the environment; None: nothing."""
 
@@ -64,6 +70,44 @@ def own_wrappers(env: Any) -> list[Any]:
     return [layer for layer in layers(env)[:-1] if not isinstance(layer, PASSIVE)]
 
 
+def _parts(returned: Any, method: str, parts: tuple[str, ...]) -> Any:
+    """Demand what a method of Gymnasium's returns; old Gym returned less."""
+    if not isinstance(returned, tuple) or len(returned) != len(parts):
+        got = f"{len(returned)} values" if isinstance(returned, tuple) else type(returned).__name__
+        raise MonMDPError(
+            f"{method} returned {got}; Gymnasium's returns ({', '.join(parts)}). An environment of "
+            "the old Gym has to be translated first"
+        )
+    return returned
+
+
+def _in_box(observation: Any, space: spaces.Box) -> NDArray[Any]:
+    """An array of the type that the space declares, if that changes no number.
+
+    Real numbers may be rounded to the precision of the space.
+    """
+    given = np.asarray(observation)
+    if given.shape != space.shape:
+        raise MonMDPError(
+            f"an observation has the shape {given.shape}, and observation_space declares "
+            f"{space.shape}"
+        )
+    if given.dtype == space.dtype:
+        return given
+    if given.dtype.kind not in "biuf":
+        raise MonMDPError(f"an observation of numbers expected, got {given.dtype}")
+    with np.errstate(over="ignore", invalid="ignore"):
+        row = given.astype(space.dtype)
+    rounded = given.dtype.kind == row.dtype.kind == "f"
+    same = np.isfinite(row) == np.isfinite(given) if rounded else row == given
+    if not same.all():
+        raise MonMDPError(
+            f"an observation holds {given[~same].flat[0]}, of type {given.dtype}, which the "
+            f"{space.dtype} of observation_space cannot hold; declare the type that is returned"
+        )
+    return row
+
+
 class Access:
     """An environment that is copied: any will do, if it can be."""
 
@@ -86,11 +130,9 @@ class Access:
     def starts(self, seed: int, n: int) -> Iterator[tuple[float, Any]]:
         """Yield the chance of a start and what is observed there, with the environment there."""
         for i in range(n):
-            if (
-                i and self.copies and self.own.snapshot is None
-            ):  # the last start is a snapshot by now
-                self.restore(self.env)
-            raw, _ = self.env.reset(seed=seed + i)
+            if i and self.copies and self.own.snapshot is None:
+                self.restore(self.env)  # the last start is a snapshot by now
+            raw, _ = _parts(self.env.reset(seed=seed + i), "reset", RESET)
             self.rewind()
             yield 1 / n, raw
 
@@ -135,7 +177,7 @@ class Access:
     def step(self, action: int) -> Step:
         """Take a step on clocks that stand still."""
         self.rewind()
-        raw, reward, terminated, truncated, _ = self.env.step(action)
+        raw, reward, terminated, truncated, _ = _parts(self.env.step(action), "step", STEP)
         self.rewind()
         if truncated:
             raise MonMDPError(
@@ -190,7 +232,9 @@ class Access:
         """Return an observation as a row of the table: an array as it is, all else flattened."""
         space = self.env.observation_space
         if isinstance(space, spaces.Box):
-            return np.asarray(observation, dtype=space.dtype)
+            return _in_box(observation, space)
+        if isinstance(space, COUNTED) and not space.contains(observation):
+            raise MonMDPError(f"the observation {observation!r:.60} is not in {space}")
         try:
             row = np.asarray(spaces.flatten(space, observation))
         except Exception as error:  # a space may be anybody's

@@ -18,7 +18,6 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
-from monmdp.errors import MonMDPError
 from monmdp.worlds.enumerating.access import Access, Own, Step, own_wrappers
 from monmdp.worlds.enumerating.frozen import (
     NO_STATE,
@@ -40,8 +39,8 @@ BEFORE = -1
 """the clock before a step, so that it ends at time 0"""
 
 
-class ChangesMoreError(MonMDPError):
-    """A step changes an attribute that no snapshot covers."""
+class ChangesMoreError(Exception):
+    """A step changes an attribute that no snapshot covers: the environment has to be copied."""
 
 
 def is_minigrid(base: Any) -> bool:
@@ -103,7 +102,45 @@ class _Note(NamedTuple):
     """where each object is, or how it is"""
 
 
-class MiniGrid(Access):
+class CopiedMiniGrid(Access):
+    """For an environment of MiniGrid's whose steps change more than a grid: all of it is copied."""
+
+    def __init__(self, env: Any, own: Own) -> None:
+        """See whether a wrapper says what is observed."""
+        super().__init__(env, own)
+        wrappers = own_wrappers(env)
+        self.full_view = not any(isinstance(w, gymnasium.ObservationWrapper) for w in wrappers)
+
+    def rewind(self) -> None:
+        """Set the clock so that the next step ends at time 0."""
+        super().rewind()
+        self.env.unwrapped.step_count = BEFORE
+
+    def observe(self, raw: Any) -> Any:
+        """Return the whole grid as MiniGrid's FullyObsWrapper shows it, or what a wrapper does."""
+        if not self.full_view:
+            return super().observe(raw)
+        base = self.env.unwrapped
+        return whole_grid(base, self.codes(base.grid.grid))
+
+    def codes(self, cells: Sequence[Any]) -> list[tuple[int, int, int]]:
+        """Return how cells are shown."""
+        return list(map(_encoded, cells))
+
+    def row(self, observation: Any) -> NDArray[Any]:
+        """Leave out the mission and the direction that stand beside an image."""
+        return observation if self.full_view else _image(observation, super().row)
+
+    def actions(self, n: int) -> tuple[str, ...]:
+        """Return MiniGrid's names."""
+        return tuple(action.name for action in self.env.unwrapped.actions)[:n]
+
+    def time_limit(self) -> int | None:
+        """Return the number of steps that MiniGrid allows."""
+        return int(self.env.unwrapped.max_steps)
+
+
+class MiniGrid(CopiedMiniGrid):
     """An access that keeps the objects and copies nothing else."""
 
     copies = False
@@ -112,10 +149,8 @@ class MiniGrid(Access):
         """Watch the environment's generator, and save it the work of making views nobody sees."""
         super().__init__(env, own)
         self.base = env.unwrapped
-        wrappers = own_wrappers(env)
-        self.full_view = not any(isinstance(w, gymnasium.ObservationWrapper) for w in wrappers)
         # Grid, agent and objects are all there is, `check` says; and nothing is drawn unseen.
-        self.proven = not wrappers and own == Own()
+        self.proven = not own_wrappers(env) and own == Own()
         self._watched = _Watched(None)
         self._streams = list(map(stream, global_generators()))
         self._layouts: dict[Hashable, int] = {}
@@ -186,12 +221,9 @@ class MiniGrid(Access):
         return tuple(plain), frozen_value(others, kind, lambda one: who.get(id(one)))
 
     def check(self) -> None:
-        """Refuse an environment whose steps change more than a snapshot covers."""
+        """Raise an error if steps change more than a snapshot covers."""
         if self.own.restore is None and self._rest(self._layout.who) != self._layout.rest:
-            raise ChangesMoreError(
-                f"a step of {type(self.base).__name__} changes more than the grid, the agent and "
-                "what it carries; give snapshot=… and restore=…"
-            )
+            raise ChangesMoreError
 
     def snapshot(self) -> Any:
         """Keep the objects, where they are, and what they hold."""
@@ -253,11 +285,6 @@ class MiniGrid(Access):
         raw, reward, terminated, _, _ = self.base.step(action)
         return Step(raw, float(reward), terminated)
 
-    def rewind(self) -> None:
-        """Set the clock so that the next step ends at time 0."""
-        super().rewind()
-        self.base.step_count = BEFORE
-
     def sure(self) -> bool:
         """Whether nothing but MiniGrid itself was at work, and it drew no random number unseen."""
         return self.proven and self._streams == list(map(stream, global_generators()))
@@ -280,12 +307,10 @@ class MiniGrid(Access):
 
     # ---- what the MDP is told ---------------------------------------------------------------
 
-    def observe(self, raw: Any) -> Any:
-        """Return the whole grid as MiniGrid's FullyObsWrapper shows it, or what a wrapper does."""
-        if not self.full_view:
-            return super().observe(raw)
-        known, cells = self._codes.get, self.base.grid.grid
-        return whole_grid(self.base, [known(id(cell)) or self._code(cell) for cell in cells])
+    def codes(self, cells: Sequence[Any]) -> list[tuple[int, int, int]]:
+        """Return how cells are shown."""
+        known = self._codes.get
+        return [known(id(cell)) or self._code(cell) for cell in cells]
 
     def _code(self, cell: Any) -> tuple[int, int, int]:
         """Encode a cell; those that never change only once."""
@@ -294,10 +319,6 @@ class MiniGrid(Access):
             self._codes[id(cell)] = code
             self._kept.append(cell)  # an id is a cell's as long as that lives
         return code
-
-    def row(self, observation: Any) -> NDArray[Any]:
-        """Leave out the mission and the direction that stand beside an image."""
-        return observation if self.full_view else _image(observation, super().row)
 
     def note(self) -> _Note:
         """Return where the agent and all objects are."""
@@ -333,48 +354,6 @@ class MiniGrid(Access):
             of = (note.layout + 1 for note in notes)
             labels = [f"{label} grid {n}" for label, n in zip(labels, of, strict=True)]
         return {"state_labels": _told_apart(labels), "places": [note.place for note in notes]}
-
-    def actions(self, n: int) -> tuple[str, ...]:
-        """Return MiniGrid's names."""
-        return _actions(self.base, n)
-
-    def time_limit(self) -> int | None:
-        """Return the number of steps that MiniGrid allows."""
-        return int(self.base.max_steps)
-
-
-class CopiedMiniGrid(Access):
-    """For an environment of MiniGrid's whose steps change more than a grid: all of it is copied."""
-
-    def __init__(self, env: Any, own: Own) -> None:
-        """See whether a wrapper says what is observed."""
-        super().__init__(env, own)
-        wrappers = own_wrappers(env)
-        self.full_view = not any(isinstance(w, gymnasium.ObservationWrapper) for w in wrappers)
-
-    def rewind(self) -> None:
-        """Set the clock so that the next step ends at time 0."""
-        super().rewind()
-        self.env.unwrapped.step_count = BEFORE
-
-    def observe(self, raw: Any) -> Any:
-        """Return the whole grid, or what a wrapper shows."""
-        if not self.full_view:
-            return super().observe(raw)
-        base = self.env.unwrapped
-        return whole_grid(base, list(map(_encoded, base.grid.grid)))
-
-    def row(self, observation: Any) -> NDArray[Any]:
-        """Leave out the mission and the direction that stand beside an image."""
-        return observation if self.full_view else _image(observation, super().row)
-
-    def actions(self, n: int) -> tuple[str, ...]:
-        """Return MiniGrid's names."""
-        return _actions(self.env.unwrapped, n)
-
-    def time_limit(self) -> int | None:
-        """Return the number of steps that MiniGrid allows."""
-        return int(self.env.unwrapped.max_steps)
 
 
 def whole_grid(base: Any, codes: list[tuple[int, int, int]]) -> NDArray[np.uint8]:
@@ -424,7 +403,3 @@ def _told_apart(names: Sequence[str]) -> list[str]:
         met[name] += 1
         result.append(name if times[name] == 1 else f"{name} {met[name]}")
     return result
-
-
-def _actions(base: Any, n: int) -> tuple[str, ...]:
-    return tuple(action.name for action in base.actions)[:n]

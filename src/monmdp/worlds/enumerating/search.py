@@ -155,14 +155,14 @@ class Search:
             if s == self.limit:
                 raise MonMDPError(
                     f"there are more than {self.limit:,} states, the limit; limit=… allows more"
-                    + self._clock()
+                    + (self._clock() or self._advice())
                 )
             self._number[key] = s
+            self._came_from.append(came_from)
             self._observations.append(access.observe(raw))
-            self._rows.append(access.row(self._observations[-1]))
+            self._rows.append(self._row(s, self._observations[-1]))
             self._notes.append(access.note())
             self._start.append(0.0)
-            self._came_from.append(came_from)
             self._snapshot.append(None)
             self._latest.append(None)
         if not terminated:
@@ -172,6 +172,13 @@ class Search:
             elif not access.proven:
                 self._latest[s] = access.snapshot()
         return s
+
+    def _row(self, s: int, seen: Any) -> NDArray[Any]:
+        """What the table holds of a state in which this is observed."""
+        try:
+            return self.access.row(seen)
+        except MonMDPError as error:
+            raise MonMDPError(f"{self._name(s)}: {error}") from None
 
     def _own_reward(self, s: int, a: int, seen: Any, reward: float) -> float:
         assert self._reward is not None
@@ -259,6 +266,16 @@ class Search:
             if all(of.get(name) == value + n for n, of in held):
                 return f" (attribute {name!r} counts the steps; leave it out with key=…)"
         return ""
+
+    def _advice(self) -> str:
+        """What to do with an environment of real numbers, such as CartPole."""
+        if self._rows[0].dtype.kind != "f":
+            return ""
+        return (
+            ". Its observations are real numbers, of which there may be no end: then it cannot be "
+            "enumerated. Put a monitor around it instead, envs.AddMonitor(env, 'ask'), and train a "
+            "deep agent"
+        )
 
     # ---- the end ----------------------------------------------------------------------------
 
