@@ -1,12 +1,13 @@
-"""Write the tables of docs/deep-v1.md, from the runs of the suite deep-v1.
+"""Write the tables of docs/deep-v1.md, from the runs of the suites deep-v1 and deep-coarse.
 
     monmdp run deep-v1 --out results --jobs 2
+    monmdp run deep-coarse --out results --jobs 2
     python benchmarks/deep.py results
 
-What is measured goes into docs/deep/deep-v1.json, and the page is made from there; without a folder
-of results only the latter is done. If runs are missing it says so, and writes nothing; with
---incomplete it makes do with those that are there. The prose of the page is left alone: what is
-between two marks is replaced.
+What is measured goes into docs/deep/, a file for each suite, and the page is made from there;
+without a folder of results only the latter is done. If runs are missing it says so, and writes
+nothing; with --incomplete it makes do with those that are there. The prose of the page is left
+alone: what is between two marks is replaced.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from monmdp.suites import Figure, Panel, bundled_suite, expand
 from monmdp.tables import Column, Table, bounds, share
 
 DOCS = Path(__file__).parent.parent / "docs"
-SUITE = "deep-v1"
+SUITE, COARSE = "deep-v1", "deep-coarse"
 OURS = "Deep Monitored"
 HOUR = 3600
 TIES = 1e-6
@@ -54,17 +55,20 @@ def main() -> None:
     parser.add_argument("--docs", type=Path, default=DOCS)
     parser.add_argument("--incomplete", action="store_true", help="make do with what is there")
     args = parser.parse_args()
-    data, page = args.docs / "deep" / f"{SUITE}.json", args.docs / f"{SUITE}.md"
+    page = args.docs / f"{SUITE}.md"
     if args.results is not None:
-        content = measured(args.results)
-        if content["missing"]:
-            print(f"missing: {content['missing']:,} runs, or made by other code", file=sys.stderr)
-            if not args.incomplete:
-                sys.exit(f"{page}: not written; monmdp run {SUITE} --out {args.results}")
-        data.parent.mkdir(parents=True, exist_ok=True)
-        data.write_text(json.dumps(content, ensure_ascii=False) + "\n", encoding="utf-8")
-    known = json.loads(data.read_text(encoding="utf-8")) if data.exists() else None
-    parts = written_parts(known)
+        contents = {suite: measured(args.results, suite) for suite in (SUITE, COARSE)}
+        for suite, content in contents.items():
+            if content["missing"]:
+                print(f"{suite}: {content['missing']:,} runs are missing, or made by other code",
+                      file=sys.stderr)  # fmt: skip
+                if not args.incomplete:
+                    sys.exit(f"{page}: not written; monmdp run {suite} --out {args.results}")
+        for suite, content in contents.items():
+            data = args.docs / "deep" / f"{suite}.json"
+            data.parent.mkdir(parents=True, exist_ok=True)
+            data.write_text(json.dumps(content, ensure_ascii=False) + "\n", encoding="utf-8")
+    parts = written_parts(args.docs)
     for text in parts.values():
         print(f"{text}\n")
     page.write_text(filled_in(page.read_text(encoding="utf-8"), parts), encoding="utf-8")
@@ -80,11 +84,11 @@ def panels_of(figure: Figure) -> Iterator[Panel]:
             yield from row
 
 
-def measured(results: Path) -> dict[str, Any]:
-    """Return what was measured of the runs that the report of a folder sums up."""
-    report = results / "reports" / SUITE / "summary.parquet"
+def measured(results: Path, suite: str = SUITE) -> dict[str, Any]:
+    """Return what was measured of the runs that the report of a suite in a folder sums up."""
+    report = results / "reports" / suite / "summary.parquet"
     if not report.exists():
-        sys.exit(f"{report}: missing; monmdp run {SUITE} --out {results}")
+        sys.exit(f"{report}: missing; monmdp run {suite} --out {results}")
     known = evidence.load(report)
     settings: dict[str, Any] = {}
     for panel in panels_of(known.figures[0]):
@@ -95,12 +99,12 @@ def measured(results: Path) -> dict[str, Any]:
                 runs = [late_of(read_run(path), of.minimax) for path in paths]
                 of_agents[label(curve)] = [asdict(run) for run in runs]
         settings[panel_title(panel)] = of_agents
-    return {"missing": _missing(known), "about": _about(known), "settings": settings}
+    return {"missing": _missing(known, suite), "about": _about(known), "settings": settings}
 
 
-def _missing(known: Evidence) -> int:
-    """Runs that the suite asks for and that are not there, or that other code has made."""
-    wanted = len(expand(bundled_suite(SUITE)).runs())
+def _missing(known: Evidence, suite: str) -> int:
+    """Runs that a suite asks for and that are not there, or that other code has made."""
+    wanted = len(expand(bundled_suite(suite)).runs())
     there = sum(len(of.seeds) - of.stale for of in known.aggregates.values())
     return wanted - there
 
@@ -128,21 +132,30 @@ def read(content: dict[str, Any]) -> Runs:
 # ---- the page -----------------------------------------------------------------------------------
 
 
-def written_parts(known: dict[str, Any] | None) -> dict[str, str]:
+def written_parts(docs: Path) -> dict[str, str]:
     """Return the parts of the page that are written here, by name."""
-    parts = {"settings": settings_table().to_markdown()}
-    if known is None:
-        return parts | {"agents": "No runs yet.", "results": ""}
-    runs = read(known)
-    words = f"{known['about']['runs']:,} runs, {known['about']['core_hours']:.1f} core-hours."
-    if known["missing"]:
-        words += f" {known['missing']:,} runs are missing."
-    return parts | {
-        "agents": f"{agents_table(runs).to_markdown()}\n\n{words}",
-        "results": "\n\n".join(
-            f"### {setting}\n\n{results_table(of).to_markdown()}" for setting, of in runs.items()
-        ),
+    known, coarse = (
+        json.loads((docs / "deep" / f"{suite}.json").read_text(encoding="utf-8"))
+        for suite in (SUITE, COARSE)
+    )
+    return {
+        "settings": settings_table().to_markdown(),
+        "agents": f"{agents_table(read(known)).to_markdown()}\n\n{_words(known)}",
+        "results": _by_setting(read(known)),
+        "coarse": f"{_by_setting(read(coarse))}\n\n{_words(coarse)}",
     }
+
+
+def _words(content: dict[str, Any]) -> str:
+    about, missing = content["about"], content["missing"]
+    words = f"{about['runs']:,} runs, {about['core_hours']:.1f} core-hours."
+    return f"{words} {missing:,} runs are missing." if missing else words
+
+
+def _by_setting(runs: Runs) -> str:
+    return "\n\n".join(
+        f"### {setting}\n\n{results_table(of).to_markdown()}" for setting, of in runs.items()
+    )
 
 
 def filled_in(page: str, parts: dict[str, str]) -> str:
@@ -169,7 +182,7 @@ def settings_table() -> Table:
                 panel_title(panel),
                 problem.mdp.n_states,
                 int(problem.mdp.hidden.sum()),
-                solution.value + solution.price,
+                solution.optimal_value,
                 solution.value,
                 solution.price,
                 value_of_zero(problem, suite.gamma),
@@ -182,13 +195,13 @@ def settings_table() -> Table:
         Column("best value in M", form=".3f"),
         Column("minimax value", form=".3f"),
         Column("price", form=".3f"),
-        Column("⊥ taken for zero, in M_↓", form=".3f"),
+        Column("⊥ taken for zero, in M↓", form=".3f"),
     )
     return Table.of(columns, rows)
 
 
 def value_of_zero(problem: monmdp.MonMDP, gamma: float) -> float:
-    """Return the value in M_↓ of the policy that is best if ⊥ pays nothing."""
+    """Return the value in M↓ of the policy that is best if ⊥ pays nothing."""
     mdp = problem.mdp
     taken = mdp.with_outcome_rewards(np.where(mdp.hidden, -TIES, mdp.reward))
     policy = planning.optimal(problem.with_mdp(taken), gamma).policy
@@ -205,14 +218,22 @@ def agents_table(runs: Runs) -> Table:
         both = [s for s in there if runs[s].get(OURS)]
         gain = mean_difference([runs[s][OURS] for s in both], [there[s] for s in both])
         solved = sum(is_solved(of) for of in there.values())
+        paid = np.mean([run.paid for of in there.values() for run in of])
         rows.append(
-            (agent, share(solved, len(there)), np.mean(shares), None if agent == OURS else gain)
+            (
+                agent,
+                share(solved, len(there)),
+                np.mean(shares),
+                None if agent == OURS else gain,
+                paid,
+            )
         )
     columns = (
         "agent",
         Column("settings solved", ("solved", "settings"), form=""),
         Column("late tests within 2 %", form=".2f"),
         Column(f"{OURS} has more by", bounds("more"), form=".2f"),
+        Column("steps paid", form=".3f"),
     )
     return Table.of(columns, rows)
 

@@ -223,7 +223,7 @@ def test_what_is_seen_is_checked(name):
     real = ALL[name](view._replace(dtype=np.dtype(np.float64)), np.random.default_rng(0))
     with pytest.raises(MonMDPError, match="not finite"):
         real.act({"env": np.full(9, np.nan), "mon": 0})
-    with pytest.raises(MonMDPError, match="r_min = 2.* is above r_max = 1"):
+    with pytest.raises(MonMDPError, match=r"r_min = 2.* is above r_max = 1"):
         ALL[name](view._replace(r_min=2.0, r_max=1.0), np.random.default_rng(0))
     with pytest.raises(MonMDPError, match="rng must be a NumPy generator, got 3"):
         ALL[name](view, 3)

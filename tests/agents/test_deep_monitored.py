@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import fields
 
 import numpy as np
 import pytest
 
 import monmdp
-from conftest import ROOT
 from monmdp import agents, experiment, testing
 from monmdp.agents import Transition, View
 from monmdp.agents.deep_inputs import RealNumbers, WholeNumbers
@@ -317,20 +315,19 @@ def test_what_it_is_worth_to_observe_is_weighed_by_where_episodes_begin():
     problem = monmdp.make("loop", "button")
     agent = DeepMonitored(view_of(problem), np.random.default_rng(0), every=NEVER)
     for se in range(9):
-        for ae in range(5):
-            for sm in range(2):
-                step = {"env": se, "mon": sm}, {"env": ae, "mon": 0}, 0.0 if sm else None
-                shown_to(agent, problem, (*step, 0.0, {"env": se, "mon": sm}, False))
-    agent.nodes.starts[: agent.nodes.n] = 0
-    agent.cells.shown[:] = 0
+        for sm in range(2):
+            step = {"env": se, "mon": sm}, {"env": 0, "mon": 0}, None
+            shown_to(agent, problem, (*step, 0.0, {"env": se, "mon": sm}, True))
     agent.look_ahead()
+    agent.shows[:] = [[0.1], [0.6]]
+    agent.cells.tried[:] = 1  # nothing is new
     found = []
     for sm in range(2):
         agent.nodes.starts[:] = 0
         agent.nodes.starts[2, sm] = 5
         found.append(agent.worth_observing())
+    assert found[0] < found[1]
     agent.nodes.starts[2] = 1, 3
-    assert found[0] != found[1]
     assert agent.worth_observing() == pytest.approx((found[0] + 3 * found[1]) / 4)
 
 
@@ -356,8 +353,9 @@ def test_of_two_ways_to_see_the_same_it_takes_the_cheaper():
             paid = None if am == 0 or ae == 4 else 0.0
             agent.update(Transition(seen, {"env": ae, "mon": am}, paid, cost, seen, False))
     agent.look_ahead()
+    agent.cells.can[:] = 1.0  # action 4 can be seen, but was not yet; both ways show it as often
+    agent.shows[:] = 0.0, 0.5, 0.5
     agent.observes = True
-    # Whether action 4 can be seen is not certain yet; both ways to ask may show it.
     assert agent.act({"env": eye[0], "mon": 0}) == {"env": 4, "mon": 2}
 
 
@@ -391,7 +389,7 @@ def test_coin_flips_count():
     )
     times = {0: 1, 1: 4, 2: 16}
     eye = np.eye(9, dtype=np.uint8)
-    agent.met.number(eye[8])  # so that no other has all inputs at 0
+    agent.node(eye[8])  # so that no other has all inputs at 0
     for se, n in times.items():
         for k in range(n):
             seen = {"env": eye[se], "mon": 0}
@@ -455,10 +453,3 @@ def test_inputs_of_real_numbers():
     assert inputs[:, 0].mean() == pytest.approx(0, abs=0.01)
     assert inputs[:, 0].std() == pytest.approx(1, abs=0.01)
     assert encode(np.array([3.0, 8.0]))[1] == 1.0  # what was always the same has no scale
-
-
-def test_the_loop_of_the_page_runs(capsys):
-    page = (ROOT / "docs" / "algorithms" / "deep-monitored.md").read_text(encoding="utf-8")
-    (block,) = re.findall(r"^```python\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
-    exec(compile(block, "deep-monitored.md", "exec"), {})
-    assert "of 2000 rewards asked for" in capsys.readouterr().out
