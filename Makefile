@@ -157,9 +157,11 @@ beyond: $(READY)
 	$(BIN)/python benchmarks/beyond.py results
 
 # The benchmark of deep agents (4 core-hours), and docs/deep-v1.md.
-deep: $(DEEP)/.ready
-	OMP_NUM_THREADS=1 $(DEEP)/bin/monmdp run deep-v1 --out results --jobs 2
-	$(DEEP)/bin/python benchmarks/deep.py results
+deep: $(READY)
+	$(BIN)/monmdp run deep-v1 --out results --jobs 2
+	$(BIN)/monmdp run deep-coarse --out results --jobs 2
+	$(BIN)/python benchmarks/control.py results/control.jsonl --seeds 3 --write
+	$(BIN)/python benchmarks/deep.py results
 
 # Whether code that was moved or renamed still makes the published runs; docs/kernels.json says since when.
 same: $(READY)

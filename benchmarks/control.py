@@ -1,9 +1,10 @@
-"""The deep agent on CartPole, MountainCar and Acrobot under `ask` and a `button`.
+"""Deep agents on CartPole, MountainCar and Acrobot under `ask` and a `button`.
 
 python benchmarks/control.py results/control.jsonl --problems cartpole/ask --seeds 10
 
 Every finished run is a line of the file; the same command goes on where it was stopped. There is
 no exact value here: tests are the mean true return, rᵉ + rᵐ, of five episodes with the test policy.
+`--write` sums all lines of the file up in docs/deep/control.json, for docs/deep-v1.md.
 """
 
 from __future__ import annotations
@@ -21,16 +22,27 @@ import gymnasium
 import joblib
 import numpy as np
 
+from monmdp import agents
 from monmdp.agents import Transition, View
-from monmdp.agents.deep_monitored import DeepMonitored
 from monmdp.envs import AddMonitor
 
-FIRST_SEED = 100
-"""tuning used seeds 0 to 3, on CartPole/ask alone"""
-STEPS, TESTS, EPISODES, COST = 30_000, 20, 5, -0.2
-SETTINGS = {
-    "gamma": 0.99, "lr": 3e-4, "average": 0.998, "refresh": 100, "memory": 50_000, "warmup": 500,
+WRITTEN = Path(__file__).resolve().parents[1] / "docs" / "deep" / "control.json"
+FIRST_SEED = 200
+"""tuning used seeds 0 to 9, on CartPole/ask and with Deep Monitored alone"""
+STEPS, TESTS, LAST, EPISODES, COST = 40_000, 20, 5, 5, -0.2
+COMMON = {"gamma": 0.99, "warmup": 500}
+DQN = {**COMMON, "lr": 3e-4, "n_step": 3}
+SETTINGS: dict[str, dict[str, Any]] = {
+    "deep-monitored": {
+        **COMMON, "lr": 3e-4, "average": 0.999, "refresh": 100, "memory": 50_000,
+    },
+    "deep-dqn": DQN,
+    "deep-reward-model": DQN,
+    "deep-pessimistic-ensemble": DQN,
+    "deep-rnd": {**DQN, "bonus": 0.1},
+    "deep-discretised": {**COMMON, "bits": 8, "cells": 256},
 }  # fmt: skip
+"""agent -> parameters"""
 BOUNDS = {"CartPole-v1": (0.0, 1.0), "MountainCar-v0": (-1.0, 0.0), "Acrobot-v1": (-1.0, 0.0)}
 PRESSED = {
     "CartPole-v1": lambda seen, action: bool(seen[0] < 0 and action == 0),  # pushed left of 0
@@ -48,7 +60,7 @@ def make(problem: str, **options: Any) -> AddMonitor:
     return AddMonitor(gymnasium.make(NAMES[name]), monitor, cost=COST, **options)
 
 
-def test(agent: DeepMonitored, env: AddMonitor, rng: np.random.Generator) -> float:
+def test(agent: Any, env: AddMonitor, rng: np.random.Generator) -> float:
     """Return the mean true return of the test policy."""
     returns = []
     for seed in range(EPISODES):
@@ -64,7 +76,7 @@ def test(agent: DeepMonitored, env: AddMonitor, rng: np.random.Generator) -> flo
     return float(np.mean(returns))
 
 
-def train(problem: str, seed: int) -> dict[str, Any]:
+def train(problem: str, name: str, seed: int) -> dict[str, Any]:
     """Train once; return its tests and how often it paid the monitor and saw a reward."""
     env, judge = make(problem), make(problem, expose_env_reward=True)
     space, began = env.observation_space["env"], time.process_time()
@@ -73,7 +85,8 @@ def train(problem: str, seed: int) -> dict[str, Any]:
         space.shape, space.dtype, env.observation_space["mon"].n, env.action_space["env"].n,
         env.action_space["mon"].n, low, high,
     )  # fmt: skip
-    agent = DeepMonitored(view, np.random.default_rng(seed), **SETTINGS)
+    factory: Any = agents.find(name, params=SETTINGS[name])
+    agent = factory(view, np.random.default_rng(seed))
     of_tests = np.random.default_rng(seed)
     tests, paid, shown = [], 0, 0
     seen, _ = env.reset(seed=seed)
@@ -90,8 +103,9 @@ def train(problem: str, seed: int) -> dict[str, Any]:
         if step % (STEPS // TESTS) == 0:
             tests.append(round(test(agent, judge, of_tests), 2))
     return {
-        "problem": problem, "seed": seed, "tests": tests, "paid": paid / STEPS,
-        "shown": shown / STEPS, "cells": agent.cells.n, "cpu": time.process_time() - began,
+        "problem": problem, "agent": name, "settings": SETTINGS[name], "steps": STEPS,
+        "seed": seed, "tests": tests, "paid": paid / STEPS, "shown": shown / STEPS,
+        "cpu": time.process_time() - began,
     }  # fmt: skip
 
 
@@ -101,29 +115,34 @@ def main() -> None:
     parser.add_argument("results", type=Path)
     every = [f"{name}/{monitor}" for name in NAMES for monitor in ("ask", "button")]
     parser.add_argument("--problems", nargs="+", choices=every, default=every)
+    parser.add_argument("--agents", nargs="+", choices=SETTINGS, default=[*SETTINGS])
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--write", action="store_true", help="write docs/deep/control.json")
     given = parser.parse_args()
-    lines = given.results.read_text().splitlines() if given.results.is_file() else []
+    given.results.parent.mkdir(parents=True, exist_ok=True)
+    lines = given.results.read_text("utf-8").splitlines() if given.results.is_file() else []
     runs = [json.loads(line) for line in lines]
-    there = {(run["problem"], run["seed"]) for run in runs}
+    there = {(run["problem"], run["agent"], run["seed"]) for run in runs}
     wanted = [
-        (problem, seed)
+        (problem, agent, seed)
         for problem in given.problems
+        for agent in given.agents
         for seed in range(FIRST_SEED, FIRST_SEED + given.seeds)
     ]
     todo = (joblib.delayed(train)(*run) for run in wanted if run not in there)
     for run in joblib.Parallel(n_jobs=given.jobs, return_as="generator_unordered")(todo):
-        with given.results.open("a") as file:
+        with given.results.open("a", encoding="utf-8") as file:
             file.write(json.dumps(run) + "\n")
         runs.append(run)
-    for problem in given.problems:
-        print(problem)
-        for run in sorted(
-            (of for of in runs if of["problem"] == problem), key=lambda of: of["seed"]
-        ):
-            print(f"  seed {run['seed']}: last five tests {run['tests'][-5:]}, paid "
-                  f"{run['paid']:.1%}, shown {run['shown']:.1%}, {run['cpu']:.0f} s")  # fmt: skip
+    runs.sort(
+        key=lambda of: (every.index(of["problem"]), [*SETTINGS].index(of["agent"]), of["seed"])
+    )
+    for run in runs:
+        print(f"{run['problem']} {run['agent']} seed {run['seed']}: last tests "
+              f"{run['tests'][-LAST:]}, paid {run['paid']:.1%}, {run['cpu']:.0f} s")  # fmt: skip
+    if given.write:
+        WRITTEN.write_text(json.dumps(runs, indent=None) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

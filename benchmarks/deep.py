@@ -26,6 +26,7 @@ import numpy as np
 
 import monmdp
 from monmdp import planning
+from monmdp.agents import LABELS
 from monmdp.experiment import Policy
 from monmdp.results import evidence
 from monmdp.results.evidence import Evidence
@@ -39,6 +40,8 @@ DOCS = Path(__file__).parent.parent / "docs"
 SUITE, COARSE = "deep-v1", "deep-coarse"
 OURS = "Deep Monitored"
 HOUR = 3600
+LAST = 5
+"""tests of a problem of control that count"""
 TIES = 1e-6
 """what ⊥ costs who takes it for zero: of several best policies, that which meets it least"""
 MARKS = "<!-- {name}: written by benchmarks/deep.py -->", "<!-- end of {name} -->"
@@ -143,6 +146,9 @@ def written_parts(docs: Path) -> dict[str, str]:
         "agents": f"{agents_table(read(known)).to_markdown()}\n\n{_words(known)}",
         "results": _by_setting(read(known)),
         "coarse": f"{_by_setting(read(coarse))}\n\n{_words(coarse)}",
+        "control": control_table(
+            json.loads((docs / "deep" / "control.json").read_text(encoding="utf-8"))
+        ).to_markdown(),
     }
 
 
@@ -263,6 +269,38 @@ def results_table(of_agents: dict[str, list[Late]]) -> Table:
         if runs
     ]
     return Table.of(columns, rows)
+
+
+def control_table(runs: list[dict[str, Any]]) -> Table:
+    """Agents on problems of control, from what benchmarks/control.py keeps."""
+    groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for run in runs:
+        groups.setdefault((run["problem"], LABELS[run["agent"]]), []).append(run)
+    rows = []
+    for (problem, agent), of in groups.items():
+        last = [run["tests"][-LAST:] for run in of]
+        rows.append(
+            (
+                problem,
+                agent,
+                len(of),
+                float(np.mean(last)),
+                [min(tests) for tests in last],
+                float(np.mean([run["paid"] for run in of])),
+            )
+        )
+    columns = (
+        "problem",
+        "agent",
+        Column("seeds", form=",d"),
+        Column("last five tests", form=".1f"),
+        "least of them, by seed",
+        Column("steps paid", form=".3f"),
+    )
+    return Table.of(
+        columns,
+        [(*row[:4], ", ".join(f"{x:.0f}" for x in sorted(row[4])), row[5]) for row in rows],
+    )
 
 
 def _most(runs: list[Late], name: str) -> float | None:
