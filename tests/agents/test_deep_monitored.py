@@ -169,7 +169,7 @@ def test_two_failures_are_enough_where_asking_always_shows():
 def test_the_ensemble_is_pessimistic_far_from_what_was_shown():
     view = View((2,), np.dtype(np.float64), 1, 2, 2, -1.0, 1.0)
     agent = DeepMonitored(
-        view, np.random.default_rng(0), generalise="ensemble", warmup=50, every=1, refresh=50
+        view, np.random.default_rng(0), generalise="ensemble", members=5, warmup=50, every=1
     )
     rng = np.random.default_rng(1)
     for _ in range(1500):  # rewards of 0.5 are shown in the left half, and none in the right one

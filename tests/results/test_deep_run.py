@@ -1,0 +1,43 @@
+"""One setting of the benchmark deep-v1, short, from run to table."""
+
+from __future__ import annotations
+
+import importlib.util
+
+from conftest import ROOT
+from monmdp import make, run_suite, solve, suites
+from monmdp.results import load_run
+from monmdp.results.late import late_of
+
+STEPS = 3_000
+
+
+def test_one_setting_from_run_to_table(tmp_path, monkeypatch):
+    """The quick version, shorter: it is run, kept, resumed, read and measured."""
+    quick = suites.bundled_suite("deep-v1").adapted(quick=True)
+    (block,) = quick.experiment
+    block = block.model_copy(update={"agents": block.agents[:1]})
+    short = {"name": "short", "steps": STEPS, "every": 500, "experiment": (block,)}
+    suite = quick.model_copy(update=short)
+    run_suite(suite, out=tmp_path, jobs=1)
+    (path,) = (tmp_path / "runs").glob("*/seed-1000.parquet")
+    written = path.stat().st_mtime_ns
+    run_suite(suite, out=tmp_path, jobs=1)
+    assert path.stat().st_mtime_ns == written, "done already"
+
+    run = load_run(path)
+    late = late_of(run, solve(make("minigrid-empty", "ask"), gamma=0.95).episode_return)
+    assert run.settings["gamma"] == run.settings["parameters"]["gamma"] == 0.95
+    assert 0 < late.shown <= late.paid < 1
+    assert len(run.step) == STEPS // 500
+
+    spec = importlib.util.spec_from_file_location("deep", ROOT / "benchmarks" / "deep.py")
+    page = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(page)
+    monkeypatch.setattr(page, "bundled_suite", lambda _: suite)
+    content = page.measured(tmp_path, "short")
+    assert content["missing"] == 0
+    ((setting, of_agents),) = page.read(content).items()
+    assert setting == "minigrid-empty 100 % / ask"
+    assert of_agents == {"Deep Monitored": [late]}
+    assert "Deep Monitored" in page.results_table(of_agents).to_markdown()
