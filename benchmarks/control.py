@@ -4,7 +4,8 @@ python benchmarks/control.py results/control.jsonl --problems cartpole/ask --see
 
 Every finished run is a line of the file; the same command goes on where it was stopped. There is
 no exact value here: tests are the mean true return, rᵉ + rᵐ, of five episodes with the test policy.
-`--write` sums all lines of the file up in docs/deep/control.json, for docs/deep-v1.md.
+Lines of other code or settings do not count. `--write` copies all that do to
+docs/deep/control.json, for docs/deep-v1.md.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ import numpy as np
 from monmdp import agents
 from monmdp.agents import Transition, View
 from monmdp.envs import AddMonitor
+from monmdp.experiment.own_code import module_hash
 
 WRITTEN = Path(__file__).resolve().parents[1] / "docs" / "deep" / "control.json"
 FIRST_SEED = 200
@@ -103,10 +105,16 @@ def train(problem: str, name: str, seed: int) -> dict[str, Any]:
         if step % (STEPS // TESTS) == 0:
             tests.append(round(test(agent, judge, of_tests), 2))
     return {
-        "problem": problem, "agent": name, "settings": SETTINGS[name], "steps": STEPS,
-        "seed": seed, "tests": tests, "paid": paid / STEPS, "shown": shown / STEPS,
+        "problem": problem, "agent": name, "seed": seed, "made": made_by(name), "tests": tests,
+        "paid": paid / STEPS, "shown": shown / STEPS,
         "cpu": time.process_time() - began,
     }  # fmt: skip
+
+
+def made_by(name: str) -> dict[str, Any]:
+    """What the runs of an agent depend on: if it changes, they are done anew."""
+    module, _, _ = agents.DEEP[name].place.partition(":")
+    return {"settings": SETTINGS[name], "steps": STEPS, "code": module_hash(module)}
 
 
 def main() -> None:
@@ -122,7 +130,7 @@ def main() -> None:
     given = parser.parse_args()
     given.results.parent.mkdir(parents=True, exist_ok=True)
     lines = given.results.read_text("utf-8").splitlines() if given.results.is_file() else []
-    runs = [json.loads(line) for line in lines]
+    runs = [run for run in map(json.loads, lines) if run["made"] == made_by(run["agent"])]
     there = {(run["problem"], run["agent"], run["seed"]) for run in runs}
     wanted = [
         (problem, agent, seed)

@@ -43,7 +43,7 @@ HOUR = 3600
 LAST = 5
 """tests of a problem of control that count"""
 TIES = 1e-6
-"""what ⊥ costs who takes it for zero: of several best policies, that which meets it least"""
+"""a small cost of ⊥, so that of several best policies the one is taken that meets it least"""
 MARKS = "<!-- {name}: written by benchmarks/deep.py -->", "<!-- end of {name} -->"
 """around a part of the page that is written here"""
 
@@ -224,14 +224,14 @@ def agents_table(runs: Runs) -> Table:
         both = [s for s in there if runs[s].get(OURS)]
         gain = mean_difference([runs[s][OURS] for s in both], [there[s] for s in both])
         solved = sum(is_solved(of) for of in there.values())
-        paid = np.mean([run.paid for of in there.values() for run in of])
+        paid = [run.paid for of in there.values() for run in of if run.paid is not None]
         rows.append(
             (
                 agent,
                 share(solved, len(there)),
                 np.mean(shares),
                 None if agent == OURS else gain,
-                paid,
+                np.mean(paid) if paid else None,
             )
         )
     columns = (
@@ -252,7 +252,7 @@ def results_table(of_agents: dict[str, list[Late]]) -> Table:
         "solved",
         Column("late tests within 2 %", form=".2f"),
         Column("least", form=".2f"),
-        Column("on ⊥, most", form=".2f"),
+        Column("on ⊥, most", form=".3f"),
         Column("steps paid, most", form=".3f"),
         Column("steps shown, most", form=".3f"),
     )
@@ -294,7 +294,7 @@ def control_table(runs: list[dict[str, Any]]) -> Table:
         "agent",
         Column("seeds", form=",d"),
         Column("last five tests", form=".1f"),
-        "least of them, by seed",
+        "least of them, of each seed",
         Column("steps paid", form=".3f"),
     )
     return Table.of(

@@ -24,12 +24,13 @@ import numpy as np
 
 import monmdp
 from monmdp import agents
+from monmdp.results.late import late_tests, share_within
 
 ROOT = Path(__file__).resolve().parents[1]
 TRIED = Path(__file__).with_suffix(".json")
 WRITTEN = ROOT / "docs" / "deep" / "tuning.json"
 TRIALS = (("minigrid-empty", 0), ("minigrid-lava", 1))
-STEPS, EVERY, GAMMA, CLOSE = 20_000, 1_000, 0.95, 0.02
+STEPS, EVERY, GAMMA = 20_000, 1_000, 0.95
 
 
 def trial(agent: str, params: dict[str, Any], world: str, seed: int) -> dict[str, Any]:
@@ -38,11 +39,10 @@ def trial(agent: str, params: dict[str, Any], world: str, seed: int) -> dict[str
     best = monmdp.solve(problem, gamma=GAMMA).episode_return
     found = agents.find(agent, problem, {"gamma": GAMMA, **params})
     run = monmdp.train(problem, found, STEPS, seed=seed, every=EVERY, gamma=GAMMA)
-    tests = np.asarray(run.curve["worst_case_return"])
-    late = tests[len(tests) // 2 :] / best
+    late = run.curve["worst_case_return"][late_tests(run.step, STEPS)]
     return {
         "agent": agent, "params": params, "world": world, "seed": seed,
-        "close": float(np.mean(late >= 1 - CLOSE)), "return": float(late.mean()),
+        "close": share_within(late, best), "return": float(late.mean() / best),
     }  # fmt: skip
 
 
@@ -81,6 +81,7 @@ def main() -> None:
     wanted = [
         (agent, params, *trial) for agent in tried for params in tried[agent] for trial in TRIALS
     ]
+    runs = [run for run, key in zip(runs, there, strict=True) if key in wanted]
     todo = [run for run in wanted if run not in there]
     at_work = joblib.Parallel(n_jobs=given.jobs, return_as="generator_unordered")
     for run in at_work(joblib.delayed(trial)(*of) for of in todo):

@@ -88,7 +88,9 @@ def test_its_model_is_that_of_the_tabular_agent(world, monitor):
             tried = table.state.counts.n[se * n_sm + sm] > 0
             for name, mine in (("r_opt", model.reward[0, sm]), ("r_obs", model.u[0, sm])):
                 theirs = getattr(table.state, name)[se * n_sm + sm]
-                np.testing.assert_allclose(mine.reshape(-1)[tried], theirs[tried], atol=1e-9)
+                np.testing.assert_allclose(
+                    mine.reshape(-1)[tried], theirs[tried], rtol=0, atol=1e-9
+                )
             compared += int(tried.sum())
     assert compared > 0.5 * n_se * n_ae * n_am
     assert len(deep.cell_of_code) == deep.nodes.n  # every state has a cell of its own

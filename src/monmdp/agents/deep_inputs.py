@@ -1,6 +1,6 @@
 """What deep agents share: from observations to inputs of networks, cells, and the first steps.
 
-An agent meets observations. Each distinct one has a number and inputs for networks (`Met`); random
+Each distinct observation that is met gets a number, and inputs for networks (`Met`); random
 signs of inputs sort them into cells (`SimHash`). Where observations are real numbers, how large
 these are is found out in the first steps, which are at random (`Learner`).
 """
@@ -166,7 +166,7 @@ class Learner:
     gamma: float = 0.95
     """γ, the discount"""
     warmup: int = 100
-    """steps before the first update; where observations are real numbers, at random"""
+    """steps before the first update; at random where observations are real numbers, and for DQN"""
 
     def __post_init__(self) -> None:
         """Begin with nothing."""

@@ -7,7 +7,7 @@ the monitor is in s′ᵐ then,
 
     W(o,aᵉ,s′ᵐ) ≈ E[V(o′,s′ᵐ)], and 0 where the episode ends.
 
-Everything else is composed when it is used, so that a reward counts from the moment it is shown:
+Everything else is composed when it is used, so that what is believed of a reward counts at once:
 
     Q_opt(o,sᵐ,a) = R̃ᵉ(o,aᵉ) + R̄ᵐ(sᵐ,aᵐ) + γ Σ p̄ᵐ(s′ᵐ) W_opt(o,aᵉ,s′ᵐ)
     Q_obs(o,sᵐ,a) = u + (1 − u) γ Σ p̄ᵐ(s′ᵐ) W_obs(o,aᵉ,s′ᵐ)
@@ -46,13 +46,14 @@ EDGE = ("node", "action", "successor", "ends")
 PRICE = 1e-4
 """what the dearest step of the monitor takes off Q_obs: of two ways to see the same, the cheaper"""
 VISIBLE, ROUNDS = 0.9, 20
-"""where fitting who can be seen begins, and in how many rounds it is done"""
+"""where fitting which rewards can be seen begins, and in how many rounds it is done"""
 SOON = 0.98
 """networks of pairs in use are running averages, too, but shorter ones"""
 FLIPS = 16
 """coins that are flipped at every try"""
 UNMET = 2.0
-"""how large coin flips are predicted where nothing was met: as after 1/4 of a try"""
+"""how large coin flips are predicted where nothing was met: as after 1/4 of a try on average; one
+pair in twenty looks as if it was tried by chance"""
 ENOUGH_TRIES = 0.5
 """a pair was tried, or shown, if it is as if this often"""
 
@@ -110,7 +111,7 @@ class Model(NamedTuple):
 
 
 class Visibility(NamedTuple):
-    """Who can be seen."""
+    """Which rewards can be seen."""
 
     shows: FloatArray
     """[sᵐ, aᵐ] ρ̄, how often the monitor shows what can be seen"""
@@ -119,7 +120,7 @@ class Visibility(NamedTuple):
 
 
 def visibility_of(tried: FloatArray, shown: FloatArray) -> Visibility:
-    """Fit who can be seen to all tries so far; both are [k, sᵐ, aᵐ].
+    """Fit which rewards can be seen to all tries so far; both are [k, sᵐ, aᵐ].
 
     A pair can be seen with chance π, and then each try shows its reward with ρ(sᵐ,aᵐ). Both are
     fitted by expectation-maximisation; one show of one try comes on top, for every ρ and for π.
@@ -161,15 +162,15 @@ class DeepMonitored(Learner):
     """random signs that make a cell, fewer make larger cells; by default 64, which tell all grids
     of a few thousand states apart, and 8 where observations are real numbers"""
     members: int = 10
-    """of the ensemble"""
+    """of the ensemble (this and the next with generalise=ensemble)"""
     doubt: float = 2.0
     """deviations of the ensemble that are taken off its mean"""
     unsure: float = 0.1
     """a reward is still to be seen while so much is taken off, as a share of r_max − r_min, and
-    while the chance that it can be seen is as large"""
+    while the chance that it can be seen is as large (with an ensemble or coin flips)"""
     visibility: Literal["counted", "kl-ucb"] = "counted"
     """when to give up on a reward that does not show: by how often the monitor shows others, or
-    like Monitored MBIE-EB"""
+    like Monitored MBIE-EB; with an ensemble or coin flips, by both"""
     beta_kl: float = 0.05
     """β_KL, scale of the confidence that an unseen reward can be seen, with visibility=kl-ucb"""
     observe: float = 0.5
@@ -286,7 +287,7 @@ class DeepMonitored(Learner):
     def pseudo_counts(self, inputs: Inputs) -> FloatArray:
         """[i, 2, aᵉ] how often pairs were tried, and shown, as coin flips tell.
 
-        Whoever predicts n flips of each coin says their mean, whose square is 1/n on average.
+        The best prediction of n flips of a coin is their mean, whose square is 1/n on average.
         """
         said = self.flips.say(inputs)[0].reshape(len(inputs), 2, self.n_ae, FLIPS)
         counts: FloatArray = 1 / np.maximum(np.square(said).mean(axis=3), 1e-6)
@@ -386,7 +387,7 @@ class DeepMonitored(Learner):
         return {"env": ae, "mon": am}
 
     def test_policy(self, observations: NDArray[Any]) -> FloatArray:
-        """[s, a] greedy on Q_opt among actions that were tried; uniform before anything was."""
+        """[s, a] greedy on Q_opt among actions that were tried; uniform before anything was met."""
         n = len(observations)
         if not self.ready or self.cells.n == 1:
             return np.full((n * self.n_sm, self.n_ae * self.n_am), 1 / (self.n_ae * self.n_am))
@@ -455,7 +456,7 @@ class DeepMonitored(Learner):
             self.pairs.flips[pair] += flips * np.array([1, shown])[:, None]
 
     def _forget(self) -> None:
-        """Forget the older half of the memory; counts and networks stay."""
+        """Forget the half of the memory that was met first; counts of cells and networks stay."""
         gone = self.nodes.n // 2
         self.met.forget(gone)
         self.nodes.keep(np.arange(gone, self.nodes.n))
@@ -505,7 +506,7 @@ class DeepMonitored(Learner):
     def _learn_pairs(self) -> None:
         """Let networks say of pairs what was shown; each pair counts once, however often tried.
 
-        Half of them were tried lately: who does not learn at once what was shown asks again.
+        Half of them were tried lately: an agent that is slow to learn what was shown asks again.
         """
         anywhere = self.rng.integers(self.pairs.n, size=self.batch - self.batch // 2)
         lately = self.rng.integers(len(self.recent), size=self.batch // 2)

@@ -2,8 +2,9 @@
 
 They are small, so a library that differentiates anything spends most of its time on other things
 than arithmetic. Here slopes are written down, and a step of descent is two calls of compiled code:
-a third of the time that torch takes, nothing to install, and the same bits on every machine. Tests
-compare the steps with torch's. Inputs may become more with time; networks take new ones up.
+a third of the time that torch takes, nothing to install, and networks that are the same to the bit
+on every machine. Tests compare the steps with torch's. The number of inputs may grow; networks then
+widen.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ def product(x: Any, weight: Any) -> Any:
 
 @compilable
 def slopes_of_weights(x: Any, slope: Any, into: Any) -> None:
-    """Make `into` x.T @ slope, likewise."""
+    """Make `into` x.T @ slope, passing over zeros."""
     into[:] = ZERO
     for i in range(x.shape[0]):
         for k in range(x.shape[1]):
