@@ -130,7 +130,7 @@ def main() -> None:
     given = parser.parse_args()
     given.results.parent.mkdir(parents=True, exist_ok=True)
     lines = given.results.read_text("utf-8").splitlines() if given.results.is_file() else []
-    runs = [run for run in map(json.loads, lines) if run["made"] == made_by(run["agent"])]
+    runs = [run for run in map(json.loads, lines) if run.get("made") == made_by(run["agent"])]
     there = {(run["problem"], run["agent"], run["seed"]) for run in runs}
     wanted = [
         (problem, agent, seed)

@@ -5,16 +5,17 @@ from __future__ import annotations
 import json
 from dataclasses import fields
 
+import gymnasium
 import numpy as np
 import pytest
 
 import monmdp
 from conftest import ROOT
 from monmdp import agents, testing, train
-from monmdp.agents import Transition, observations_of, view_of
+from monmdp.agents import Transition, View, observations_of, view_of
 from monmdp.agents.deep_baselines import DQN, RNDDQN, Discretised, PessimisticDQN, RewardModelDQN
 from monmdp.agents.deep_monitored import DeepMonitored
-from monmdp.envs import MonMDPEnv
+from monmdp.envs import AddMonitor, MonMDPEnv
 from monmdp.errors import MonMDPError
 from monmdp.model import MDP, join
 
@@ -294,3 +295,25 @@ def test_the_settings_to_try_are_settings():
         assert len(settings) == len({json.dumps(of, sort_keys=True) for of in settings}) == 12
         for params in settings:
             agents.find(name, params=params)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_parameters_are_checked_before_anything_is_trained(name):
+    with pytest.raises(MonMDPError, match="warmup must be a whole number of at least 1, got 0"):
+        agents.find(name, params={"warmup": 0})
+    assert agents.find(name, params={"warmup": 7.0}).keywords == {"warmup": 7}
+
+
+def test_the_view_of_an_environment():
+    env = AddMonitor(gymnasium.make("CartPole-v1"), "n-experts", n=3)
+    view = view_of(env, r_min=0, r_max=1)
+    assert view == View((4,), np.dtype(np.float32), 3, 2, 4, 0.0, 1.0)
+    agent = ALL["deep-monitored"](view, np.random.default_rng(0))
+    observation, _ = env.reset(seed=0)
+    assert set(agent.act(observation)) == {"env", "mon"}
+    with pytest.raises(MonMDPError, match="r_min must be a number, got None"):
+        view_of(env)
+    with pytest.raises(MonMDPError, match="AddMonitor adds one"):
+        view_of(gymnasium.make("CartPole-v1"), 0, 1)
+    with pytest.raises(MonMDPError, match="must be arrays"):
+        view_of(MonMDPEnv(monmdp.make("loop", "ask")), 0, 1)

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from monmdp.agents.ablations import MBIEEB, PessimisticMBIEEB
 from monmdp.agents.baselines import UCB, EpsilonGreedy, Intrinsic, Optimistic, QCount
-from monmdp.agents.contract import AgentConfig
+from monmdp.agents.contract import AgentConfig, View
 from monmdp.agents.directed_e2 import DirectedE2
 from monmdp.agents.factored_mbie_eb import FactoredMBIEEB
 from monmdp.agents.known_monitor import KnownMonitor
@@ -71,15 +73,15 @@ DEEP: dict[str, DeepAgent] = {
     ),
     "deep-dqn": DeepAgent(
         f"{_BASELINES}:DQN", "DQN",
-        "DQN that takes a reward it was not shown for zero.", "#1174fb", ":", 250.0,
+        "DQN that treats a hidden reward as zero.", "#1174fb", ":", 250.0,
     ),
     "deep-reward-model": DeepAgent(
         f"{_BASELINES}:RewardModelDQN", "DQN, reward model",
-        "DQN with a learnt reward in the place of one that was not shown.", "#f0934f", ":", 350.0,
+        "DQN with a learnt reward in place of a hidden one.", "#f0934f", ":", 350.0,
     ),
     "deep-pessimistic-ensemble": DeepAgent(
         f"{_BASELINES}:PessimisticDQN", "DQN, pessimistic ensemble",
-        "DQN with a low guess, by several reward models, in the place of a reward not shown.",
+        "DQN with a low guess, by several reward models, in place of a hidden reward.",
         "#db09ba", ":", 500.0,
     ),
     "deep-rnd": DeepAgent(
@@ -94,6 +96,9 @@ DEEP: dict[str, DeepAgent] = {
     ),
 }  # fmt: skip
 """deep agents by name; they see observations"""
+
+SMALLEST = View((1,), np.dtype(np.uint8), 1, 1, 1, 0.0, 0.0)
+"""the view of the smallest problem there is"""
 
 _NAMED: dict[str, Any] = {**KINDS, **DEEP}
 COLOURS: dict[str, tuple[str, Line]] = {name: (of.colour, of.line) for name, of in _NAMED.items()}
@@ -147,6 +152,8 @@ def find(
         return registry.checked(call(found, what, params), what)
     _check_factory(found)
     chosen = assign(params, {"agent": parameters_of(agent)})["agent"]
+    if name_of(found) is not None:  # one of ours checks its parameters when it is made
+        found(SMALLEST, np.random.default_rng(0), **chosen)
     return partial(found, **chosen) if chosen else found
 
 

@@ -20,6 +20,7 @@ from typing import Any, Protocol, TypeGuard, runtime_checkable
 
 import gymnasium
 import numpy as np
+from gymnasium import spaces
 from numpy.typing import NDArray
 
 from monmdp.agents import contract
@@ -335,11 +336,29 @@ implement(Shell, {verb: getattr(Shell, verb.__name__) for verb in contract.VERBS
 # ---- agents that see observations -----------------------------------------------------------
 
 
-def view_of(monmdp: MonMDP) -> View:
+def view_of(
+    monmdp: MonMDP | gymnasium.Env[Any, Any],
+    r_min: float | None = None,
+    r_max: float | None = None,
+) -> View:
     """Return what an agent that sees observations is told of a problem.
 
-    Without a table of observations it sees one-hot vectors; they must fit into memory.
+    Args:
+        monmdp: the problem. Without a table of observations the agent sees one-hot vectors; they
+            must fit into memory. Or any environment that speaks our contract, whose observations
+            are arrays.
+        r_min: of such an environment, the least environment reward there can be.
+        r_max: the largest.
+
+    >>> import gymnasium
+    >>> from monmdp.agents import view_of
+    >>> from monmdp.envs import AddMonitor
+    >>> env = AddMonitor(gymnasium.make("CartPole-v1"), "ask")
+    >>> view_of(env, r_min=0, r_max=1).observation
+    (4,)
     """
+    if isinstance(monmdp, gymnasium.Env):
+        return _view_of_environment(monmdp, r_min, r_max)
     mdp, n = monmdp.mdp, monmdp.mdp.n_states
     _, n_sm, n_ae, n_am = monmdp.shape
     if (table := mdp.observations) is not None:
@@ -351,6 +370,20 @@ def view_of(monmdp: MonMDP) -> View:
             f"world {mdp.name!r} has no table of observations; one-hot vectors of {n:,} states",
         )
     return View(shape, dtype, n_sm, n_ae, n_am, mdp.r_min, mdp.r_max)
+
+
+def _view_of_environment(env: gymnasium.Env[Any, Any], r_min: Any, r_max: Any) -> View:
+    seen, acts = env.observation_space, env.action_space
+    if not isinstance(seen, spaces.Dict) or not isinstance(acts, spaces.Dict):
+        raise MonMDPError(
+            "an environment with a monitor has spaces {'env': …, 'mon': …}; "
+            f"got {seen} and {acts}; envs.AddMonitor adds one"
+        )
+    if not isinstance(seen["env"], spaces.Box):
+        raise MonMDPError(f"observations must be arrays (a Box), got {seen['env']}")
+    low, high = number(r_min, "r_min"), number(r_max, "r_max")
+    n_sm, n_ae, n_am = (int(of.n) for of in (seen["mon"], acts["env"], acts["mon"]))  # type: ignore[attr-defined]
+    return View(seen["env"].shape, seen["env"].dtype, n_sm, n_ae, n_am, low, high)
 
 
 def observations_of(monmdp: MonMDP) -> NDArray[Any]:

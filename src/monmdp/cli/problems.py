@@ -77,7 +77,15 @@ def list_names(as_json: AsJson = False) -> None:
             print(f"  {name:<{width}} {entry['about']}")
             if parameters := entry.get("parameters"):
                 text = "(parameters as above)" if parameters == before else "  ".join(parameters)
-                print(textwrap.fill(text, 100, initial_indent=indent, subsequent_indent=indent))
+                print(
+                    textwrap.fill(
+                        text,
+                        100,
+                        initial_indent=indent,
+                        subsequent_indent=indent,
+                        break_on_hyphens=False,
+                    )
+                )
             before = parameters
         print()
     print(ENDING)
