@@ -381,3 +381,20 @@ def test_all_agents_are_tested_with_the_discount_of_the_first(command):
     assert table["gamma"] == 0.9
     best = monmdp.solve(monmdp.make("loop", "ask"), 0.9).episode_return
     assert [row["episode_return_minimax"] for row in table["agents"]] == [best, best]
+
+
+def test_who_counts_on_rewards_that_nobody_sees_is_told():
+    """In minigrid-empty ⊥ pays 0 and might cost 1: a random walk may be worth less than paid."""
+    found = monmdp.compare(
+        monmdp.make("minigrid-empty", "ask"), ["epsilon-greedy"], 300, every=100, seeds=2
+    )
+    (table,) = found.comparisons
+    (row,) = table.rows
+    assert row.worst == pytest.approx(row.of.exact_end.mean())
+    assert row.worst < row.end.estimate - 0.1
+    assert table.remarks[0].startswith("These end returns count rewards that can never be seen")
+    assert f"epsilon-greedy −{abs(row.worst):.4g}" in table.remarks[0]
+    (seen,) = monmdp.compare(
+        monmdp.make("loop", "ask"), ["epsilon-greedy"], 300, every=100, seeds=2
+    ).comparisons
+    assert not any(said.startswith("These") for said in seen.remarks)

@@ -39,6 +39,11 @@ LEGEND = (
     "run of the reference has a larger area than one of the agent."
 )
 
+UNSEEN = (
+    "These end returns count rewards that can never be seen; where those are as low as possible, "
+    "the end return is"
+)
+
 
 @dataclass(frozen=True)
 class Compared:
@@ -57,6 +62,17 @@ class Compared:
     parts: tuple[Interval, Interval] | None = None
     """what the environment and the monitor pay of the last policy's return: means over seeds; None
     where runs do not keep their policy"""
+
+    @property
+    def worst(self) -> float:
+        """Return the end return in M↓: never-observable rewards are as low as they can be."""
+        return float(np.mean(self.of.exact_end))
+
+    @property
+    def counts_on_the_unseen(self) -> bool:
+        """Whether more than 1 % of the end return may not be there."""
+        exact = self.of.settings["evaluation"] == "exact"
+        return exact and self.end.estimate - self.worst > 0.01 * max(1.0, abs(self.worst))
 
     @property
     def steps_to_1pct(self) -> tuple[int | None, ...]:
@@ -177,9 +193,15 @@ class Comparison:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What to know before trusting it: agents that are no better than chance, few seeds."""
+        """What to know before trusting it: rewards unseen, no better than chance, few seeds."""
         ends = {row.agent: row.end for row in self.rows}
-        return references.remarks(ends, len(self.seeds), self.references)
+        said = references.remarks(ends, len(self.seeds), self.references)
+        unseen = [
+            f"{row.agent} {written(row.worst)}" for row in self.rows if row.counts_on_the_unseen
+        ]
+        if unseen:
+            said = (f"{UNSEEN}: {', '.join(unseen)}.", *said)
+        return said
 
     def __str__(self) -> str:
         return self.table().to_text()
