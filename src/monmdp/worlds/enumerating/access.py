@@ -282,8 +282,8 @@ class ToyText(Access):
                     raise MonMDPError(
                         f"the environment is random: in state {s}, action {a} leads to state "
                         f"{found[0][0]} with reward {found[0][1]:g} or to state {found[-1][0]} "
-                        f"with reward {found[-1][1]:g}; from_gymnasium and gymnasium:ID import "
-                        "its table of chances"
+                        f"with reward {found[-1][1]:g}; worlds.from_gymnasium and the name "
+                        f"gymnasium:{env.spec.id if env.spec else 'ID'} import its table of chances"
                     )
 
     @staticmethod
