@@ -95,11 +95,13 @@ def measured(results: Path, suite: str = SUITE) -> dict[str, Any]:
     known = evidence.load(report)
     settings: dict[str, Any] = {}
     for panel in panels_of(known.figures[0]):
+        problem = monmdp.make(panel.world, panel.monitor, **panel.problem)
+        v = monmdp.solve(problem, gamma=bundled_suite(suite).gamma).episode_return
         of_agents = {}
         for curve in panel.curves:
             if (of := known.of(curve)) is not None:
                 paths = [run_path(results, curve.configuration, seed) for seed in of.seeds]
-                runs = [late_of(read_run(path), of.minimax) for path in paths]
+                runs = [late_of(read_run(path), v) for path in paths]
                 of_agents[label(curve)] = [asdict(run) for run in runs]
         settings[panel_title(panel)] = of_agents
     return {"missing": _missing(known, suite), "about": _about(known), "settings": settings}
@@ -228,6 +230,7 @@ def agents_table(runs: Runs) -> Table:
         rows.append(
             (
                 agent,
+                min(len(of) for of in there.values()),
                 share(solved, len(there)),
                 np.mean(shares),
                 None if agent == OURS else gain,
@@ -236,6 +239,7 @@ def agents_table(runs: Runs) -> Table:
         )
     columns = (
         "agent",
+        Column("seeds", form=",d"),
         Column("settings solved", ("solved", "settings"), form=""),
         Column("late tests within 2 %", form=".2f"),
         Column(f"{OURS} has more by", bounds("more"), form=".2f"),
