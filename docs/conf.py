@@ -28,7 +28,7 @@ extensions = [
 exclude_patterns = ["_build", "_ext"]
 nitpicky = True
 _INNER = (  # types that are shown and whose fields are no part of the interface
-    r"experiment\.(evaluation\.Chances|policy\.Returns|recording\.Watched)",
+    r"experiment\.(answers\.Batch|evaluation\.Chances|policy\.Returns|recording\.Watched)",
     r"model\.dynamics\.Tables",
     r"naming\.(T|Scope)",
     r"report\.content\.Content",

@@ -567,7 +567,9 @@ def test_toy_text_is_the_part_of_its_table_that_can_be_reached(name):
 
 
 def test_a_table_with_chance_is_refused():
-    refused("FrozenLake-v1", "random", "state 0, action", "gymnasium:FrozenLake-v1", is_slippery=True)
+    refused(
+        "FrozenLake-v1", "random", "state 0, action", "gymnasium:FrozenLake-v1", is_slippery=True
+    )
 
 
 def test_a_toy_in_a_wrapper_shows_what_the_wrapper_shows():
