@@ -20,13 +20,13 @@ from typing import Any
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import gymnasium
-import joblib
 import numpy as np
 
 from monmdp import agents
-from monmdp.agents import Transition, View
+from monmdp.agents import Transition, view_of
 from monmdp.envs import AddMonitor
 from monmdp.experiment.own_code import module_hash
+from resuming import done, kept
 
 WRITTEN = Path(__file__).resolve().parents[1] / "docs" / "deep" / "control.json"
 FIRST_SEED = 200
@@ -81,12 +81,8 @@ def test(agent: Any, env: AddMonitor, rng: np.random.Generator) -> float:
 def train(problem: str, name: str, seed: int) -> dict[str, Any]:
     """Train once; return its tests and how often it paid the monitor and saw a reward."""
     env, judge = make(problem), make(problem, expose_env_reward=True)
-    space, began = env.observation_space["env"], time.process_time()
-    low, high = BOUNDS[NAMES[problem.split("/")[0]]]
-    view = View(
-        space.shape, space.dtype, env.observation_space["mon"].n, env.action_space["env"].n,
-        env.action_space["mon"].n, low, high,
-    )  # fmt: skip
+    began = time.process_time()
+    view = view_of(env, *BOUNDS[NAMES[problem.split("/")[0]]])
     factory: Any = agents.find(name, params=SETTINGS[name])
     agent = factory(view, np.random.default_rng(seed))
     of_tests = np.random.default_rng(seed)
@@ -113,8 +109,8 @@ def train(problem: str, name: str, seed: int) -> dict[str, Any]:
 
 def made_by(name: str) -> dict[str, Any]:
     """What the runs of an agent depend on: if it changes, they are done anew."""
-    module, _, _ = agents.DEEP[name].place.partition(":")
-    return {"settings": SETTINGS[name], "steps": STEPS, "code": module_hash(module)}
+    code = module_hash(agents.DEEP[name].module)
+    return {"settings": SETTINGS[name], "steps": STEPS, "code": code}
 
 
 def main() -> None:
@@ -128,9 +124,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--write", action="store_true", help="write docs/deep/control.json")
     given = parser.parse_args()
-    given.results.parent.mkdir(parents=True, exist_ok=True)
-    lines = given.results.read_text("utf-8").splitlines() if given.results.is_file() else []
-    runs = [run for run in map(json.loads, lines) if run.get("made") == made_by(run["agent"])]
+    runs = [run for run in kept(given.results) if run.get("made") == made_by(run["agent"])]
     there = {(run["problem"], run["agent"], run["seed"]) for run in runs}
     wanted = [
         (problem, agent, seed)
@@ -138,11 +132,8 @@ def main() -> None:
         for agent in given.agents
         for seed in range(FIRST_SEED, FIRST_SEED + given.seeds)
     ]
-    todo = (joblib.delayed(train)(*run) for run in wanted if run not in there)
-    for run in joblib.Parallel(n_jobs=given.jobs, return_as="generator_unordered")(todo):
-        with given.results.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(run) + "\n")
-        runs.append(run)
+    todo = [run for run in wanted if run not in there]
+    runs += done(given.results, train, todo, given.jobs)
     runs.sort(
         key=lambda of: (every.index(of["problem"]), [*SETTINGS].index(of["agent"]), of["seed"])
     )

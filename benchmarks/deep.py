@@ -94,9 +94,10 @@ def measured(results: Path, suite: str = SUITE) -> dict[str, Any]:
         sys.exit(f"{report}: missing; monmdp run {suite} --out {results}")
     known = evidence.load(report)
     settings: dict[str, Any] = {}
+    gamma = bundled_suite(suite).gamma
     for panel in panels_of(known.figures[0]):
         problem = monmdp.make(panel.world, panel.monitor, **panel.problem)
-        v = monmdp.solve(problem, gamma=bundled_suite(suite).gamma).episode_return
+        v = monmdp.solve(problem, gamma=gamma).episode_return
         of_agents = {}
         for curve in panel.curves:
             if (of := known.of(curve)) is not None:

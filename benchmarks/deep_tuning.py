@@ -19,12 +19,12 @@ from typing import Any
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-import joblib
 import numpy as np
 
 import monmdp
 from monmdp import agents
 from monmdp.results.late import late_tests, share_within
+from resuming import done, kept
 
 ROOT = Path(__file__).resolve().parents[1]
 TRIED = Path(__file__).with_suffix(".json")
@@ -73,9 +73,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--write", action="store_true", help=f"write {WRITTEN.relative_to(ROOT)}")
     given = parser.parse_args()
-    given.results.parent.mkdir(parents=True, exist_ok=True)
-    lines = given.results.read_text("utf-8").splitlines() if given.results.is_file() else []
-    runs = [json.loads(line) for line in lines]
+    runs = kept(given.results)
     there = [tuple(run[of] for of in ("agent", "params", "world", "seed")) for run in runs]
     tried = json.loads(TRIED.read_text("utf-8"))
     wanted = [
@@ -83,11 +81,7 @@ def main() -> None:
     ]
     runs = [run for run, key in zip(runs, there, strict=True) if key in wanted]
     todo = [run for run in wanted if run not in there]
-    at_work = joblib.Parallel(n_jobs=given.jobs, return_as="generator_unordered")
-    for run in at_work(joblib.delayed(trial)(*of) for of in todo):
-        with given.results.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(run) + "\n")
-        runs.append(run)
+    runs += done(given.results, trial, todo, given.jobs)
     table = ranked(runs, tried)
     for agent in tried:
         for of in table[agent][:3]:

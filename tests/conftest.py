@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib.util
 import inspect
 import os
 import sys
@@ -50,6 +51,14 @@ def one_in(n, values):
         pytest.param(*(of if isinstance(of, tuple) else (of,)), marks=mark)
         for of, mark in zip(many, marks, strict=True)
     ]
+
+
+def benchmark(name):
+    """A module of the folder benchmarks, which is no package."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / "benchmarks" / f"{name}.py")
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)  # dataclasses look there
+    spec.loader.exec_module(module)
+    return module
 
 
 def newest(name):

@@ -9,7 +9,7 @@ import pytest
 
 import monmdp
 from monmdp import agents, experiment, testing
-from monmdp.agents import Transition, View
+from monmdp.agents import Transition, View, view_of
 from monmdp.agents.deep_inputs import RealNumbers, WholeNumbers
 from monmdp.agents.deep_monitored import DeepMonitored
 from monmdp.agents.monitored_mbie_eb import plan_to_observe, plan_to_optimize
@@ -17,13 +17,6 @@ from monmdp.envs import MonMDPEnv
 from monmdp.errors import MonMDPError
 
 NEVER = 10**9
-
-
-def view_of(problem, dtype=np.uint8):
-    """One-hot vectors of whole numbers, which random signs tell apart."""
-    _, n_sm, n_ae, n_am = problem.shape
-    mdp = problem.mdp
-    return View((mdp.n_states,), np.dtype(dtype), n_sm, n_ae, n_am, mdp.r_min, mdp.r_max)
 
 
 def shown_to(agent, problem, step):

@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from dataclasses import fields
 
 import numpy as np
 import pytest
 
-from deep.conftest import ROOT
+from conftest import benchmark
 from monmdp import MDP, worlds
 
 pytest.importorskip("minigrid")
-
-
-def benchmark(name):
-    """A module of the folder benchmarks, which is no package."""
-    spec = importlib.util.spec_from_file_location(name, ROOT / "benchmarks" / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.fixture(scope="module")

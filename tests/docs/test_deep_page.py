@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.util
-
 import pytest
 
-from conftest import ROOT
+from conftest import ROOT, benchmark
 from monmdp.results.late import Late
 
 PAGE = ROOT / "docs" / "deep-v1.md"
@@ -14,11 +12,7 @@ PAGE = ROOT / "docs" / "deep-v1.md"
 
 @pytest.fixture(scope="module")
 def deep():
-    path = ROOT / "benchmarks" / "deep.py"
-    spec = importlib.util.spec_from_file_location("deep", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return benchmark("deep")
 
 
 def runs(*shares, **others):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import math
 import re
@@ -10,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import ROOT
+from conftest import ROOT, benchmark
 from monmdp import agents, report
 from monmdp.experiment.provenance import kernel_hash
 from monmdp.report.page import SCRIPTS, STYLES
@@ -26,14 +25,6 @@ SUMMARIES = (*PRESETS, "findings")
 @pytest.fixture(scope="module")
 def known():
     return {name: evidence.load(PLACE / f"{name}.parquet") for name in SUMMARIES}
-
-
-def benchmark(name):
-    """A module of the folder benchmarks, which is no package."""
-    spec = importlib.util.spec_from_file_location(name, ROOT / "benchmarks" / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.mark.slow

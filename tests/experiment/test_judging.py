@@ -322,6 +322,18 @@ def test_one_policy_in_all_its_forms(which, batch, monkeypatch):
         assert judge(policy).policy == pytest.approx(np.eye(problem.n_actions)[joint]), kind
 
 
+def shown_in_all_states(env, problem):
+    """What an environment shows in each state."""
+    return [env.reset(options=problem.shape.observation(s))[0] for s in range(problem.n_states)]
+
+
+def is_seen(seen, s, shown):
+    """Whether a view of all states has in state s what an environment shows there."""
+    if isinstance(shown, dict):
+        return {k: v[s] for k, v in seen.items()} == shown
+    return np.array_equal(seen[s], shown)
+
+
 def test_views_undo_what_wrappers_do():
     """What an environment in wrappers shows is what the view shows."""
     problem = make("loop", "n-experts")
@@ -335,12 +347,8 @@ def test_views_undo_what_wrappers_do():
         view = answers.view_for(env.observation_space, problem)
         ((_, batch),) = answers.observed(problem)
         seen = view(batch)
-        for s in range(problem.n_states):
-            shown, _ = env.reset(options=problem.shape.observation(s))
-            if isinstance(shown, dict):
-                assert {k: v[s] for k, v in seen.items()} == shown
-            else:
-                assert np.array_equal(seen[s], shown)
+        for s, shown in enumerate(shown_in_all_states(env, problem)):
+            assert is_seen(seen, s, shown)
             assert env.observation_space.contains(shown if isinstance(shown, dict) else seen[s])
 
 
@@ -368,12 +376,8 @@ def test_numbers_of_states_in_a_world_with_a_table(monitor):
     for wrap in (lambda env: env, JointDiscrete, gymnasium.wrappers.FlattenObservation):
         env = wrap(MonMDPEnv(problem))
         seen = answers.view_for(env.observation_space, problem)(batch)
-        for s in range(problem.n_states):
-            shown, _ = env.reset(options=problem.shape.observation(s))
-            if isinstance(shown, dict):
-                assert {k: v[s] for k, v in seen.items()} == shown
-            else:
-                assert np.array_equal(seen[s], shown)
+        for s, shown in enumerate(shown_in_all_states(env, problem)):
+            assert is_seen(seen, s, shown)
 
 
 def test_spaces_that_tell_too_little_are_refused():

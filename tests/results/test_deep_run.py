@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
-
-from conftest import ROOT
+from conftest import benchmark
 from monmdp import make, run_suite, solve, suites
 from monmdp.results import load_run
 from monmdp.results.late import late_of
@@ -31,9 +29,7 @@ def test_one_setting_from_run_to_table(tmp_path, monkeypatch):
     assert 0 < late.shown <= late.paid < 1
     assert len(run.step) == STEPS // 500
 
-    spec = importlib.util.spec_from_file_location("deep", ROOT / "benchmarks" / "deep.py")
-    page = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(page)
+    page = benchmark("deep")
     monkeypatch.setattr(page, "bundled_suite", lambda _: suite)
     content = page.measured(tmp_path, "short")
     assert content["missing"] == 0

@@ -152,7 +152,7 @@ def find(
         return registry.checked(call(found, what, params), what)
     _check_factory(found)
     chosen = assign(params, {"agent": parameters_of(agent)})["agent"]
-    if name_of(found) is not None:  # one of ours checks its parameters when it is made
+    if chosen and name_of(found) is not None:  # it checks its parameters when it is made
         found(SMALLEST, np.random.default_rng(0), **chosen)
     return partial(found, **chosen) if chosen else found
 

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from monmdp.agents import contract
 from monmdp.agents.contract import AgentConfig, Step, Transition, View
 from monmdp.compiling import compiled, implement
-from monmdp.envs.wrappers import sizes
+from monmdp.envs.wrappers import parts_of, sizes
 from monmdp.errors import MonMDPError, nearest
 from monmdp.memory import demand_room
 from monmdp.model import MonMDP
@@ -373,17 +373,17 @@ def view_of(
 
 
 def _view_of_environment(env: gymnasium.Env[Any, Any], r_min: Any, r_max: Any) -> View:
-    seen, acts = env.observation_space, env.action_space
-    if not isinstance(seen, spaces.Dict) or not isinstance(acts, spaces.Dict):
+    shown, monitor = parts_of(env.observation_space)
+    if monitor is None:
         raise MonMDPError(
             "an environment with a monitor has spaces {'env': …, 'mon': …}; "
-            f"got {seen} and {acts}; envs.AddMonitor adds one"
+            f"got {env.observation_space} and {env.action_space}; envs.AddMonitor adds one"
         )
-    if not isinstance(seen["env"], spaces.Box):
-        raise MonMDPError(f"observations must be arrays (a Box), got {seen['env']}")
+    if not isinstance(shown, spaces.Box):
+        raise MonMDPError(f"observations must be arrays (a Box), got {shown}")
     low, high = number(r_min, "r_min"), number(r_max, "r_max")
-    n_sm, n_ae, n_am = (int(of.n) for of in (seen["mon"], acts["env"], acts["mon"]))  # type: ignore[attr-defined]
-    return View(seen["env"].shape, seen["env"].dtype, n_sm, n_ae, n_am, low, high)
+    n_ae, n_am = sizes(env.action_space, "action space")
+    return View(shown.shape, shown.dtype, int(monitor.n), n_ae, n_am, low, high)
 
 
 def observations_of(monmdp: MonMDP) -> NDArray[Any]:
