@@ -43,6 +43,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "deep-pessimistic-ensemble": DQN,
     "deep-rnd": {**DQN, "bonus": 0.1},
     "deep-discretised": {**COMMON, "bits": 8, "cells": 256},
+    "deep-discretised-mbie-eb": {**COMMON, "bits": 8, "cells": 256},
 }  # fmt: skip
 """agent -> parameters"""
 BOUNDS = {"CartPole-v1": (0.0, 1.0), "MountainCar-v0": (-1.0, 0.0), "Acrobot-v1": (-1.0, 0.0)}

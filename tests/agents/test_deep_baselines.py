@@ -13,7 +13,14 @@ import monmdp
 from conftest import ROOT
 from monmdp import agents, testing, train
 from monmdp.agents import Transition, View, observations_of, view_of
-from monmdp.agents.deep_baselines import DQN, RNDDQN, Discretised, PessimisticDQN, RewardModelDQN
+from monmdp.agents.deep_baselines import (
+    DQN,
+    RNDDQN,
+    DiscretisedFactored,
+    DiscretisedMonitored,
+    PessimisticDQN,
+    RewardModelDQN,
+)
 from monmdp.agents.deep_monitored import DeepMonitored
 from monmdp.envs import AddMonitor, MonMDPEnv
 from monmdp.errors import MonMDPError
@@ -25,7 +32,8 @@ NETWORKS = {
     "deep-pessimistic-ensemble": PessimisticDQN,
     "deep-rnd": RNDDQN,
 }
-BASELINES = {**NETWORKS, "deep-discretised": Discretised}
+TABLES = {"deep-discretised": DiscretisedFactored, "deep-discretised-mbie-eb": DiscretisedMonitored}
+BASELINES = {**NETWORKS, **TABLES}
 ALL = {**BASELINES, "deep-monitored": DeepMonitored}
 SHORT = {"epsilon_steps": 1000, "hidden": 32, "every": 2}
 
@@ -86,10 +94,11 @@ def test_only_with_a_model_there_is_no_need_to_ask():
     assert 0 < returns["deep-dqn"] < 0.9 * best(problem)
 
 
+@pytest.mark.parametrize("name", TABLES)
 @pytest.mark.parametrize("monitor", ["ask", "button"])
-def test_a_table_of_cells_is_as_good_as_one_of_states(monitor):
+def test_a_table_of_cells_is_as_good_as_one_of_states(name, monitor):
     problem = monmdp.make("loop", monitor)
-    run = train(problem, "deep-discretised", 2000, every=500)
+    run = train(problem, name, 2000, every=500)
     assert run.curve["episode_return"][-1] == pytest.approx(best(problem))
 
 
@@ -224,6 +233,21 @@ def test_what_is_seen_is_checked(name):
     real = ALL[name](view._replace(dtype=np.dtype(np.float64)), np.random.default_rng(0))
     with pytest.raises(MonMDPError, match="not finite"):
         real.act({"env": np.full(9, np.nan), "mon": 0})
+    for wrong, told in ((np.zeros(9), "an observation is .* got"), (None, "got None")):
+        with pytest.raises(MonMDPError, match=told):
+            agent.act(wrong)
+    for mon in (-1, 1, 0.5, None):
+        with pytest.raises(MonMDPError, match="sᵐ"):
+            agent.act({"env": np.zeros(9, dtype=np.uint8), "mon": mon})
+    for wrong, told in (
+        ({"dtype": "fast"}, "no arrays .* of 'fast'"),
+        ({"observation": (-1,)}, "no arrays"),
+        ({"dtype": np.dtype("U3")}, "must be numbers"),
+        ({"n_monitor_states": 0}, "n_monitor_states must be"),
+        ({"r_max": np.nan}, "r_max must be finite"),
+    ):
+        with pytest.raises(MonMDPError, match=told):
+            ALL[name](view._replace(**wrong), np.random.default_rng(0))
     with pytest.raises(MonMDPError, match=r"r_min = 2.* is above r_max = 1"):
         ALL[name](view._replace(r_min=2.0, r_max=1.0), np.random.default_rng(0))
     with pytest.raises(MonMDPError, match="rng must be a NumPy generator, got 3"):
@@ -232,10 +256,37 @@ def test_what_is_seen_is_checked(name):
         ALL[name](problem.shape, np.random.default_rng(0))
 
 
+@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ({"reward": 1.5}, "reward 1.5 is above r_max = 1"),
+        ({"reward": -3.0}, "reward -3 is below r_min"),
+        ({"reward": np.nan}, "reward must be finite"),
+        ({"monitor_reward": np.inf}, "monitor_reward must be finite"),
+        ({"action": {"env": 5, "mon": 0}}, "is outside the spaces"),
+        ({"action": 3}, "an action is"),
+        ({"next_observation": {"env": np.zeros(9, dtype=np.uint8), "mon": 4}}, "sᵐ = 4"),
+    ],
+)
+def test_what_is_learnt_from_is_checked(name, wrong, told):
+    """One wrong number in a network would be in all that it says from then on."""
+    problem = monmdp.make("loop", "ask")
+    agent, seen = made(name, problem), {"env": np.zeros(9, dtype=np.uint8), "mon": 0}
+    right = Transition(seen, {"env": 0, "mon": 0}, 0.5, 0.0, seen, False)
+    with pytest.raises(MonMDPError, match=told):
+        agent.update(right._replace(**wrong))
+    assert agent.steps == 0
+    agent.update(right)
+    assert agent.steps == 1
+
+
 def test_returns_of_several_steps():
     """Against sums by hand, with a target network that says 0."""
     problem = monmdp.make("loop", "ask")
-    agent = made("deep-dqn", problem, n_step=3, warmup=10**9, gamma=0.5)
+    params = {"n_step": 3, "warmup": 10**9, "gamma": 0.5}
+    view = view_of(problem)._replace(r_max=32.0)
+    agent = DQN(view, np.random.default_rng(0), **params)
     table = observations_of(problem)
     rewards, ends, firsts = [1, 2, 4, 8, 16, 32], [2], [0, 3]
     for i, reward in enumerate(rewards):
@@ -286,6 +337,25 @@ def test_cells_are_shared_when_there_are_no_more():
     coarse = made("deep-discretised", problem, bits=1)
     walk(coarse, problem, steps=400)
     assert set(coarse.cell_of) <= {0, 1}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_table_begins_its_episodes_where_they_began(name, monkeypatch):
+    """Where observations are real numbers, also those before it was known how large these are."""
+    problem = monmdp.make("loop", "ask")
+    view = view_of(problem)._replace(dtype=np.dtype(np.float64))
+    agent = BASELINES[name](view, np.random.default_rng(0), warmup=10)
+    begun, updates = [], []
+    monkeypatch.setattr(agent.agent, "begin_episode", lambda: begun.append(len(updates)) or False)
+    monkeypatch.setattr(agent.agent, "update", updates.append)
+    table = observations_of(problem).astype(float)
+    for step in range(20):
+        if step % 4 == 0:
+            agent.begin_episode()
+        seen = {"env": table[step % 9], "mon": 0}
+        agent.update(Transition(seen, {"env": 0, "mon": 0}, None, 0.0, seen, step % 4 == 3))
+    assert len(updates) == 20
+    assert begun == [0, 4, 8, 12, 16]
 
 
 def test_the_settings_to_try_are_settings():

@@ -11,7 +11,7 @@ import monmdp
 from monmdp import agents, experiment, testing
 from monmdp.agents import Transition, View, view_of
 from monmdp.agents.deep_inputs import RealNumbers, WholeNumbers
-from monmdp.agents.deep_monitored import DeepMonitored
+from monmdp.agents.deep_monitored import PRICE, DeepMonitored
 from monmdp.agents.monitored_mbie_eb import plan_to_observe, plan_to_optimize
 from monmdp.envs import MonMDPEnv
 from monmdp.errors import MonMDPError
@@ -304,6 +304,28 @@ def test_each_option_does_something():
             assert lived(problem, visibility="kl-ucb", beta_kl=value) != kl_ucb
         else:
             assert lived(problem, **{option: value}) != plain, option
+
+
+@pytest.mark.parametrize("learnt", [{"generalise": "ensemble"}, {"counts": "coin-flips"}])
+def test_kl_ucb_goes_by_counts_in_cells(learnt):
+    with pytest.raises(MonMDPError, match="kl-ucb needs generalise=none and counts=simhash"):
+        agents.find("deep-monitored", params={"visibility": "kl-ucb", **learnt})
+
+
+@pytest.mark.parametrize(("paid", "price"), [(-0.2, -PRICE), (0.2, 0.0)])
+def test_a_monitor_that_pays_is_no_reason_to_observe(paid, price):
+    """Of two ways to see the same, the cheaper one; what it pays counts for Q_opt alone."""
+    problem = monmdp.make("loop", "ask")
+    agent = DeepMonitored(view_of(problem), np.random.default_rng(0), every=NEVER)
+    here = {"env": 0, "mon": 0}
+    for am in (0, 1):
+        step = here, {"env": 0, "mon": am}, None
+        shown_to(agent, problem, (*step, paid * am, here, False))
+    model = agent.model(np.array([1]), agent.met.inputs[:1])
+    assert (model.price <= 0).all()
+    assert model.reward[0, 0, 0, 1] - model.reward[0, 0, 0, 0] == pytest.approx(paid)
+    gap = model.price[0, 0, 0, 1] - model.price[0, 0, 0, 0]
+    assert gap == pytest.approx(price)
 
 
 def test_what_it_is_worth_to_observe_is_weighed_by_where_episodes_begin():

@@ -112,6 +112,16 @@ class Transition(NamedTuple):
         )
 
 
+def checked_reward(reward: Any, r_min: float | None, r_max: float | None) -> float:
+    """Refuse a reward outside of the bounds, as far as they are known."""
+    value = number(reward, "reward")
+    if r_min is not None and value < r_min:
+        raise MonMDPError(f"reward {value:g} is below r_min = {r_min:g}")
+    if r_max is not None and value > r_max:
+        raise MonMDPError(f"reward {value:g} is above r_max = {r_max:g}")
+    return value
+
+
 class View(NamedTuple):
     """What an agent that sees observations is told of a problem before it begins.
 

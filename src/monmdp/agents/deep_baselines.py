@@ -1,4 +1,4 @@
-"""Baselines of deep agents: DQN with four views of ⊥, and a tabular agent behind a discretiser.
+"""Baselines of deep agents: DQN with four views of ⊥, and tabular agents behind a discretiser.
 
 All see observations o and have the inputs and the kind of network that Deep Monitored MBIE-EB has.
 DQN learns Q(o,sᵐ,a) of joint actions a = (aᵉ,aᵐ), one output of a network for each sᵐ and a, from a
@@ -14,8 +14,8 @@ They differ in what stands in the place of a reward that was not shown:
     RNDDQN          r̂(o,aᵉ), and there is a bonus for what a network cannot predict yet
 
 Rewards are put in when a step is sampled, not when it was made: a reward that was learnt counts for
-all that happened before. `Discretised` sorts observations into cells, and Factored MBIE-EB learns
-about these.
+all that happened before. `Discretised` sorts observations into cells, and a tabular agent learns
+about these: Factored MBIE-EB or Monitored MBIE-EB.
 """
 
 from __future__ import annotations
@@ -28,10 +28,11 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from monmdp.agents.contract import Transition, View
+from monmdp.agents.contract import AgentConfig, Transition, View
 from monmdp.agents.deep_inputs import Learner, SimHash, with_room
 from monmdp.agents.deep_networks import Ensemble, Inputs, Network, RandomNetwork
 from monmdp.agents.factored_mbie_eb import FactoredMBIEEB
+from monmdp.agents.monitored_mbie_eb import MonitoredMBIEEB
 from monmdp.agents.stepwise import Agent
 from monmdp.model.arrays import FloatArray, IntArray
 
@@ -98,7 +99,7 @@ class DQN(Learner):
 
     def act(self, observation: dict[str, Any]) -> dict[str, int]:
         """Act at random with chance ε, else greedily."""
-        self._demand(observation["env"])
+        self._demand(observation)
         if self.steps < self.warmup or self.rng.random() < self.exploration():
             return self.random_action()
         inputs = self.met.inputs[[self.met.number(observation["env"])]]
@@ -109,7 +110,7 @@ class DQN(Learner):
 
     def exploration(self) -> float:
         """ε now."""
-        left = max(0.0, 1 - self.steps / max(self.epsilon_steps, 1))
+        left = max(0.0, 1 - self.steps / self.epsilon_steps)
         return self.epsilon + (1 - self.epsilon) * left
 
     def drive(self, q: FloatArray) -> FloatArray:
@@ -366,20 +367,12 @@ class Cells(gymnasium.Env[Any, Any]):
 
 @dataclass(eq=False)
 class Discretised(Learner):
-    """Factored MBIE-EB on cells: sets of observations with the same random signs (SimHash)."""
+    """A tabular agent on cells: sets of observations with the same random signs (SimHash)."""
 
     bits: int = 64
     """random signs that make a cell; fewer make larger cells"""
     cells: int = 2048
     """cells at most; what would be one more goes to the nearest, by the signs that differ"""
-    caution: float = 1.0
-    """standard errors that a hopeful plan adds, as in Factored MBIE-EB"""
-    give_up: float = 6.0
-    """effective tries in vain after which an outcome is given up, as there"""
-    net: float = 20.0
-    """how many episodes follow counts alone, as there"""
-    effort: int = 800
-    """outcomes and cells that plans may look at, on average over all steps, as there"""
 
     def __post_init__(self) -> None:
         """Begin with nothing."""
@@ -389,27 +382,28 @@ class Discretised(Learner):
         self.cell_of_code: dict[bytes, int] = {}
         self.cell_of: list[int] = []
         """of each observation that was met"""
-        config = FactoredMBIEEB(
-            gamma=self.gamma,
-            caution=self.caution,
-            give_up=self.give_up,
-            net=self.net,
-            effort=self.effort,
-        )
         world, seed = Cells(self.view, self.cells), int(self.rng.integers(2**63))
-        self.agent = Agent(config, world, seed=seed, r_min=self.r_min, r_max=self.r_max)
+        bounds = {"r_min": self.r_min, "r_max": self.r_max}
+        self.agent = Agent(self.tabular(), world, seed=seed, **bounds)
+
+    def tabular(self) -> AgentConfig:
+        """Return the tabular agent."""
+        raise NotImplementedError
 
     def begin_episode(self) -> bool:
         """Plan an episode; return whether it explores in order to observe."""
-        return self.agent.begin_episode()
+        super().begin_episode()
+        return self.ready and self.agent.begin_episode()
 
     def act(self, observation: dict[str, Any]) -> dict[str, int]:
         """Act as in the cell."""
-        self._demand(observation["env"])
+        self._demand(observation)
         return self.agent.act(self.found(observation)) if self.ready else self.random_action()
 
     def take_in(self, transition: Transition, first: bool) -> None:
         """Learn from one step between cells."""
+        if first and self.waiting:  # it was not ready when this episode began
+            self.agent.begin_episode()
         here, after = (
             self.found(of) for of in (transition.observation, transition.next_observation)
         )
@@ -445,3 +439,42 @@ class Discretised(Learner):
         nearest = [int((known != code).sum(axis=1).argmin()) for code in codes]
         policy: FloatArray = of_cells[nearest].reshape(-1, of_cells.shape[2])
         return policy
+
+
+@dataclass(eq=False)
+class DiscretisedFactored(Discretised):
+    """Factored MBIE-EB on cells."""
+
+    caution: float = 1.0
+    """standard errors that a hopeful plan adds, as in Factored MBIE-EB"""
+    give_up: float = 6.0
+    """effective tries in vain after which an outcome is given up, as there"""
+    net: float = 20.0
+    """how many episodes follow counts alone, as there"""
+    effort: int = 800
+    """outcomes and cells that plans may look at, on average over all steps, as there"""
+
+    def tabular(self) -> AgentConfig:
+        """Return Factored MBIE-EB."""
+        named = ("gamma", "caution", "give_up", "net", "effort")
+        return FactoredMBIEEB(**{name: getattr(self, name) for name in named})
+
+
+@dataclass(eq=False)
+class DiscretisedMonitored(Discretised):
+    """Monitored MBIE-EB, the paper's algorithm, on cells."""
+
+    beta: float = 5e-4
+    """β, βᵉ and βᵐ, scales of the bonuses in the model that optimises"""
+    beta_obs: float = 5e-4
+    """β_obs, scale of the bonus in the model that observes"""
+    beta_kl: float = 0.05
+    """β_KL, scale of the confidence that an unseen reward can be seen"""
+    sweeps: int = 50
+    """of a plan before every episode"""
+
+    def tabular(self) -> AgentConfig:
+        """Return Monitored MBIE-EB."""
+        named = ("gamma", "beta", "beta_obs", "beta_kl", "sweeps")
+        same = {name: getattr(self, name) for name in named}
+        return MonitoredMBIEEB(**same, beta_e=self.beta, beta_m=self.beta, q_opt_init=self.r_max)

@@ -13,10 +13,11 @@ from typing import Any, ClassVar, Literal, get_args, get_origin, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 
-from monmdp.agents.contract import Transition, View
+from monmdp.agents.contract import Transition, View, checked_reward
 from monmdp.agents.deep_networks import Inputs
 from monmdp.errors import MonMDPError, nearest
 from monmdp.model.mdp import number, whole_number
+from monmdp.model.monmdp import Shape
 from monmdp.planning.policy_iteration import learning_gamma
 
 # ---- inputs ---------------------------------------------------------------------------------
@@ -172,6 +173,7 @@ class Learner:
         """Begin with nothing."""
         self._check()
         _, _, self.n_sm, self.n_ae, self.n_am, self.r_min, self.r_max = self.view
+        self.shape = Shape(1, self.n_sm, self.n_ae, self.n_am)  # all that is the same for any o
         self.met = Met(self.view)
         self.steps = 0
         self.beginning = True
@@ -181,8 +183,18 @@ class Learner:
         """Refuse what makes no sense, and make whole numbers whole."""
         if not isinstance(self.view, View):
             raise MonMDPError(f"{type(self).__name__} is made from a View, got {self.view!r}")
-        if not self.view.r_min <= self.view.r_max:
-            raise MonMDPError(f"r_min = {self.view.r_min} is above r_max = {self.view.r_max}")
+        shape, dtype, *sizes, r_min, r_max = self.view
+        for name, size in zip(View._fields[2:5], sizes, strict=True):
+            whole_number(size, name, at_least=1)
+        if number(r_min, "r_min") > number(r_max, "r_max"):
+            raise MonMDPError(f"r_min = {r_min} is above r_max = {r_max}")
+        try:
+            none = np.zeros(shape, dtype)
+        except (TypeError, ValueError):
+            raise MonMDPError(f"there are no arrays {shape!r} of {dtype!r}") from None
+        if none.dtype.kind not in "buif":
+            raise MonMDPError(f"observations must be numbers, got {none.dtype}")
+        self.view = self.view._replace(observation=none.shape, dtype=none.dtype)
         if not isinstance(self.rng, np.random.Generator):
             raise MonMDPError(f"rng must be a NumPy generator, got {self.rng!r}")
         learning_gamma(self.gamma)
@@ -219,7 +231,11 @@ class Learner:
     def update(self, transition: Transition) -> None:
         """Learn from one step."""
         for of in (transition.observation, transition.next_observation):
-            self._demand(of["env"])
+            self._demand(of)
+        self.shape.joint_action(transition.action)
+        number(transition.monitor_reward, "monitor_reward")
+        if transition.reward is not None:
+            checked_reward(transition.reward, self.r_min, self.r_max)
         first, self.beginning = self.beginning, False
         self.steps += 1
         if self.ready:
@@ -231,8 +247,15 @@ class Learner:
         if self.steps >= self.warmup:
             self.learn()
 
-    def _demand(self, observation: Any) -> None:
+    def _demand(self, both: Any) -> None:
         """Refuse observations of another kind than promised."""
+        try:
+            observation, mon = both["env"], both["mon"]
+        except (TypeError, KeyError, IndexError):
+            raise MonMDPError(
+                f'an observation is {{"env": array, "mon": sᵐ}}, got {both!r}'
+            ) from None
+        whole_number(mon, "sᵐ", at_least=0, at_most=self.n_sm - 1)
         shape, dtype = getattr(observation, "shape", None), getattr(observation, "dtype", None)
         if (shape, dtype) != self.view[:2]:
             got = repr(observation) if shape is None else f"{shape} of {dtype}"

@@ -33,8 +33,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monmdp.agents.contract import Transition
-from monmdp.agents.deep_inputs import Learner, SimHash
+from monmdp.agents.deep_inputs import Learner, SimHash, with_room
 from monmdp.agents.deep_networks import Ensemble, Inputs, Network
+from monmdp.errors import MonMDPError
 from monmdp.model.arrays import BoolArray, FloatArray, IntArray
 
 OPT, OBS = 0, 1
@@ -70,10 +71,8 @@ class Growing:
 
     def add(self) -> int:
         """Return the number of a new row, all zeros."""
-        if self.n == len(next(iter(self.arrays.values()))):
-            for name, array in self.arrays.items():
-                self.arrays[name] = np.concatenate([array, np.zeros_like(array)])
         self.n += 1
+        self.arrays = {name: with_room(array, self.n) for name, array in self.arrays.items()}
         return self.n - 1
 
     def keep(self, rows: IntArray, **less: int) -> None:
@@ -170,7 +169,7 @@ class DeepMonitored(Learner):
     while the chance that it can be seen is as large (with an ensemble or coin flips)"""
     visibility: Literal["counted", "kl-ucb"] = "counted"
     """when to give up on a reward that does not show: by how often the monitor shows others, or
-    like Monitored MBIE-EB; with an ensemble or coin flips, by both"""
+    like Monitored MBIE-EB by its own tries (kl-ucb; these are counted in cells only)"""
     beta_kl: float = 0.05
     """β_KL, scale of the confidence that an unseen reward can be seen, with visibility=kl-ucb"""
     observe: float = 0.5
@@ -198,6 +197,9 @@ class DeepMonitored(Learner):
     def __post_init__(self) -> None:
         """Begin with nothing."""
         super().__post_init__()
+        self.learns_pairs = self.generalise == "ensemble" or self.counts == "coin-flips"
+        if self.learns_pairs and self.visibility == "kl-ucb":
+            raise MonMDPError("visibility=kl-ucb needs generalise=none and counts=simhash")
         self.signs = SimHash(self.bits or (64 if self.ready else 8), self.rng)
         width = self.met.encode.width
         self.heads = self.n_ae * self.n_sm
@@ -210,7 +212,6 @@ class DeepMonitored(Learner):
         self.scale = 1.0  # of W_opt
         self._make_tables()
         # Networks that say of pairs what they pay and whether they can be seen; and coin flips.
-        self.learns_pairs = self.generalise == "ensemble" or self.counts == "coin-flips"
         if self.learns_pairs:
             members, prior = (self.members, 1.0) if self.generalise == "ensemble" else (1, 0.0)
             sizes = width, self.hidden, 2 * self.n_ae
@@ -267,7 +268,7 @@ class DeepMonitored(Learner):
             to_see = np.where(n > 0, 0.0, self.cells.can[cell])
             return np.where(n > 0, mean, self.r_min), to_see, tried
         said = self.of_pairs.say(inputs).reshape(-1, len(inputs), 2, self.n_ae)
-        (reward, can), (off, doubt) = (
+        (reward, can), (off, perhaps) = (
             np.moveaxis(of, 1, 0) for of in (said.mean(axis=0), self.doubt * said.std(axis=0))
         )
         if self.counts == "coin-flips":
@@ -280,7 +281,7 @@ class DeepMonitored(Learner):
         else:
             sure = n_shown >= ENOUGH_TRIES
             share = np.where(sure, reward, 0.0)
-        can = np.clip(can + doubt, 0, 1)
+        can = np.clip(can + perhaps, 0, 1)
         to_see = np.where(sure | (can < self.unsure), 0.0, can)
         return self.r_min + (self.r_max - self.r_min) * np.clip(share, 0, 1), to_see, tried
 
@@ -333,10 +334,11 @@ class DeepMonitored(Learner):
         reward, to_see, tried = self.believe(cell, inputs)
         tried |= ~tried.any(axis=1, keepdims=True)  # where nothing was, the network decides
         monitor = self.monitor_rewards()[None, :, None]
+        cost = np.minimum(monitor, 0)  # a monitor that pays gives no reason to observe
         return Model(
             reward[:, None, :, None] + monitor,
             self.chance_to_see(cell, to_see),
-            PRICE * monitor / max(np.abs(monitor).max(), 1e-12),
+            PRICE * cost / max(-cost.min(), 1e-12),
             self.moves(cell),
             tried[:, None, :, None],
         )
@@ -372,7 +374,7 @@ class DeepMonitored(Learner):
 
     def act(self, observation: dict[str, Any]) -> dict[str, int]:
         """Act greedily on Q_obs or Q_opt; what was never tried comes first."""
-        self._demand(observation["env"])
+        self._demand(observation)
         if not self.ready:
             return self.random_action()
         node = [self.node(observation["env"])]
@@ -528,7 +530,7 @@ class DeepMonitored(Learner):
     def look_ahead(self) -> None:
         """Back values up through the memory; make them the network's targets."""
         n = self.nodes.n
-        if self.visibility == "counted" or self.learns_pairs:
+        if self.visibility == "counted":
             self.estimate_visibility()
         edges = {name: array[: self.edges.n] for name, array in self.edges.arrays.items()}
         pair = edges["node"] * self.n_ae + edges["action"]

@@ -90,9 +90,13 @@ DEEP: dict[str, DeepAgent] = {
         "#676804", ":", 500.0,
     ),
     "deep-discretised": DeepAgent(
-        f"{_BASELINES}:Discretised", "Discretised Factored MBIE-EB",
+        f"{_BASELINES}:DiscretisedFactored", "Discretised Factored MBIE-EB",
         "Factored MBIE-EB on cells, into which observations are sorted by random signs.",
         "#f60171", ":", 350.0,
+    ),
+    "deep-discretised-mbie-eb": DeepAgent(
+        f"{_BASELINES}:DiscretisedMonitored", "Discretised Monitored MBIE-EB",
+        "Monitored MBIE-EB on such cells.", "#7a3fd1", ":", 350.0,
     ),
 }  # fmt: skip
 """deep agents by name; they see observations"""

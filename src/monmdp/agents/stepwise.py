@@ -121,23 +121,13 @@ class Agent:
             self.shape.joint_state(transition.observation),
             self.shape.joint_action(transition.action),
             shown,
-            self._checked(transition.reward) if shown else 0.0,
+            contract.checked_reward(transition.reward, **self.bounds) if shown else 0.0,
             number(transition.monitor_reward, "monitor_reward"),
             self.shape.joint_state(transition.next_observation),
             bool(transition.terminated),
         )
         self.state = self.config.with_room(self.state, step)
         self._run("update", _update)(self.state, step)
-
-    def _checked(self, reward: float | None) -> float:
-        """Refuse a reward outside of the bounds, as far as they are known."""
-        reward = number(reward, "reward")
-        low, high = self.bounds.values()
-        if low is not None and reward < low:
-            raise MonMDPError(f"reward {reward:g} is below r_min = {low:g}")
-        if high is not None and reward > high:
-            raise MonMDPError(f"reward {reward:g} is above r_max = {high:g}")
-        return reward
 
     def test_policy(self) -> FloatArray:
         """[s, a] the policy that would be used now if learning were over."""
