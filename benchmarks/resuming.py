@@ -13,10 +13,16 @@ Run = dict[str, Any]
 
 
 def kept(path: Path) -> list[Run]:
-    """Return the runs in a file, none if there is no file; its folder is made."""
+    """Return the runs in a file, none if there is no file; its folder is made.
+
+    Half a line at the end, of a run that was stopped while it was written, is taken off the file.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
-    lines = path.read_text("utf-8").splitlines() if path.is_file() else []
-    return [json.loads(line) for line in lines]
+    text = path.read_text("utf-8") if path.is_file() else ""
+    whole = text[: text.rfind("\n") + 1]
+    if whole != text:
+        path.write_text(whole, encoding="utf-8")
+    return [json.loads(line) for line in whole.splitlines()]
 
 
 def done(

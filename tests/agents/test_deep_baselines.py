@@ -24,6 +24,7 @@ from monmdp.agents.deep_baselines import (
 from monmdp.agents.deep_monitored import DeepMonitored
 from monmdp.envs import AddMonitor, MonMDPEnv
 from monmdp.errors import MonMDPError
+from monmdp.experiment import Judge
 from monmdp.model import MDP, join
 
 NETWORKS = {
@@ -356,6 +357,69 @@ def test_a_table_begins_its_episodes_where_they_began(name, monkeypatch):
         agent.update(Transition(seen, {"env": 0, "mon": 0}, None, 0.0, seen, step % 4 == 3))
     assert len(updates) == 20
     assert begun == [0, 4, 8, 12, 16]
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_the_policy_of_a_table_is_made_once(name, monkeypatch):
+    """Until more is learnt: a loop of one's own asks for one observation at a time."""
+    problem, asked = monmdp.make("loop", "ask"), []
+    agent, table = made(name, problem), observations_of(problem)
+    walk(agent, problem, steps=50)
+    policy_of_table = agent.agent.test_policy
+    monkeypatch.setattr(
+        agent.agent, "test_policy", lambda: asked.append(agent.steps) or policy_of_table()
+    )
+    for steps in (1, 1, 1):
+        walk(agent, problem, steps)
+        for _ in range(3):
+            agent.test_policy(table)
+    assert asked == [51, 52, 53]
+
+
+def test_parameters_of_a_table_reach_it():
+    problem = monmdp.make("loop", "ask")
+    own = {"gamma": 0.9, "beta_obs": 0.1, "beta_kl": 0.3, "sweeps": 7, "log_base": 1.5}
+    config = made("deep-discretised-mbie-eb", problem, **own, q_opt_init=20, beta=0.2).tabular()
+    assert config.hyper_parameters().items() >= {
+        **own, "q_opt_init": 20, "beta": 0.2, "beta_e": 0.2, "beta_m": 0.2,
+    }.items()  # fmt: skip
+    own = {"gamma": 0.9, "caution": 0.5, "give_up": 3.0, "net": 5.0, "effort": 77}
+    config = made("deep-discretised", problem, **own).tabular()
+    assert config.hyper_parameters().items() >= own.items()
+    with pytest.raises(MonMDPError, match=r"log_base must lie in \(1, inf\)"):
+        made("deep-discretised-mbie-eb", problem, log_base=1.0)
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_the_target_network_begins_like_the_other(name):
+    agent = made(name, monmdp.make("loop", "ask"))
+    np.testing.assert_allclose(agent.net.flat, agent.target.flat, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_a_judge_is_told_values_in_units_of_reward(name):
+    problem = monmdp.make("minigrid-empty", "button")
+    view = view_of(problem)._replace(r_min=-10.0)  # and so the unit is 10
+    agent = BASELINES[name](view, np.random.default_rng(0), **SHORT)
+    walk(agent, problem, steps=300)
+    told = Judge(problem, 0.95)(agent, agent.values)
+    inputs = agent.met.encode(observations_of(problem)[4])[None]
+    of_net = 10 * agent.say(agent.target, inputs)[0, 0].max(axis=1)
+    assert told.own_values.reshape(-1, 2)[4] == pytest.approx(of_net)
+    assert np.ptp(of_net) > 0
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_an_environment_may_use_its_array_again(name):
+    problem = monmdp.make("loop", "ask")
+    view = view_of(problem)._replace(dtype=np.dtype(np.float64))
+    agent, shared = ALL[name](view, np.random.default_rng(0), warmup=9), np.zeros((2, 9))
+    for step, row in enumerate(observations_of(problem)):
+        shared[:] = row, np.roll(row, 1)
+        here, after = ({"env": of, "mon": 0} for of in shared)
+        agent.update(Transition(here, {"env": 0, "mon": 0}, None, 0.0, after, step == 8))
+    assert len(agent.met) == 9
+    assert agent.met.encode.mean == pytest.approx(1 / 9)
 
 
 def test_the_settings_to_try_are_settings():

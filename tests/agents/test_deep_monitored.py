@@ -458,6 +458,11 @@ def test_inputs_of_whole_numbers():
     for value in range(100):
         encode.meet(np.array([value, 5, 5]))
     assert encode.width == 128
+    encode = WholeNumbers()
+    image = np.random.default_rng(0).integers(256, size=(100, 2000))
+    with pytest.raises(MonMDPError, match="more than 65,536 numbers in different places"):
+        for of in image:
+            encode.meet(of)
 
 
 def test_inputs_of_real_numbers():
@@ -470,3 +475,16 @@ def test_inputs_of_real_numbers():
     assert inputs[:, 0].mean() == pytest.approx(0, abs=0.01)
     assert inputs[:, 0].std() == pytest.approx(1, abs=0.01)
     assert encode(np.array([3.0, 8.0]))[1] == 1.0  # what was always the same has no scale
+
+
+def test_inputs_of_real_numbers_survive_rounding_and_overflow():
+    encode = RealNumbers(2)
+    encode.settle(np.full((50, 2), [1000.3, 1e20], dtype=np.float32))
+    assert encode(np.array([1001.3, 1e20], dtype=np.float32)) == pytest.approx([1, 0], abs=1e-3)
+    met = np.full((50, 2), 1e20, dtype=np.float32)
+    met[::2] = -1e20
+    encode.settle(met)
+    assert encode(np.array([1e20, -1e20], dtype=np.float32)) == pytest.approx([1, -1])
+    encode = RealNumbers(2)
+    encode.settle(np.random.default_rng(0).normal(size=(50, 2)))
+    assert encode(np.array([1e60, -1e60])).tolist() == [1e6, -1e6]

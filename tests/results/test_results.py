@@ -1064,6 +1064,22 @@ def test_the_kernel_hash_is_the_agents_own():
     assert all(len(value) == 16 for value in hashes.values())
 
 
+def test_the_kernel_hash_of_an_agent_with_a_table_inside_is_that_tables_too(monkeypatch):
+    tables = {
+        "deep-discretised": "factored-mbie-eb",
+        "deep-discretised-mbie-eb": "monitored-mbie-eb",
+    }
+    found = {name: kernel_hash(of) for name, of in agents.DEEP.items()}
+    others = {value for name, value in found.items() if name not in tables}
+    assert len(others) == 1
+    assert len({*found.values()}) == 1 + len(tables)
+    for name in tables:
+        assert kernel_hash(agents.find(name)) == found[name]
+        assert kernel_hash(agents.find(name, params={"gamma": 0.9})) == found[name]
+    monkeypatch.setattr(provenance, "_hash_of", lambda kind, _: f"changed {kind}")
+    assert all(kernel_hash(agents.DEEP[name]) != found[name] for name in tables)
+
+
 LOOKS = '''
 def f(x,
       y=( 1 )):

@@ -112,12 +112,16 @@ class Transition(NamedTuple):
         )
 
 
+ROUNDING = 1e-6
+"""of rewards, which environments may give in single precision"""
+
+
 def checked_reward(reward: Any, r_min: float | None, r_max: float | None) -> float:
-    """Refuse a reward outside of the bounds, as far as they are known."""
+    """Refuse a reward outside of the bounds, as far as they are known; rounding is no matter."""
     value = number(reward, "reward")
-    if r_min is not None and value < r_min:
+    if r_min is not None and value < r_min - ROUNDING * max(1, abs(r_min)):
         raise MonMDPError(f"reward {value:g} is below r_min = {r_min:g}")
-    if r_max is not None and value > r_max:
+    if r_max is not None and value > r_max + ROUNDING * max(1, abs(r_max)):
         raise MonMDPError(f"reward {value:g} is above r_max = {r_max:g}")
     return value
 

@@ -20,7 +20,7 @@ about these: Factored MBIE-EB or Monitored MBIE-EB.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar
 
 import gymnasium
@@ -92,6 +92,7 @@ class DQN(Learner):
         self.unit = max(abs(self.r_min), abs(self.r_max)) or 1.0  # of all rewards in networks
         sizes = self.met.encode.width, self.hidden, self.streams * self.n_sm * self.actions
         self.net, self.target = (Network(*sizes, self.rng, self.lr, self.eps) for _ in range(2))
+        self.target.follow(self.net)
         self.memory = np.zeros(1024, dtype=STEP)
         self.kept = self.updates = 0
 
@@ -123,6 +124,12 @@ class DQN(Learner):
         best = self.say(self.target, inputs)[:, 0].argmax(axis=2)
         policy: FloatArray = np.eye(self.actions)[best.reshape(-1)]
         return policy
+
+    def values(self, batch: dict[str, NDArray[Any]]) -> FloatArray:
+        """[i] values of observations {"env": [i, …], "mon": [i]}, for a judge."""
+        inputs = np.stack([self.met.encode(of) for of in batch["env"]])
+        best: FloatArray = self.unit * self.say(self.target, inputs)[:, 0].max(axis=2)
+        return best[np.arange(len(best)), batch["mon"]]
 
     def say(self, net: Network, inputs: Inputs) -> FloatArray:
         """[i, stream, sᵐ, a] action values, in units."""
@@ -292,7 +299,7 @@ class RNDDQN(RewardModelDQN):
 
     A network learns what a random one says of (o′,s′ᵐ). The bonus is how wrong it is, over the
     standard deviation of discounted sums of such bonuses. Bonuses have action values of their own,
-    so that the policy tested is not led by them.
+    so that the policy tested is not led by them; they end with the episode, like rewards.
     """
 
     streams: ClassVar[int] = 2
@@ -369,6 +376,9 @@ class Cells(gymnasium.Env[Any, Any]):
 class Discretised(Learner):
     """A tabular agent on cells: sets of observations with the same random signs (SimHash)."""
 
+    table: ClassVar[type[AgentConfig]]
+    """the tabular agent, whose code counts as part of this one's"""
+
     bits: int = 64
     """random signs that make a cell; fewer make larger cells"""
     cells: int = 2048
@@ -385,14 +395,18 @@ class Discretised(Learner):
         world, seed = Cells(self.view, self.cells), int(self.rng.integers(2**63))
         bounds = {"r_min": self.r_min, "r_max": self.r_max}
         self.agent = Agent(self.tabular(), world, seed=seed, **bounds)
+        self.policy: FloatArray | None = None
+        """[cell, sᵐ, a] of the tabular agent, once it was asked for and until it learns more"""
 
     def tabular(self) -> AgentConfig:
-        """Return the tabular agent."""
-        raise NotImplementedError
+        """Return the tabular agent with its parameters, which have the same names here."""
+        names = {of.name for of in fields(self.table)} & {of.name for of in fields(self)}
+        return self.table(**{name: getattr(self, name) for name in names})
 
     def begin_episode(self) -> bool:
         """Plan an episode; return whether it explores in order to observe."""
         super().begin_episode()
+        self.policy = None
         return self.ready and self.agent.begin_episode()
 
     def act(self, observation: dict[str, Any]) -> dict[str, int]:
@@ -402,6 +416,7 @@ class Discretised(Learner):
 
     def take_in(self, transition: Transition, first: bool) -> None:
         """Learn from one step between cells."""
+        self.policy = None
         if first and self.waiting:  # it was not ready when this episode began
             self.agent.begin_episode()
         here, after = (
@@ -433,17 +448,20 @@ class Discretised(Learner):
 
     def test_policy(self, observations: NDArray[Any]) -> FloatArray:
         """[s, a] the policy of the cells; that of the nearest one where a cell was never met."""
-        of_cells = self.agent.test_policy().reshape(self.cells, self.n_sm, -1)
+        if self.policy is None:
+            self.policy = self.agent.test_policy().reshape(self.cells, self.n_sm, -1)
         known = self.codes[: max(len(self.cell_of_code), 1)]
         codes = self.signs(np.stack([self.met.encode(of) for of in observations]))
         nearest = [int((known != code).sum(axis=1).argmin()) for code in codes]
-        policy: FloatArray = of_cells[nearest].reshape(-1, of_cells.shape[2])
+        policy: FloatArray = self.policy[nearest].reshape(-1, self.policy.shape[2])
         return policy
 
 
 @dataclass(eq=False)
 class DiscretisedFactored(Discretised):
     """Factored MBIE-EB on cells."""
+
+    table: ClassVar[type[AgentConfig]] = FactoredMBIEEB
 
     caution: float = 1.0
     """standard errors that a hopeful plan adds, as in Factored MBIE-EB"""
@@ -454,16 +472,18 @@ class DiscretisedFactored(Discretised):
     effort: int = 800
     """outcomes and cells that plans may look at, on average over all steps, as there"""
 
-    def tabular(self) -> AgentConfig:
-        """Return Factored MBIE-EB."""
-        named = ("gamma", "caution", "give_up", "net", "effort")
-        return FactoredMBIEEB(**{name: getattr(self, name) for name in named})
-
 
 @dataclass(eq=False)
 class DiscretisedMonitored(Discretised):
     """Monitored MBIE-EB, the paper's algorithm, on cells."""
 
+    table: ClassVar[type[AgentConfig]] = MonitoredMBIEEB
+    within: ClassVar[dict[str, str]] = {"log_base": "(1, inf)"}
+
+    q_opt_init: float = 1.0
+    """value of what was never tried: no less than any value, 1 on grids with a goal of 1"""
+    log_base: float = 1.005
+    """b: episode k observes if no more than log_b k did before; nearer to 1 means more of them"""
     beta: float = 5e-4
     """β, βᵉ and βᵐ, scales of the bonuses in the model that optimises"""
     beta_obs: float = 5e-4
@@ -474,7 +494,5 @@ class DiscretisedMonitored(Discretised):
     """of a plan before every episode"""
 
     def tabular(self) -> AgentConfig:
-        """Return Monitored MBIE-EB."""
-        named = ("gamma", "beta", "beta_obs", "beta_kl", "sweeps")
-        same = {name: getattr(self, name) for name in named}
-        return MonitoredMBIEEB(**same, beta_e=self.beta, beta_m=self.beta, q_opt_init=self.r_max)
+        """Return Monitored MBIE-EB, all of whose bonuses for optimising are as large."""
+        return replace(super().tabular(), beta_e=self.beta, beta_m=self.beta)

@@ -20,6 +20,11 @@ from monmdp.model.mdp import number, whole_number
 from monmdp.model.monmdp import Shape
 from monmdp.planning.policy_iteration import learning_gamma
 
+FARTHEST = 1e6
+"""of inputs from 0, in deviations: what is farther would overflow"""
+WIDEST = 1 << 16
+"""inputs that whole numbers may take, a hundred times what a grid needs"""
+
 # ---- inputs ---------------------------------------------------------------------------------
 
 
@@ -50,6 +55,12 @@ class WholeNumbers:
             self.slots.setdefault((column, int(flat[column])), len(self.slots))
         while len(self.slots) > self.width:
             self.width *= 2
+        if self.width > WIDEST:
+            raise MonMDPError(
+                f"observations have more than {WIDEST:,} numbers in different places: whole numbers "
+                "are taken for the objects on a grid, one input for each; make images small first, "
+                "or give observations as real numbers"
+            )
         return self(observation)
 
     def __call__(self, observation: NDArray[Any]) -> Inputs:
@@ -73,9 +84,10 @@ class RealNumbers:
 
     def settle(self, observations: NDArray[Any]) -> None:
         """Take mean and deviation of these, [observation, …], for all that follow."""
-        flat = observations.reshape(len(observations), -1)
+        flat = observations.reshape(len(observations), -1).astype(np.float64)
         self.mean, deviation = flat.mean(axis=0), flat.std(axis=0)
-        self.scale = np.where(deviation > 1e-6, deviation, 1.0)  # what was the same may yet differ
+        rounding = 1e-6 * np.maximum(1, np.abs(self.mean))
+        self.scale = np.where(deviation > rounding, deviation, 1.0)  # the same so far may differ
         self.settled = True
 
     def meet(self, observation: NDArray[Any]) -> Inputs:
@@ -84,8 +96,9 @@ class RealNumbers:
 
     def __call__(self, observation: NDArray[Any]) -> Inputs:
         """Return the inputs for an observation."""
-        scaled: Inputs = ((observation.reshape(-1) - self.mean) / self.scale).astype(np.float32)
-        return scaled
+        scaled = (observation.reshape(-1) - self.mean) / self.scale
+        inputs: Inputs = np.clip(scaled, -FARTHEST, FARTHEST).astype(np.float32)
+        return inputs
 
 
 def encoder(view: View) -> WholeNumbers | RealNumbers:
@@ -147,6 +160,15 @@ class SimHash:
             self.directions = np.concatenate([self.directions, self.rng.normal(size=(more, bits))])
         signs: NDArray[np.bool_] = inputs @ self.directions > 0
         return signs
+
+
+def own_copy(transition: Transition) -> Transition:
+    """Return the same transition with arrays that nobody else changes."""
+    here, after = (
+        {"env": of["env"].copy(), "mon": of["mon"]}
+        for of in (transition.observation, transition.next_observation)
+    )
+    return transition._replace(observation=here, next_observation=after)
 
 
 # ---- agents ---------------------------------------------------------------------------------
@@ -241,7 +263,7 @@ class Learner:
         if self.ready:
             self.take_in(transition, first)
         else:
-            self.waiting.append((transition, first))
+            self.waiting.append((own_copy(transition), first))  # environments use arrays again
             if len(self.waiting) == self.warmup:
                 self._settle()
         if self.steps >= self.warmup:

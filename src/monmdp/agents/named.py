@@ -96,7 +96,7 @@ DEEP: dict[str, DeepAgent] = {
     ),
     "deep-discretised-mbie-eb": DeepAgent(
         f"{_BASELINES}:DiscretisedMonitored", "Discretised Monitored MBIE-EB",
-        "Monitored MBIE-EB on such cells.", "#7a3fd1", ":", 350.0,
+        "Monitored MBIE-EB on such cells.", "#9592fb", ":", 350.0,
     ),
 }  # fmt: skip
 """deep agents by name; they see observations"""

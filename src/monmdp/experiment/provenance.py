@@ -26,7 +26,7 @@ from monmdp.experiment import training
 from monmdp.experiment.loop import run
 from monmdp.experiment.own_code import code_hash, essence, module_hash
 from monmdp.model import MonMDP
-from monmdp.naming import UntrustedError, call, import_trusted
+from monmdp.naming import UntrustedError, call, import_object, import_trusted
 
 PACKAGES = ("numpy", "numba", "llvmlite", "scipy")
 """whose versions are recorded, because numbers may depend on them"""
@@ -47,11 +47,22 @@ def kernel_hash(agent: Any) -> str:
     Python. The code of an agent that is not of this package is hashed with its settings instead.
     """
     if not isinstance(agent, AgentConfig):
-        return _hash_of(None, None)
+        loop, table = _hash_of(None, None), _table_of(agent)
+        if table is None:
+            return loop
+        return hashlib.sha256(f"{loop} {kernel_hash(table())}".encode()).hexdigest()[:16]
     small = _small_problem()  # the kind of state does not depend on the problem
     state = agent.for_training(1).new_state(small.shape, small.mdp.r_min, small.mdp.r_max, small)
     kinds: Any = type(state), type(agent)
     return _hash_of(*kinds)
+
+
+def _table_of(agent: Any) -> type[AgentConfig] | None:
+    """The tabular agent of this package that an agent in plain Python has inside, if any."""
+    if isinstance(agent, agents.DeepAgent):
+        agent = import_object(agent.place, "agent")
+    found = getattr(getattr(agent, "func", agent), "table", None)
+    return found if isinstance(found, type) and issubclass(found, AgentConfig) else None
 
 
 def todays_kernel(settings: Mapping[str, Any], trusted: Collection[str] = ()) -> str | None:
