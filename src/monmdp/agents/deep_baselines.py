@@ -20,7 +20,7 @@ about these: Factored MBIE-EB or Monitored MBIE-EB.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
 import gymnasium
@@ -398,10 +398,10 @@ class Discretised(Learner):
         self.policy: FloatArray | None = None
         """[cell, sᵐ, a] of the tabular agent, once it was asked for and until it learns more"""
 
-    def tabular(self) -> AgentConfig:
+    def tabular(self, **others: float) -> AgentConfig:
         """Return the tabular agent with its parameters, which have the same names here."""
         names = {of.name for of in fields(self.table)} & {of.name for of in fields(self)}
-        return self.table(**{name: getattr(self, name) for name in names})
+        return self.table(**{name: getattr(self, name) for name in names}, **others)
 
     def begin_episode(self) -> bool:
         """Plan an episode; return whether it explores in order to observe."""
@@ -493,6 +493,6 @@ class DiscretisedMonitored(Discretised):
     sweeps: int = 50
     """of a plan before every episode"""
 
-    def tabular(self) -> AgentConfig:
+    def tabular(self, **others: float) -> AgentConfig:
         """Return Monitored MBIE-EB, all of whose bonuses for optimising are as large."""
-        return replace(super().tabular(), beta_e=self.beta, beta_m=self.beta)
+        return super().tabular(beta_e=self.beta, beta_m=self.beta, **others)
