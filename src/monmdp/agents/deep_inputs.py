@@ -57,9 +57,9 @@ class WholeNumbers:
             self.width *= 2
         if self.width > WIDEST:
             raise MonMDPError(
-                f"observations have more than {WIDEST:,} numbers in different places: whole numbers "
-                "are taken for the objects on a grid, one input for each; make images small first, "
-                "or give observations as real numbers"
+                f"observations have more than {WIDEST:,} numbers in different places: whole "
+                "numbers are taken for the objects on a grid, one input for each; make images "
+                "small first, or give observations as real numbers"
             )
         return self(observation)
 
