@@ -1,11 +1,16 @@
 """Deep agents on CartPole, MountainCar and Acrobot under `ask` and a `button`.
 
-python benchmarks/control.py results/control.jsonl --problems cartpole/ask --seeds 10
+    python benchmarks/control.py results/control_tuning.jsonl --tune --write
+    python benchmarks/control.py results/control.jsonl --problems cartpole/ask --seeds 10
 
 Every finished run is a line of the file; the same command goes on where it was stopped. There is
 no exact value here: tests are the mean true return, rᵉ + rᵐ, of five episodes with the test policy.
-Lines of other code or settings do not count. `--write` copies all that do to
-docs/deep/control.json, for docs/deep-v1.md.
+Lines of other code or settings do not count.
+
+With `--tune` each agent is trained with the parameters of control_tuning.json, on cartpole/ask with
+seeds 0 and 1; those with the best last five tests are its parameters on all problems. `--write`
+writes docs/deep/control_tuning.json then, and docs/deep/control.json otherwise, for
+docs/deep-v1.md.
 """
 
 from __future__ import annotations
@@ -28,24 +33,16 @@ from monmdp.envs import AddMonitor
 from monmdp.experiment.own_code import module_hash
 from resuming import done, kept
 
-WRITTEN = Path(__file__).resolve().parents[1] / "docs" / "deep" / "control.json"
-FIRST_SEED = 200
-"""tuning used seeds 0 to 9, on CartPole/ask and with Deep Monitored alone"""
+ROOT = Path(__file__).resolve().parents[1]
+TRIED = Path(__file__).with_name("control_tuning.json")
+"""agent -> parameters to try, the same number for each"""
+CHOSEN = ROOT / "docs" / "deep" / "control_tuning.json"
+"""agent -> these parameters with what came of them, the best first"""
+WRITTEN = ROOT / "docs" / "deep" / "control.json"
+PROBLEM, TUNED_ON, FIRST_SEED = "cartpole/ask", (0, 1), 200
+"""of tuning; and the first seed that is reported"""
 STEPS, TESTS, LAST, EPISODES, COST = 40_000, 20, 5, 5, -0.2
-COMMON = {"gamma": 0.99, "warmup": 500}
-DQN = {**COMMON, "lr": 3e-4, "n_step": 3}
-SETTINGS: dict[str, dict[str, Any]] = {
-    "deep-monitored": {
-        **COMMON, "lr": 3e-4, "average": 0.999, "refresh": 100, "memory": 50_000,
-    },
-    "deep-dqn": DQN,
-    "deep-reward-model": DQN,
-    "deep-pessimistic-ensemble": DQN,
-    "deep-rnd": {**DQN, "bonus": 0.1},
-    "deep-discretised": {**COMMON, "bits": 8, "cells": 256},
-    "deep-discretised-mbie-eb": {**COMMON, "bits": 8, "cells": 256},
-}  # fmt: skip
-"""agent -> parameters"""
+Params = dict[str, Any]
 BOUNDS = {"CartPole-v1": (0.0, 1.0), "MountainCar-v0": (-1.0, 0.0), "Acrobot-v1": (-1.0, 0.0)}
 PRESSED = {
     "CartPole-v1": lambda seen, action: bool(seen[0] < 0 and action == 0),  # pushed left of 0
@@ -79,12 +76,12 @@ def test(agent: Any, env: AddMonitor, rng: np.random.Generator) -> float:
     return float(np.mean(returns))
 
 
-def train(problem: str, name: str, seed: int) -> dict[str, Any]:
+def train(problem: str, name: str, seed: int, params: Params) -> dict[str, Any]:
     """Train once; return its tests and how often it paid the monitor and saw a reward."""
     env, judge = make(problem), make(problem, expose_env_reward=True)
     began = time.process_time()
     view = view_of(env, *BOUNDS[NAMES[problem.split("/")[0]]])
-    factory: Any = agents.find(name, params=SETTINGS[name])
+    factory: Any = agents.find(name, params=params)
     agent = factory(view, np.random.default_rng(seed))
     of_tests = np.random.default_rng(seed)
     tests, paid, shown = [], 0, 0
@@ -102,47 +99,77 @@ def train(problem: str, name: str, seed: int) -> dict[str, Any]:
         if step % (STEPS // TESTS) == 0:
             tests.append(round(test(agent, judge, of_tests), 2))
     return {
-        "problem": problem, "agent": name, "seed": seed, "made": made_by(name), "tests": tests,
-        "paid": paid / STEPS, "shown": shown / STEPS,
+        "problem": problem, "agent": name, "seed": seed, "made": made_by(name, params),
+        "tests": tests, "paid": paid / STEPS, "shown": shown / STEPS,
         "cpu": time.process_time() - began,
     }  # fmt: skip
 
 
-def made_by(name: str) -> dict[str, Any]:
-    """What the runs of an agent depend on: if it changes, they are done anew."""
-    code = module_hash(agents.DEEP[name].module)
-    return {"settings": SETTINGS[name], "steps": STEPS, "code": code}
+def made_by(name: str, params: Params) -> dict[str, Any]:
+    """What a run of an agent depends on: if it changes, the run is done anew."""
+    return {"settings": params, "steps": STEPS, "code": module_hash(agents.DEEP[name].module)}
+
+
+def ranked(runs: list[dict[str, Any]], tried: dict[str, list[Params]]) -> dict[str, list[Any]]:
+    """Return agent -> its parameters with the mean of their last tests, the best first."""
+    table: dict[str, list[Any]] = {}
+    for name, settings in tried.items():
+        means = []
+        for params in settings:
+            of = [run for run in runs if (run["agent"], run["made"]["settings"]) == (name, params)]
+            last = [run["tests"][-LAST:] for run in of]
+            paid = [run["paid"] for run in of]
+            means.append(
+                {"params": params, "last": round(float(np.mean(last)), 2),
+                 "paid": round(float(np.mean(paid)), 4)}
+            )  # fmt: skip
+        table[name] = sorted(means, key=lambda of: -of["last"])  # of equal ones the first
+    return table
 
 
 def main() -> None:
     """Train what is missing, and print a line for every run."""
+    tried: dict[str, list[Params]] = json.loads(TRIED.read_text("utf-8"))
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     parser.add_argument("results", type=Path)
     every = [f"{name}/{monitor}" for name in NAMES for monitor in ("ask", "button")]
     parser.add_argument("--problems", nargs="+", choices=every, default=every)
-    parser.add_argument("--agents", nargs="+", choices=SETTINGS, default=[*SETTINGS])
+    parser.add_argument("--agents", nargs="+", choices=tried, default=[*tried])
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--write", action="store_true", help="write docs/deep/control.json")
+    parser.add_argument("--tune", action="store_true", help="try parameters")
+    parser.add_argument("--write", action="store_true", help="write a file in docs/deep")
     given = parser.parse_args()
-    runs = [run for run in kept(given.results) if run.get("made") == made_by(run["agent"])]
-    there = {(run["problem"], run["agent"], run["seed"]) for run in runs}
+    if given.tune:
+        problems, seeds, params = [PROBLEM], list(TUNED_ON), tried
+    else:
+        problems, seeds = given.problems, [FIRST_SEED + i for i in range(given.seeds)]
+        chosen = json.loads(CHOSEN.read_text("utf-8"))
+        params = {agent: [chosen[agent][0]["params"]] for agent in tried}
+    runs = [
+        run for run in kept(given.results)
+        if run["made"]["settings"] in params[run["agent"]]
+        and run["made"] == made_by(run["agent"], run["made"]["settings"])
+    ]  # fmt: skip
+    there = [(of["problem"], of["agent"], of["seed"], of["made"]["settings"]) for of in runs]
     wanted = [
-        (problem, agent, seed)
-        for problem in given.problems
+        (problem, agent, seed, settings)
+        for problem in problems
         for agent in given.agents
-        for seed in range(FIRST_SEED, FIRST_SEED + given.seeds)
+        for settings in params[agent]
+        for seed in seeds
     ]
-    todo = [run for run in wanted if run not in there]
-    runs += done(given.results, train, todo, given.jobs)
-    runs.sort(
-        key=lambda of: (every.index(of["problem"]), [*SETTINGS].index(of["agent"]), of["seed"])
-    )
+    runs += done(given.results, train, [run for run in wanted if run not in there], given.jobs)
+    runs.sort(key=lambda of: (every.index(of["problem"]), [*tried].index(of["agent"]), of["seed"]))
     for run in runs:
         print(f"{run['problem']} {run['agent']} seed {run['seed']}: last tests "
               f"{run['tests'][-LAST:]}, paid {run['paid']:.1%}, {run['cpu']:.0f} s")  # fmt: skip
+    table = ranked(runs, tried) if given.tune else {}
+    for name, of in table.items():
+        print(f"{name}: {of[0]['last']:g}, paid {of[0]['paid']:.1%}, {of[0]['params']}")
     if given.write:
-        WRITTEN.write_text(json.dumps(runs, indent=None) + "\n", encoding="utf-8")
+        path, content = (CHOSEN, table) if given.tune else (WRITTEN, runs)
+        path.write_text(json.dumps(content) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

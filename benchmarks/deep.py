@@ -31,7 +31,7 @@ from monmdp.experiment import Policy
 from monmdp.results import evidence
 from monmdp.results.evidence import Evidence
 from monmdp.results.figures import label, panel_title
-from monmdp.results.late import Late, is_solved, late_of, mean_difference
+from monmdp.results.late import Late, is_solved, late_of, mean_difference, solved_difference
 from monmdp.results.store import read_run, run_path
 from monmdp.suites import Figure, Panel, bundled_suite, expand
 from monmdp.tables import Column, Table, bounds, share
@@ -225,7 +225,7 @@ def agents_table(runs: Runs) -> Table:
         there = {setting: of[agent] for setting, of in runs.items() if of.get(agent)}
         shares = [np.mean([run.within for run in of]) for of in there.values()]
         both = [s for s in there if runs[s].get(OURS)]
-        gain = mean_difference([runs[s][OURS] for s in both], [there[s] for s in both])
+        sides = [runs[s][OURS] for s in both], [there[s] for s in both]
         solved = sum(is_solved(of) for of in there.values())
         paid = [run.paid for of in there.values() for run in of if run.paid is not None]
         rows.append(
@@ -233,8 +233,9 @@ def agents_table(runs: Runs) -> Table:
                 agent,
                 min(len(of) for of in there.values()),
                 share(solved, len(there)),
+                None if agent == OURS else solved_difference(*sides),
                 np.mean(shares),
-                None if agent == OURS else gain,
+                None if agent == OURS else mean_difference(*sides),
                 np.mean(paid) if paid else None,
             )
         )
@@ -242,6 +243,7 @@ def agents_table(runs: Runs) -> Table:
         "agent",
         Column("seeds", form=",d"),
         Column("settings solved", ("solved", "settings"), form=""),
+        Column(f"{OURS} solves more by", bounds("solves_more"), form=".0f"),
         Column("late tests within 2 %", form=".2f"),
         Column(f"{OURS} has more by", bounds("more"), form=".2f"),
         Column("steps paid", form=".3f"),

@@ -422,11 +422,12 @@ def test_an_environment_may_use_its_array_again(name):
     assert agent.met.encode.mean == pytest.approx(1 / 9)
 
 
-def test_the_settings_to_try_are_settings():
-    tried = json.loads((ROOT / "benchmarks" / "deep_tuning.json").read_text("utf-8"))
+@pytest.mark.parametrize(("file", "n"), [("deep_tuning", 12), ("control_tuning", 6)])
+def test_the_settings_to_try_are_settings(file, n):
+    tried = json.loads((ROOT / "benchmarks" / f"{file}.json").read_text("utf-8"))
     assert tried.keys() == {"deep-monitored", *BASELINES}
     for name, settings in tried.items():
-        assert len(settings) == len({json.dumps(of, sort_keys=True) for of in settings}) == 12
+        assert len(settings) == len({json.dumps(of, sort_keys=True) for of in settings}) == n
         for params in settings:
             agents.find(name, params=params)
 

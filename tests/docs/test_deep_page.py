@@ -46,6 +46,8 @@ def test_tables(deep):
     assert ours["late tests within 2 %"] == pytest.approx(0.9)
     text = deep.agents_table(found).to_text()
     assert "0.55           0.35 [" in text
+    assert ours["solves_more"] is None
+    assert other["solves_more"] == 0  # each of them solves one of the two
     assert (other["solved"], other["settings"]) == (1, 2)
     first, second = deep.results_table(found["one"]).records()
     assert first["seeds"] == first["of"] == 2

@@ -12,7 +12,15 @@ from hypothesis import strategies as st
 from monmdp import MonMDPError, make, train
 from monmdp.experiment.training import Run
 from monmdp.results import load_run
-from monmdp.results.late import Late, is_solved, late_of, late_tests, mean_difference, share_within
+from monmdp.results.late import (
+    Late,
+    is_solved,
+    late_of,
+    late_tests,
+    mean_difference,
+    share_within,
+    solved_difference,
+)
 from monmdp.results.store import DamagedError, run_path, write_run
 
 numbers = st.floats(-10, 10, allow_nan=False)
@@ -120,6 +128,20 @@ def test_differences_are_paired_by_seed_and_settings_count_the_same():
     assert found == mean_difference(ours, theirs), "the same every time"
     assert mean_difference([runs({1: 1.0})], [runs({2: 1.0})]) is None
     assert mean_difference([], []) is None
+
+
+def test_settings_solved_are_compared_with_an_interval():
+    def runs(good, n=10):
+        return [Late(seed, float(seed < good), 0.0, None, None) for seed in range(n)]
+
+    all_solved, one_of_three = [runs(10)] * 3, [runs(10), runs(7), runs(0)]
+    found = solved_difference(all_solved, one_of_three)
+    assert found.estimate == 2
+    assert 1 <= found.low < 2 == found.high  # with other seeds 7 might have been 8
+    assert solved_difference(one_of_three, all_solved).estimate == -2
+    assert solved_difference(all_solved, all_solved)[:3] == (0, 0, 0)
+    assert solved_difference([runs(8)], [runs(7)]).estimate == 1
+    assert solved_difference([], []) is None
 
 
 # ---- what is counted in training ------------------------------------------------------------

@@ -14,6 +14,7 @@ import io
 import site
 import sys
 import sysconfig
+import threading
 import tokenize
 from collections.abc import Iterator
 from functools import cache
@@ -24,6 +25,8 @@ PACKAGE = Path(__file__).resolve().parents[1]
 """where this package is"""
 DEEP = "agents", "deep"
 """the folder of the deep agents, and how the names of their modules begin"""
+_parsing = threading.Lock()
+"""Python 3.11 counts how deep it is in a tree for all threads at once, and takes fright"""
 
 
 class Source(NamedTuple):
@@ -95,7 +98,8 @@ def essence(text: str) -> str:
 def _imported(source: Source, text: bytes) -> Iterator[Source]:
     """The files of its own kind that a file imports, at its beginning or later."""
     try:
-        tree = ast.parse(text)
+        with _parsing:
+            tree = ast.parse(text)
     except (SyntaxError, ValueError):
         return
     is_package = source.path.name == "__init__.py"

@@ -15,7 +15,7 @@ A run *reaches* v if the first share is at least 80 %. A setting is *solved* by 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -122,10 +122,45 @@ def mean_difference(
     Every setting counts the same; the interval resamples seeds within settings. None if no seed is
     in all of them.
     """
-    shares = [[{run.seed: run.within for run in runs} for runs in side] for side in (ours, theirs)]
-    every = [set(of) for side in shares for of in side]
+    both = _of_same_seeds(ours, theirs, lambda run: run.within)
+    if both is None:
+        return None
+    mine, other = both
+    return bootstrap(mine - other, np.mean, np.random.default_rng(0))
+
+
+def solved_difference(
+    ours: Sequence[Sequence[Late]], theirs: Sequence[Sequence[Late]]
+) -> Interval | None:
+    """Return how many more settings ours[setting][seed] solve than theirs.
+
+    The interval resamples seeds, the same on both sides, within settings. None as above.
+    """
+    both = _of_same_seeds(ours, theirs, lambda run: float(run.reaches))
+    if both is None:
+        return None
+    mine, other = both
+
+    def more(which: FloatArray, axis: tuple[int, int]) -> FloatArray:
+        runs, settings = axis
+        enough = SOLVED * which.shape[runs]
+        solved = [part.sum(axis=runs) >= enough for part in (which % 2, which // 2)]
+        result: FloatArray = np.subtract(*solved, dtype=np.float64).sum(axis=settings - 1)
+        return result
+
+    return bootstrap(mine + 2 * other, more, np.random.default_rng(0))
+
+
+def _of_same_seeds(
+    ours: Sequence[Sequence[Late]],
+    theirs: Sequence[Sequence[Late]],
+    measure: Callable[[Late], float],
+) -> tuple[FloatArray, FloatArray] | None:
+    """[seed, setting] what is measured on both sides, with the seeds that are in all of them."""
+    found = [[{run.seed: measure(run) for run in runs} for runs in side] for side in (ours, theirs)]
+    every = [set(of) for side in found for of in side]
     seeds = sorted(set.intersection(*every)) if every else []
     if not seeds:
         return None
-    mine, other = (np.array([[of[seed] for of in side] for seed in seeds]) for side in shares)
-    return bootstrap(mine - other, np.mean, np.random.default_rng(0))
+    mine, other = (np.array([[of[seed] for of in side] for seed in seeds]) for side in found)
+    return mine, other
