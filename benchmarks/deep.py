@@ -16,7 +16,7 @@ import argparse
 import json
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 from statistics import median
@@ -162,9 +162,7 @@ def _words(content: dict[str, Any]) -> str:
 
 
 def _by_setting(runs: Runs) -> str:
-    return "\n\n".join(
-        f"### {setting}\n\n{results_table(of).to_markdown()}" for setting, of in runs.items()
-    )
+    return "\n\n".join(f"*{of.title}*\n\n{of.to_markdown()}" for of in setting_tables(runs))
 
 
 def filled_in(page: str, parts: dict[str, str]) -> str:
@@ -251,31 +249,47 @@ def agents_table(runs: Runs) -> Table:
     return Table.of(columns, rows)
 
 
-def results_table(of_agents: dict[str, list[Late]]) -> Table:
-    """The agents in one setting: medians over seeds of shares."""
-    columns = (
-        "agent",
-        Column("seeds that reach v", ("seeds", "of"), form=""),
-        "solved",
-        Column("late tests within 2 %", form=".2f"),
-        Column("least", form=".2f"),
-        Column("on ⊥, most", form=".3f"),
-        Column("steps paid, most", form=".3f"),
-        Column("steps shown, most", form=".3f"),
-    )
+def setting_tables(runs: Runs) -> Iterator[Table]:
+    """Yield one table for each measure, settings by agents."""
+    for title, cell in MEASURES.items():
+        yield _settings_by_agents(runs, title, cell)
+
+
+def _settings_by_agents(runs: Runs, title: str, cell: Callable[[list[Late]], str]) -> Table:
+    agents = list(dict.fromkeys(agent for of in runs.values() for agent in of if of[agent]))
     rows = [
-        (
-            agent,
-            share(sum(run.reaches for run in runs), len(runs)),
-            "yes" if is_solved(runs) else "no",
-            median(run.within for run in runs),
-            min(run.within for run in runs),
-            *(_most(runs, name) for name in ("bottom", "paid", "shown")),
-        )
-        for agent, runs in of_agents.items()
-        if runs
+        (setting, *(cell(of[agent]) if of.get(agent) else None for agent in agents))
+        for setting, of in runs.items()
     ]
-    return Table.of(columns, rows)
+    # Parameters stand in the first table; a heading that repeats them would be wider than numbers.
+    columns = [Column(agent.partition(" (")[0], (agent,), form="") for agent in agents]
+    return Table.of(("world, ρ / monitor", *columns), rows, title=title)
+
+
+def _reach(runs: list[Late]) -> str:
+    return f"{sum(run.reaches for run in runs)} of {len(runs)}"
+
+
+def _within(runs: list[Late]) -> str:
+    shares = [run.within for run in runs]
+    return f"{median(shares):.2f} ({min(shares):.2f})"
+
+
+def _most(name: str) -> Callable[[list[Late]], str]:
+    def most(runs: list[Late]) -> str:
+        values = [getattr(run, name) for run in runs if getattr(run, name) is not None]
+        return f"{max(values):.3f}" if values else "–"
+
+    return most
+
+
+MEASURES: dict[str, Callable[[list[Late]], str]] = {
+    "Seeds that reach v": _reach,
+    "Late tests within 2 %: the median, and the least of any seed": _within,
+    "Episodes of late tests on ⊥, the most of any seed": _most("bottom"),
+    "Steps paid, the most of any seed": _most("paid"),
+}
+"""what is told of each setting"""
 
 
 def control_table(runs: list[dict[str, Any]]) -> Table:
@@ -308,12 +322,6 @@ def control_table(runs: list[dict[str, Any]]) -> Table:
         columns,
         [(*row[:4], ", ".join(f"{x:.0f}" for x in sorted(row[4])), row[5]) for row in rows],
     )
-
-
-def _most(runs: list[Late], name: str) -> float | None:
-    """The largest of any seed."""
-    values = [getattr(run, name) for run in runs if getattr(run, name) is not None]
-    return max(values, default=None)
 
 
 if __name__ == "__main__":

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import tomllib
+
 import pytest
 
 from conftest import ROOT, benchmark
 from monmdp.results.late import Late
 
+SUITES = ROOT / "src" / "monmdp" / "suites" / "bench"
 PAGE = ROOT / "docs" / "deep-v1.md"
 
 
@@ -23,6 +27,19 @@ def runs(*shares, **others):
 def test_the_page_is_made_from_the_numbers_beside_it(deep):
     page = PAGE.read_text(encoding="utf-8")
     assert deep.filled_in(page, deep.written_parts(PAGE.parent)) == page
+
+
+def test_the_suite_has_the_best_of_the_settings_that_were_tried():
+    best = json.loads((PAGE.parent / "deep" / "tuning.json").read_text(encoding="utf-8"))
+    tried = json.loads((ROOT / "benchmarks" / "deep_tuning.json").read_text(encoding="utf-8"))
+    suite = tomllib.loads((SUITES / "deep-v1.toml").read_text(encoding="utf-8"))
+    asked = (dict(of) if isinstance(of, dict) else {"name": of} for of in suite["agents"])
+    params = {of.pop("name"): of for of in asked}
+    assert params.keys() == best.keys() == tried.keys()
+    for name, settings in best.items():
+        assert [of["params"] for of in settings[:1]] == [params[name]], name
+        assert len(settings) == len(tried[name])
+        assert all(of["params"] in tried[name] for of in settings)
 
 
 def test_prose_is_left_alone_and_marks_must_be_there(deep):
@@ -49,11 +66,13 @@ def test_tables(deep):
     assert ours["solves_more"] is None
     assert other["solves_more"] == 0  # each of them solves one of the two
     assert (other["solved"], other["settings"]) == (1, 2)
-    first, second = deep.results_table(found["one"]).records()
-    assert first["seeds"] == first["of"] == 2
-    assert (first["solved"], second["solved"]) == ("yes", "no")
-    assert (second["late tests within 2 %"], second["on ⊥, most"]) == (0.25, 1.0)
-    assert deep.results_table(found["two"]).to_dict()["rows"][-1][0] == "DQN"
+    reach, within, bottom, paid = (table.to_dict() for table in deep.setting_tables(found))
+    assert reach["columns"] == within["columns"] == [reach["columns"][0], deep.OURS, "DQN"]
+    assert reach["rows"] == [["one", "2 of 2", "0 of 2"], ["two", "1 of 2", "2 of 2"]]
+    assert within["rows"] == [["one", "1.00 (1.00)", "0.25 (0.00)"],
+                              ["two", "0.80 (0.70)", "0.85 (0.80)"]]  # fmt: skip
+    assert bottom["rows"][0] == ["one", "0.000", "1.000"]
+    assert paid["rows"][1] == ["two", "0.100", "0.100"]
 
 
 def test_taking_nothing_for_zero_is_costly(deep):
