@@ -339,6 +339,13 @@ def test_what_cannot_be_is_named():
     refused(Corridor(), "limit must be a whole number of at least 1", limit=0)
     refused(Corridor(), "more than 9 states, the limit; limit=… allows more", limit=9)
     refused(Corridor(), "hidden raised TypeError", hidden=lambda obs: True)
+    for answer in (None, 1, "yes"):
+        told = f"hidden must return True or False, got {answer!r}"
+        refused(Corridor(), told, hidden=lambda *_, answer=answer: answer)
+    refused(
+        Corridor(), "state 0 (the start), action '0': nan is no finite number",
+        reward=lambda *_: np.nan,
+    )  # fmt: skip
     refused(Corridor(), "unknown action 'UP'", actions=["UP"])
     refused(Corridor(), "action 1 is given twice", actions=[0, 1, 1])
     refused(Corridor(), "size: parameters go with an id", size=3)
@@ -382,6 +389,24 @@ def test_states_that_look_the_same_are_told():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         from_environment(Corridor())
+
+
+def test_what_is_hidden_is_warned_of():
+    with pytest.warns(worlds.HiddenWarning, match="hidden is True of no step, so nothing is ⊥"):
+        from_environment(Corridor(), hidden=lambda *_: False)
+    with pytest.warns(worlds.HiddenWarning, match=r"taken for r_min = .*give r_min=…"):
+        mdp = from_environment(Corridor(), hidden=lambda seen, action, then: np.bool_(True))
+    assert mdp.hidden.any()
+
+
+@pytest.mark.parametrize("paid", [np.nan, np.inf])
+def test_rewards_that_are_no_numbers_are_named(paid):
+    class Broke(Corridor):
+        def step(self, action):
+            *seen, reward, ended, cut, info = super().step(action)
+            return *seen, paid if reward > 0 else reward, ended, cut, info
+
+    refused(Broke(), f"pays {paid:g}; finite numbers are needed", "state ", "action '2'")
 
 
 # ---- what can be said -----------------------------------------------------------------------

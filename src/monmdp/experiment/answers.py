@@ -225,15 +225,24 @@ def _asked(problem: MonMDP, policy: Callable[..., Any], view: View | None) -> Fl
     """[s, a] what a function says: joint actions, a dictionary of them, or probabilities."""
     pi = np.zeros((problem.n_states, problem.n_actions))
     for states, batch in observed(problem):
-        said = _ask(policy, batch, view)
-        if not isinstance(said, Mapping):
-            said = as_numbers(said, "policy")
-            if said.ndim == 2 and said.shape == pi[states].shape:
-                pi[states] = _nearly_normalised(said)
-                continue
-        joint = _joint(problem, said, states)
-        pi[np.arange(states.start, states.stop), joint] = 1.0
+        pi[states] = _answer(problem, _ask(policy, batch, view), states)
+        if states.start == 0:
+            again = _answer(problem, _ask(policy, batch, view), states)
+            if not np.allclose(pi[states], again, atol=NEARLY, equal_nan=True):
+                raise MonMDPError(
+                    "policy: it answers differently when it is asked twice, so one answer says "
+                    "little; let it return the probabilities [s, a] that it draws from"
+                )
     return _distributions(problem, pi)
+
+
+def _answer(problem: MonMDP, said: Any, states: slice) -> NDArray[Any]:
+    """[state, a] what is said of a batch, as probabilities."""
+    if not isinstance(said, Mapping):
+        said = as_numbers(said, "policy")
+        if said.shape == (states.stop - states.start, problem.n_actions):
+            return _nearly_normalised(said)
+    return _one_hot(problem, _joint(problem, said, states))
 
 
 def _of_array(problem: MonMDP, given: NDArray[Any]) -> FloatArray:

@@ -22,6 +22,7 @@ from monmdp.model.umb import SUFFIX
 from monmdp.naming import Registry, call
 from monmdp.worlds.enumerating import (
     AliasedWarning,
+    HiddenWarning,
     from_environment,
     lookalikes,
     named_environment,
@@ -37,6 +38,7 @@ from monmdp.worlds.umb import from_umb
 
 __all__ = [
     "AliasedWarning",
+    "HiddenWarning",
     "factory",
     "from_environment",
     "from_gymnasium",

@@ -38,6 +38,10 @@ class AliasedWarning(UserWarning):
     """Some states of a world look the same to an agent."""
 
 
+class HiddenWarning(UserWarning):
+    """What `hidden` says may not be what was meant."""
+
+
 def from_environment(
     env: Any,
     *,
@@ -80,7 +84,7 @@ def from_environment(
         key: ``key(env)`` returns a value that is equal for equal states and can be hashed. Default:
             the snapshot, or all that the environment holds.
         hidden: ``hidden(obs, action, next_obs)`` says whether no monitor but Full ever shows the
-            reward of this step (⊥).
+            reward of this step (⊥). Give `r_min`, too: that is what it is taken for.
         reward: ``reward(obs, action, next_obs, reward)`` returns the reward to put in its place.
         actions: those to keep, by number or name; default all.
         button: (state, action) that pushes the button of the Button monitor.
@@ -251,11 +255,12 @@ def _mdp(
     if hidden is not None:
         with told("hidden"):
             unseen = [
-                bool(hidden(seen[s], actions[a][0], seen[t])) for s, a, t, _, _ in found.steps
+                _yes_or_no(hidden(seen[s], actions[a][0], seen[t])) for s, a, t, _, _ in found.steps
             ]
     rewards = [reward for _, _, _, reward, _ in found.steps]
     low = min(rewards) if fields["r_min"] is None else fields["r_min"]
     high = max(rewards) if fields["r_max"] is None else fields["r_max"]
+    _warn_of_hidden(unseen, hidden, low, fields["r_min"])
     nothing = min(max(0.0, low), high)  # within the bounds, which it is not to widen
     outcomes = [
         (s, a, t, 1.0, reward, ends, bottom)
@@ -277,6 +282,25 @@ def _mdp(
         **access.fields(found.notes),
         **fields | {"r_min": low, "r_max": high},
     )
+
+
+def _yes_or_no(answer: Any) -> bool:
+    if not isinstance(answer, bool | np.bool_):
+        raise MonMDPError(f"hidden must return True or False, got {answer!r}")
+    return bool(answer)
+
+
+def _warn_of_hidden(unseen: list[bool], hidden: Any, low: float, given: float | None) -> None:
+    told = None
+    if hidden is not None and not any(unseen):
+        told = "hidden is True of no step, so nothing is ⊥"
+    elif any(unseen) and given is None:
+        told = (
+            f"rewards that are never shown are taken for r_min = {low:g}, the least reward that "
+            "was found; give r_min=… if they may be less"
+        )
+    if told is not None:
+        warnings.warn(told, HiddenWarning, stacklevel=4)
 
 
 def lookalikes(mdp: MDP) -> list[tuple[int, ...]]:

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
 from numpy.typing import NDArray
 
 from monmdp.errors import MonMDPError, told
@@ -128,7 +129,10 @@ class Search:
     def _take(self, s: int, a: int) -> tuple[Any, float, bool]:
         number, name = self.actions[a]
         try:
-            return self.access.step(number)
+            raw, reward, terminated = self.access.step(number)
+            if not np.isfinite(reward):
+                raise MonMDPError(f"pays {reward:g}; finite numbers are needed")
+            return raw, reward, terminated
         except Exception as error:  # environments raise what they like
             kind = "" if isinstance(error, MonMDPError) else f"{type(error).__name__}: "
             raise MonMDPError(f"{self._name(s)}, action {name!r}: {kind}{error}") from None
@@ -183,7 +187,13 @@ class Search:
     def _own_reward(self, s: int, a: int, seen: Any, reward: float) -> float:
         assert self._reward is not None
         with told("reward"):
-            return float(self._reward(self._observations[s], self.actions[a][0], seen, reward))
+            number, name = self.actions[a]
+            own = float(self._reward(self._observations[s], number, seen, reward))
+            if not np.isfinite(own):
+                raise MonMDPError(
+                    f"{self._name(s)}, action {name!r}: {own:g} is no finite number"
+                )
+            return own
 
     # ---- the second look --------------------------------------------------------------------
 
