@@ -422,7 +422,7 @@ def test_an_environment_may_use_its_array_again(name):
     assert agent.met.encode.mean == pytest.approx(1 / 9)
 
 
-@pytest.mark.parametrize(("file", "n"), [("deep_tuning", 12), ("control_tuning", 6)])
+@pytest.mark.parametrize(("file", "n"), [("deep_tuning", 12), ("control_tuning", 4)])
 def test_the_settings_to_try_are_settings(file, n):
     tried = json.loads((ROOT / "benchmarks" / f"{file}.json").read_text("utf-8"))
     assert tried.keys() == {"deep-monitored", *BASELINES}

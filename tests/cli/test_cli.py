@@ -289,7 +289,7 @@ def test_train_prints_a_table_and_leaves_runs_and_a_picture(monmdp, tmp_path):
     assert code == 0
     for text in (
         "bottleneck / button   factored-mbie-eb",
-        "2 seeds, 5,000 steps, exact evaluation",
+        "2 seeds, 5,000 steps, exact evaluation with discount 0.99",
         "minimax episode return   0.194316",
         "end return               0.194316 ± 0 (95 % interval over seeds), mean of the last 10",
         "seeds converged          2 of 2",

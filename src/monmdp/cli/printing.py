@@ -152,6 +152,7 @@ def training(results: Results) -> None:
     from math import isnan
 
     from monmdp import drawing
+    from monmdp.results.comparison import UNSEEN
     from monmdp.stats import END
 
     (table,) = results.comparisons
@@ -160,7 +161,10 @@ def training(results: Results) -> None:
     own = dict(results.plans[0].resolved[row.of.configuration].configuration.of_agent)
     of_agent = "".join(f" {key}={value}" for key, value in own.items())
     print(f"{_problem_of(settings)}   {settings['agent']}{of_agent}")
-    print(f"{plural(n, 'seed')}, {settings['steps']:,} steps, {settings['evaluation']} evaluation")
+    print(
+        f"{plural(n, 'seed')}, {settings['steps']:,} steps, {settings['evaluation']} evaluation "
+        f"with discount {settings['gamma']:g}"
+    )
     if settings["told_hidden_rewards"]:
         print("an oracle: it is told hidden rewards, as an upper reference")
     print()
@@ -175,6 +179,8 @@ def training(results: Results) -> None:
         "minimax episode return": short(row.of.minimax),
         "end return": f"{end}, mean of {tests}",
     }
+    if row.of.counts_on_the_unseen:
+        facts["end return in M↓"] = f"{short(row.of.worst)}, rewards nobody can see taken for r_min"
     if row.parts is not None:
         env, monitor = (part.estimate for part in row.parts)
         facts["of the last policy"] = f"rᵉ {short(env)}, rᵐ {short(monitor)}"
@@ -195,7 +201,8 @@ def training(results: Results) -> None:
         facts[of.name] = f"{short(of.episode_return)}  {parts}"
     print_facts(facts)
     for remark in table.remarks:
-        print(remark)
+        if not remark.startswith(UNSEEN):  # a fact above
+            print(remark)
 
 
 def comparison(table: Comparison) -> None:

@@ -64,17 +64,6 @@ class Compared:
     where runs do not keep their policy"""
 
     @property
-    def worst(self) -> float:
-        """Return the end return in M↓: never-observable rewards are as low as they can be."""
-        return float(np.mean(self.of.exact_end))
-
-    @property
-    def counts_on_the_unseen(self) -> bool:
-        """Whether more than 1 % of the end return may not be there."""
-        exact = self.of.settings["evaluation"] == "exact"
-        return exact and self.end.estimate - self.worst > 0.01 * max(1.0, abs(self.worst))
-
-    @property
     def steps_to_1pct(self) -> tuple[int | None, ...]:
         """Return for each seed when it becomes minimax-optimal for good; None: never."""
         return self.of.steps_to_1pct
@@ -197,7 +186,9 @@ class Comparison:
         ends = {row.agent: row.end for row in self.rows}
         said = references.remarks(ends, len(self.seeds), self.references)
         unseen = [
-            f"{row.agent} {written(row.worst)}" for row in self.rows if row.counts_on_the_unseen
+            f"{row.agent} {written(row.of.worst)}"
+            for row in self.rows
+            if row.of.counts_on_the_unseen
         ]
         if unseen:
             said = (f"{UNSEEN}: {', '.join(unseen)}.", *said)

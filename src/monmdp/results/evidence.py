@@ -51,6 +51,8 @@ SMOOTHED = 100
 """curves of at least so many tests of drawn episodes are smoothed, as the paper's are"""
 AT = 0.05
 """within 5 % counts as being at a value"""
+NOTICED = 0.01
+"""share of a return, 1 at least, from which on it is told that nobody can see it"""
 
 
 class Axis(NamedTuple):
@@ -163,6 +165,18 @@ class Aggregate:
         """Return [checkpoint] training steps."""
         steps: IntArray = np.arange(0, self.settings["steps"], self.settings["every"])
         return steps
+
+    @property
+    def worst(self) -> float:
+        """Return the end return in M↓: never-observable rewards are as low as they can be."""
+        return float(np.mean(self.exact_end))
+
+    @property
+    def counts_on_the_unseen(self) -> bool:
+        """Whether more than 1 % of the end return may not be there."""
+        exact = self.settings["evaluation"] == "exact"
+        end = float(np.mean(self.end["episode_return"]))
+        return exact and end - self.worst > NOTICED * max(1.0, abs(self.worst))
 
     @property
     def threshold(self) -> float:

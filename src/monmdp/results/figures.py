@@ -162,6 +162,8 @@ def _note(figure: Figure, evidence: Evidence, leaves: bool) -> str:
     parts.append(f"{settings['evaluation']} evaluation{drawn}; preset {figure.preset}")
     if any(panel.score == "episode_return" for panel in figure.panels()):
         parts.append("dashed: return of the minimax-optimal policy, computed")
+        if any(of.counts_on_the_unseen for of in runs):
+            parts.append("curves count rewards that nobody can see")
     if leaves:
         parts.append("▼ ▲: the curve of this colour goes on outside the axis")
     if stale:

@@ -190,9 +190,7 @@ class Search:
             number, name = self.actions[a]
             own = float(self._reward(self._observations[s], number, seen, reward))
             if not np.isfinite(own):
-                raise MonMDPError(
-                    f"{self._name(s)}, action {name!r}: {own:g} is no finite number"
-                )
+                raise MonMDPError(f"{self._name(s)}, action {name!r}: {own:g} is no finite number")
             return own
 
     # ---- the second look --------------------------------------------------------------------
