@@ -420,6 +420,7 @@ def test_values_of_another_policy_than_is_judged():
 
 # ---- clumsy users ----------------------------------------------------------------------------
 
+RANDOM = np.random.default_rng(0)
 MISTAKES = {
     "too few states": (np.zeros(3, dtype=int), None, "9 actions for 9 states"),
     "too few rows": (np.full((3, 10), 0.1), None, r"shape \[s, a\] = \(9, 10\) expected"),
@@ -435,11 +436,18 @@ MISTAKES = {
     "another shape": (lambda: Policy.uniform(make("bottleneck", "ask")), None, "the policy is for"),
     "a function of one": (lambda batch: np.zeros(4, dtype=int), None, "9 actions for 9 states"),
     "odd keys": (lambda batch: {"env": batch["env"]}, None, '"mon": …}} expected|expected, got'),
+    "a dictionary too short": (
+        lambda batch: {"env": np.zeros(3, dtype=int), "mon": 0 * batch["mon"]}, None,
+        "9 actions of each kind expected, got 3 and 9",
+    ),
+    "at random": (
+        lambda batch: RANDOM.integers(0, 10, len(batch["mon"])), None, "differently when it is",
+    ),
     "values too short": (np.zeros(9, dtype=int), np.zeros(3), r"shape \[s\] = \(9,\)"),
     "values with NaN": (np.zeros(9, dtype=int), np.full(9, np.nan), "nan in state 0,0"),
     "values as words": (np.zeros(9, dtype=int), "high", "numbers expected"),
     "a value of all": (np.zeros(9, dtype=int), lambda batch: 1.0, "each of 9 states"),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)

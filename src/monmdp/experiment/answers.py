@@ -16,7 +16,7 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from monmdp.agents.stepwise import observations_of
-from monmdp.errors import MonMDPError
+from monmdp.errors import MonMDPError, told
 from monmdp.experiment.policy import Policy
 from monmdp.experiment.training import Run
 from monmdp.model import MonMDP
@@ -206,9 +206,10 @@ def _ask(function: Callable[..., Any], batch: Batch, view: View | None) -> Any:
 
 def _test_policy(problem: MonMDP, agent: Any) -> Any:
     """What an agent would do if it stopped learning."""
-    if getattr(agent, "sees", None) != "observations":
-        return agent.test_policy()
-    return agent.test_policy(observations_of(problem))
+    with told("test_policy"):  # of an agent made for another problem, say
+        if getattr(agent, "sees", None) != "observations":
+            return agent.test_policy()
+        return agent.test_policy(observations_of(problem))
 
 
 def _predicted(problem: MonMDP, model: Any, view: View | None) -> IntArray:
@@ -261,7 +262,11 @@ def _joint(problem: MonMDP, said: Any, states: slice) -> IntArray:
     if isinstance(said, Mapping):
         if {*said} != {"env", "mon"}:
             raise MonMDPError(f'actions: {{"env": …, "mon": …}} expected, got keys {[*said]}')
-        said = np.stack([as_numbers(said[of], "actions").reshape(-1) for of in ("env", "mon")], 1)
+        parts = [as_numbers(said[of], "actions").reshape(-1) for of in ("env", "mon")]
+        if {len(part) for part in parts} != {n}:
+            got = " and ".join(f"{len(part)}" for part in parts)
+            raise MonMDPError(f"policy: {n} actions of each kind expected, got {got}")
+        said = np.stack(parts, axis=1)
     if said.dtype.kind not in "iu":
         raise MonMDPError(
             f"policy: whole numbers expected, one joint action for each state, got {said.dtype} of "
