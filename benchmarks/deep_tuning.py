@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+from collections.abc import Callable
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -65,12 +66,19 @@ def ranked(runs: list[dict[str, Any]], tried: dict[str, Any]) -> dict[str, list[
         means = {name: round(float(np.mean([run[name] for run in of])), 4)
                  for name in ("close", "return")}  # fmt: skip
         table.setdefault(agent, []).append({"params": json.loads(params), **means})
-    for agent, settings in table.items():
-        # Of settings that are as good, the first one of the list.
-        settings.sort(
-            key=lambda of: (-of["close"], -of["return"], tried[agent].index(of["params"]))
-        )
-    return table
+    return {agent: sorted(of, key=_rank(agent, tried[agent])) for agent, of in table.items()}
+
+
+def _rank(agent: str, listed: list[dict[str, Any]]) -> Callable[[dict[str, Any]], tuple[Any, ...]]:
+    """Of settings that are as good: fewest changes, then fewest updates, then first in the list."""
+    usual = getattr(agents.find(agent), "every", 1)
+
+    def rank(of: dict[str, Any]) -> tuple[Any, ...]:
+        params = of["params"]
+        cost = len(params), -params.get("every", usual), listed.index(params)
+        return -of["close"], -of["return"], *cost
+
+    return rank
 
 
 def main() -> None:
