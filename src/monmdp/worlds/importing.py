@@ -269,7 +269,8 @@ def _made(env: str, kwargs: Mapping[str, Any], importer: Callable[..., Any]) -> 
             ) from None
         unknown = re.search(r"unexpected keyword argument '(\w+)'", str(error))
         if unknown is not None and unknown[1] in kwargs:
-            known = {*_parameters(env), *inspect.signature(importer).parameters} - {"env", "kwargs"}
+            known = {*_parameters(env), *inspect.signature(importer).parameters}
+            known -= {"env", "kwargs", "tell"}
             raise MonMDPError(
                 f"{env} has no parameter {unknown[1]!r}{nearest(unknown[1], known)}"
             ) from None

@@ -112,7 +112,7 @@ def from_environment(
         raise MonMDPError("snapshot and restore go together")
     limit = whole_number(limit, "limit", at_least=1)
     seed, starts = whole_number(seed, "seed", 0), whole_number(starts, "starts", 1)
-    made = made_environment(env, kwargs, named_environment)
+    made = made_environment(env, kwargs, from_environment)
     for space in ("action_space", "observation_space"):
         if getattr(made, space, None) is None:
             kind = type(made.unwrapped).__name__
