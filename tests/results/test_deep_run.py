@@ -36,4 +36,5 @@ def test_one_setting_from_run_to_table(tmp_path, monkeypatch):
     ((setting, of_agents),) = page.read(content).items()
     assert setting == "minigrid-empty 100 % / ask"
     assert of_agents == {"Deep Monitored": [late]}
-    assert "Deep Monitored" in page.results_table(of_agents).to_markdown()
+    for table in page.setting_tables({setting: of_agents}):
+        assert table.to_dict()["rows"][0][0] == setting
