@@ -410,6 +410,21 @@ def test_a_judge_is_told_values_in_units_of_reward(name):
 
 
 @pytest.mark.parametrize("name", ALL)
+def test_there_is_room_for_every_new_observation(name):
+    """Also where an episode begins with it, when what was met fills the memory to the last row."""
+    view = View((1,), np.dtype(np.int64), 1, 2, 2, 0.0, 1.0)
+    greedy = {"epsilon": 0.0, "epsilon_steps": 1} if name in NETWORKS else {}
+    agent = ALL[name](view, np.random.default_rng(0), warmup=1, **greedy)
+    agent.begin_episode()
+    for i in range(300):
+        seen = {"env": np.array([i]), "mon": 0}
+        action = agent.act(seen)
+        if i == 0:
+            agent.update(Transition(seen, dict(action), 0.5, 0.0, seen, False))
+    assert len(agent.met) == 300
+
+
+@pytest.mark.parametrize("name", ALL)
 def test_an_environment_may_use_its_array_again(name):
     problem = monmdp.make("loop", "ask")
     view = view_of(problem)._replace(dtype=np.dtype(np.float64))

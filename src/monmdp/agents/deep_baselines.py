@@ -103,7 +103,8 @@ class DQN(Learner):
         self._demand(observation)
         if self.steps < self.warmup or self.rng.random() < self.exploration():
             return self.random_action()
-        inputs = self.met.inputs[[self.met.number(observation["env"])]]
+        node = self.met.number(observation["env"])  # there is room for it now
+        inputs = self.met.inputs[[node]]
         q = self.drive(self.say(self.net, inputs)[0, :, observation["mon"]])
         best = np.flatnonzero(q >= q.max() - 1e-10)
         ae, am = divmod(int(best[self.rng.integers(len(best))]), self.n_am)
