@@ -156,7 +156,7 @@ beyond: $(READY)
 	$(BIN)/python benchmarks/certificates.py results --json results/reports/certificates.json
 	$(BIN)/python benchmarks/beyond.py results
 
-# The benchmark of deep agents (2.5 core-hours, and 1.5 for coarse cells and control), and docs/deep-v1.md.
+# The benchmark of deep agents (2 core-hours, and 1 for coarse cells and control), and docs/deep-v1.md.
 deep: $(READY)
 	$(BIN)/monmdp run deep-v1 --out results --jobs 2
 	$(BIN)/monmdp run deep-coarse --out results --jobs 2

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 import monmdp
-from conftest import ROOT
+from conftest import ROOT, benchmark
 from monmdp import agents, testing, train
 from monmdp.agents import Transition, View, observations_of, view_of
+from monmdp.agents.contract import checked_reward
 from monmdp.agents.deep_baselines import (
     DQN,
     RNDDQN,
@@ -435,6 +436,24 @@ def test_an_environment_may_use_its_array_again(name):
         agent.update(Transition(here, {"env": 0, "mon": 0}, None, 0.0, after, step == 8))
     assert len(agent.met) == 9
     assert agent.met.encode.mean == pytest.approx(1 / 9)
+
+
+def test_half_a_line_of_a_stopped_benchmark_is_taken_off(tmp_path):
+    resuming, path = benchmark("resuming"), tmp_path / "new" / "runs.jsonl"
+    assert resuming.kept(path) == []
+    path.write_text('{"run": 1}\n{"run": 2}\n{"ru', encoding="utf-8")
+    assert resuming.kept(path) == [{"run": 1}, {"run": 2}]
+    assert path.read_text(encoding="utf-8") == '{"run": 1}\n{"run": 2}\n'
+    list(resuming.done(path, lambda n: {"run": n}, [(3,)], jobs=1))
+    assert resuming.kept(path)[-1] == {"run": 3}
+
+
+def test_rewards_at_a_bound_may_be_rounded():
+    for value, low, high in ((0.1, 0.0, 0.1), (-0.1, -0.1, 0.0), (100.1, 0.0, 100.1)):
+        rounded = np.nextafter(np.float32(value), np.float32(np.sign(value) * np.inf))
+        assert checked_reward(float(rounded), low, high) == pytest.approx(value)
+        with pytest.raises(MonMDPError, match=r"is (above|below) r_m"):
+            checked_reward(value * 1.0001, low, high)
 
 
 @pytest.mark.parametrize(("file", "n"), [("deep_tuning", 12), ("control_tuning", 4)])
