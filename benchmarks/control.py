@@ -7,9 +7,9 @@ Every finished run is a line of the file; the same command goes on where it was 
 no exact value here: tests are the mean true return, rᵉ + rᵐ, of five episodes with the test policy.
 Lines of other code or settings do not count.
 
-With `--tune` each agent is trained with the parameters of control_tuning.json, on cartpole/ask with
-seed 0; those with the best last five tests are its parameters on all problems. `--write`
-writes docs/deep/control_tuning.json then, and docs/deep/control.json otherwise, for
+With `--tune` each agent is trained with the parameters of control_tuning.json, on each problem with
+`ask` and seed 0; those with the best last five tests are its parameters there, also with a button.
+`--write` writes docs/deep/control_tuning.json then, and docs/deep/control.json otherwise, for
 docs/deep-v1.md.
 """
 
@@ -27,22 +27,23 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import gymnasium
 import numpy as np
 
+from deep import todays_code
 from monmdp import agents
 from monmdp.agents import Transition, view_of
 from monmdp.envs import AddMonitor
-from monmdp.experiment.own_code import module_hash
 from resuming import done, kept
 
 ROOT = Path(__file__).resolve().parents[1]
 TRIED = Path(__file__).with_name("control_tuning.json")
 """agent -> parameters to try, the same number for each"""
 CHOSEN = ROOT / "docs" / "deep" / "control_tuning.json"
-"""agent -> these parameters with what came of them, the best first"""
+"""environment -> agent -> these parameters with what came of them, the best first"""
 WRITTEN = ROOT / "docs" / "deep" / "control.json"
-PROBLEM, TUNED_ON, FIRST_SEED = "cartpole/ask", (0,), 200
-"""of tuning; and the first seed that is reported"""
+TUNED_WITH, TUNED_ON, FIRST_SEED = "ask", (0,), 400
+"""the monitor and the seeds of tuning; and the first seed that is reported"""
 STEPS, TESTS, LAST, EPISODES, COST = 40_000, 20, 5, 5, -0.2
 Params = dict[str, Any]
+Run = dict[str, Any]
 BOUNDS = {"CartPole-v1": (0.0, 1.0), "MountainCar-v0": (-1.0, 0.0), "Acrobot-v1": (-1.0, 0.0)}
 PRESSED = {
     "CartPole-v1": lambda seen, action: bool(seen[0] < 0 and action == 0),  # pushed left of 0
@@ -63,8 +64,8 @@ def make(problem: str, **options: Any) -> AddMonitor:
 def test(agent: Any, env: AddMonitor, rng: np.random.Generator) -> float:
     """Return the mean true return of the test policy."""
     returns = []
-    for seed in range(EPISODES):
-        seen, _ = env.reset(seed=10_000 + seed)
+    for _ in range(EPISODES):
+        seen, _ = env.reset()
         total, over = 0.0, False
         while not over:
             chances = agent.test_policy(seen["env"][None])[seen["mon"]]
@@ -76,7 +77,7 @@ def test(agent: Any, env: AddMonitor, rng: np.random.Generator) -> float:
     return float(np.mean(returns))
 
 
-def train(problem: str, name: str, seed: int, params: Params) -> dict[str, Any]:
+def train(problem: str, name: str, seed: int, params: Params) -> Run:
     """Train once; return its tests and how often it paid the monitor and saw a reward."""
     env, judge = make(problem), make(problem, expose_env_reward=True)
     began = time.process_time()
@@ -84,6 +85,7 @@ def train(problem: str, name: str, seed: int, params: Params) -> dict[str, Any]:
     factory: Any = agents.find(name, params=params)
     agent = factory(view, np.random.default_rng(seed))
     of_tests = np.random.default_rng(seed)
+    judge.reset(seed=10_000 + seed)  # no run is tested, or tuned, where another one was
     tests, paid, shown = [], 0, 0
     seen, _ = env.reset(seed=seed)
     agent.begin_episode()
@@ -107,23 +109,23 @@ def train(problem: str, name: str, seed: int, params: Params) -> dict[str, Any]:
 
 def made_by(name: str, params: Params) -> dict[str, Any]:
     """What a run of an agent depends on: if it changes, the run is done anew."""
-    return {"settings": params, "steps": STEPS, "code": module_hash(agents.DEEP[name].module)}
+    return {"settings": params, "steps": STEPS, "code": todays_code(name)}
 
 
-def ranked(runs: list[dict[str, Any]], tried: dict[str, list[Params]]) -> dict[str, list[Any]]:
+def ranked(runs: list[Run], tried: dict[str, list[Params]]) -> dict[str, list[Params]]:
     """Return agent -> its parameters with the mean of their last tests, the best first."""
-    table: dict[str, list[Any]] = {}
+    table = {}
     for name, settings in tried.items():
         means = []
         for params in settings:
             of = [run for run in runs if (run["agent"], run["made"]["settings"]) == (name, params)]
-            last = [run["tests"][-LAST:] for run in of]
-            paid = [run["paid"] for run in of]
-            means.append(
-                {"params": params, "last": round(float(np.mean(last)), 2),
-                 "paid": round(float(np.mean(paid)), 4)}
-            )  # fmt: skip
-        table[name] = sorted(means, key=lambda of: -of["last"])  # of equal ones the first
+            if not of:
+                continue
+            last = float(np.mean([run["tests"][-LAST:] for run in of]))
+            paid = float(np.mean([run["paid"] for run in of]))
+            means.append({"params": params, "last": round(last, 2), "paid": round(paid, 4)})
+        if means:
+            table[name] = sorted(means, key=lambda of: -of["last"])  # of equal ones the first
     return table
 
 
@@ -140,23 +142,30 @@ def main() -> None:
     parser.add_argument("--tune", action="store_true", help="try parameters")
     parser.add_argument("--write", action="store_true", help="write a file in docs/deep")
     given = parser.parse_args()
+    problems = given.problems
+    if given.tune and given.write and (problems, given.agents) != (every, [*tried]):
+        parser.error("--tune --write writes the table of all problems and agents: name none")
     if given.tune:
-        problems, seeds, params = [PROBLEM], list(TUNED_ON), tried
+        problems = [of for of in problems if of.endswith(f"/{TUNED_WITH}")]
+        seeds, params = list(TUNED_ON), dict.fromkeys(problems, tried)
     else:
-        problems, seeds = given.problems, [FIRST_SEED + i for i in range(given.seeds)]
         chosen = json.loads(CHOSEN.read_text("utf-8"))
-        params = {agent: [chosen[agent][0]["params"]] for agent in tried}
+        seeds, params = [FIRST_SEED + i for i in range(given.seeds)], {}
+        for problem in every:
+            best = chosen[problem.split("/")[0]]
+            params[problem] = {agent: [best[agent][0]["params"]] for agent in tried}
     runs = [
         run for run in kept(given.results)
-        if run["made"]["settings"] in params[run["agent"]]
+        if run["made"]["settings"] in params.get(run["problem"], {}).get(run["agent"], [])
         and run["made"] == made_by(run["agent"], run["made"]["settings"])
+        and (run["seed"] in TUNED_ON if given.tune else run["seed"] >= FIRST_SEED)
     ]  # fmt: skip
     there = [(of["problem"], of["agent"], of["seed"], of["made"]["settings"]) for of in runs]
     wanted = [
         (problem, agent, seed, settings)
         for problem in problems
         for agent in given.agents
-        for settings in params[agent]
+        for settings in params[problem][agent]
         for seed in seeds
     ]
     runs += done(given.results, train, [run for run in wanted if run not in there], given.jobs)
@@ -164,9 +173,13 @@ def main() -> None:
     for run in runs:
         print(f"{run['problem']} {run['agent']} seed {run['seed']}: last tests "
               f"{run['tests'][-LAST:]}, paid {run['paid']:.1%}, {run['cpu']:.0f} s")  # fmt: skip
-    table = ranked(runs, tried) if given.tune else {}
-    for name, of in table.items():
-        print(f"{name}: {of[0]['last']:g}, paid {of[0]['paid']:.1%}, {of[0]['params']}")
+    table = {
+        problem.split("/")[0]: ranked([run for run in runs if run["problem"] == problem], tried)
+        for problem in (problems if given.tune else [])
+    }
+    for name, best in table.items():
+        for agent, of in best.items():
+            print(f"{name} {agent}: {of[0]['last']:g}, paid {of[0]['paid']:.1%}, {of[0]['params']}")
     if given.write:
         path, content = (CHOSEN, table) if given.tune else (WRITTEN, runs)
         path.write_text(json.dumps(content) + "\n", encoding="utf-8")

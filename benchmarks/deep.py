@@ -25,9 +25,12 @@ from typing import Any
 import numpy as np
 
 import monmdp
-from monmdp import planning
+from monmdp import agents, planning
 from monmdp.agents import LABELS
 from monmdp.experiment import Policy
+from monmdp.experiment.own_code import module_hash
+from monmdp.experiment.provenance import kernel_hash
+from monmdp.experiment.training import Run
 from monmdp.results import evidence
 from monmdp.results.evidence import Evidence
 from monmdp.results.figures import label, panel_title
@@ -93,19 +96,27 @@ def measured(results: Path, suite: str = SUITE) -> dict[str, Any]:
     if not report.exists():
         sys.exit(f"{report}: missing; monmdp run {suite} --out {results}")
     known = evidence.load(report)
+
+    def read(configuration: str, seed: int) -> Run:
+        return read_run(run_path(results, configuration, seed))
+
+    settings = late_runs(known, read, bundled_suite(suite).gamma)
+    return {"missing": _missing(known, suite), "about": _about(known), "settings": settings}
+
+
+def late_runs(known: Evidence, read: Callable[[str, int], Run], gamma: float) -> dict[str, Any]:
+    """Return setting -> agent -> what is measured of each of its runs."""
     settings: dict[str, Any] = {}
-    gamma = bundled_suite(suite).gamma
     for panel in panels_of(known.figures[0]):
         problem = monmdp.make(panel.world, panel.monitor, **panel.problem)
         v = monmdp.solve(problem, gamma=gamma).episode_return
         of_agents = {}
         for curve in panel.curves:
             if (of := known.of(curve)) is not None:
-                paths = [run_path(results, curve.configuration, seed) for seed in of.seeds]
-                runs = [late_of(read_run(path), v) for path in paths]
+                runs = [late_of(read(curve.configuration, seed), v) for seed in of.seeds]
                 of_agents[label(curve)] = [asdict(run) for run in runs]
         settings[panel_title(panel)] = of_agents
-    return {"missing": _missing(known, suite), "about": _about(known), "settings": settings}
+    return settings
 
 
 def _missing(known: Evidence, suite: str) -> int:
@@ -117,14 +128,23 @@ def _missing(known: Evidence, suite: str) -> int:
 
 def _about(known: Evidence) -> dict[str, Any]:
     runs = known.aggregates.values()
+    code: dict[str, set[str]] = {}
+    for of in runs:
+        made_by = {f"{of.settings['code']} {kernel}" for kernel in of.kernels}
+        code.setdefault(of.settings["agent"], set()).update(made_by)
     return {
         "runs": sum(len(of.seeds) for of in runs),
         "core_hours": sum(of.cpu_seconds for of in runs) / HOUR,
-        "kernels": sorted({kernel for of in runs for kernel in of.kernels}),
-        "code": {of.settings["agent"]: of.settings["code"] for of in runs},
+        "code": {agent: sorted(hashes) for agent, hashes in code.items()},
         "commits": sorted({commit for of in runs for commit in of.commits}),
         **known.made,
     }
+
+
+def todays_code(agent: str) -> str:
+    """Return what the runs of an agent depend on: its module, and the loop and a table inside."""
+    deep = agents.DEEP[agent]
+    return f"{module_hash(deep.module)} {kernel_hash(deep)}"
 
 
 def read(content: dict[str, Any]) -> Runs:
@@ -256,13 +276,13 @@ def setting_tables(runs: Runs) -> Iterator[Table]:
 
 
 def _settings_by_agents(runs: Runs, title: str, cell: Callable[[list[Late]], str]) -> Table:
-    agents = list(dict.fromkeys(agent for of in runs.values() for agent in of if of[agent]))
+    names = list(dict.fromkeys(agent for of in runs.values() for agent in of if of[agent]))
     rows = [
-        (setting, *(cell(of[agent]) if of.get(agent) else None for agent in agents))
+        (setting, *(cell(of[agent]) if of.get(agent) else None for agent in names))
         for setting, of in runs.items()
     ]
     # Parameters stand in the first table; a heading that repeats them would be wider than numbers.
-    columns = [Column(agent.partition(" (")[0], (agent,), form="") for agent in agents]
+    columns = [Column(agent.partition(" (")[0], (agent,), form="") for agent in names]
     return Table.of(("world, ρ / monitor", *columns), rows, title=title)
 
 

@@ -24,8 +24,8 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import numpy as np
 
 import monmdp
+from deep import todays_code
 from monmdp import agents
-from monmdp.experiment.own_code import module_hash
 from monmdp.results.late import late_tests, share_within
 from resuming import done, kept
 
@@ -44,14 +44,9 @@ def trial(agent: str, params: dict[str, Any], world: str, seed: int) -> dict[str
     run = monmdp.train(problem, found, STEPS, seed=seed, every=EVERY, gamma=GAMMA)
     late = run.curve["worst_case_return"][late_tests(run.step, STEPS)]
     return {
-        "agent": agent, "params": params, "world": world, "seed": seed, "code": code_of(agent),
+        "agent": agent, "params": params, "world": world, "seed": seed, "code": todays_code(agent),
         "close": share_within(late, best), "return": float(late.mean() / best),
     }  # fmt: skip
-
-
-def code_of(agent: str) -> str | None:
-    """Return a hash of the code of an agent: runs of other code are done anew."""
-    return module_hash(agents.DEEP[agent].module)
 
 
 def ranked(runs: list[dict[str, Any]], tried: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
@@ -88,7 +83,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--write", action="store_true", help=f"write {WRITTEN.relative_to(ROOT)}")
     given = parser.parse_args()
-    runs = [run for run in kept(given.results) if run["code"] == code_of(run["agent"])]
+    runs = [run for run in kept(given.results) if run["code"] == todays_code(run["agent"])]
     there = [tuple(run[of] for of in ("agent", "params", "world", "seed")) for run in runs]
     tried = json.loads(TRIED.read_text("utf-8"))
     wanted = [

@@ -2,16 +2,18 @@
 
     python benchmarks/same_runs.py            # or: make same
 
-Of every configuration that docs/results.md, docs/beyond.md and the benchmark rest on, the first two
-seeds are run again. What is published of each of these runs must come out the same to the last
-bit: ends, first tests, areas, regret, steps with the worst reward, steps to 1 %, scores. A suite
+Of every configuration that docs/results.md, docs/beyond.md and bench-v1 rest on, the first two
+seeds are run again, and of docs/deep-v1.md the first (of control, with asking only). What is
+published of each of these runs must come out the same to the last bit: ends, first tests, areas,
+regret, steps with the worst reward, steps to 1 %, scores, shares of late tests, steps paid. A suite
 made by this very code is passed over. (beyond-grid and beyond-ablations publish sums over seeds
 only and cannot be compared; their agents are in the other suites.)
 
 If all is the same, docs/kernels.json gets the hash of today's code beside the earlier ones, agent
 by agent, and tests/docs/test_published.py accepts published runs that this list leads up to today.
 So a change that only moves or renames code does not make hours of runs stale. If anything differs
-the list stays as it is and the exit code is 1: run `make results` and `make beyond`.
+the list stays as it is and the exit code is 1: run `make results`, `make beyond` and `make deep`.
+With `--only` what is on record is not touched, but for `--only deep-v1 deep-coarse control`.
 """
 
 from __future__ import annotations
@@ -20,18 +22,23 @@ import argparse
 import json
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import joblib
 import numpy as np
 
+import control
+from deep import late_runs, panels_of, todays_code
 from monmdp import agents
 from monmdp.experiment.provenance import todays_kernel
 from monmdp.experiment.training import Run
 from monmdp.files import write_whole
 from monmdp.results.benchmarking import BENCH, published, scored
 from monmdp.results.evidence import Aggregate, Evidence, gather, load
+from monmdp.results.figures import label, panel_title
 from monmdp.results.runner import execute
 from monmdp.results.steps import steps_tables
 from monmdp.suites import Plan, Suite, bundled_suite, expand, paper_suite
@@ -41,6 +48,8 @@ ROOT = Path(__file__).parent.parent
 RECORD = ROOT / "docs" / "kernels.json"
 SEEDS = 2
 BEYOND = ("beyond",)
+CONTROL = "control"
+DEEP = {"deep-v1", "deep-coarse", CONTROL}
 
 
 def main() -> None:
@@ -85,13 +94,19 @@ def main() -> None:
         compared, differing = compared + n, differing + found
         for agent, hashes in hashes_of.items():
             then.setdefault(agent, set()).update(hashes)
+    for name in sorted(DEEP):
+        if not args.only or name in args.only:
+            n, found, hashes_of = same_control() if name == CONTROL else same_late_tests(name)
+            compared, differing = compared + n, differing + found
+            for agent, hashes in hashes_of.items():
+                then.setdefault(agent, set()).update(hashes)
     for line in differing:
         print(f"DIFFERENT  {line}")
     seconds = time.monotonic() - begin
     print(f"{compared - len(differing)} of {compared} runs are the same, in {seconds:.0f} s")
     if differing:
         sys.exit(1)
-    if not args.dry_run and not args.only:
+    if not args.dry_run and (not args.only or set(args.only) == DEEP):
         record(then, compared)
 
 
@@ -104,11 +119,16 @@ def _suite(name: str) -> Suite:
 def done(suite: Suite, preset: str) -> tuple[Plan, Evidence]:
     """Run a suite with its first seeds, keeping nothing on disk."""
     plan = expand(suite.adapted(seeds=SEEDS), preset)
+    return plan, gather([plan], reader_of_new(plan), {})
+
+
+def reader_of_new(plan: Plan) -> Callable[[str, int], Run | None]:
+    """Do the runs of a plan; return what reads one of them."""
     outcome = execute(None, plan.runs())
     if outcome.failures:
-        sys.exit(f"{suite.name}: {next(iter(outcome.failures.items()))}")
-    print(f"{suite.name} ({preset}): {len(outcome.runs)} runs", file=sys.stderr, flush=True)
-    return plan, gather([plan], lambda name, seed: outcome.runs.get((name, seed)), {})
+        sys.exit(f"{plan.figure.name}: {next(iter(outcome.failures.items()))}")
+    print(f"{plan.figure.name}: {len(outcome.runs)} runs", file=sys.stderr, flush=True)
+    return lambda name, seed: outcome.runs.get((name, seed))
 
 
 def same_scores() -> tuple[int, list[str], dict[str, set[str]]]:
@@ -117,11 +137,7 @@ def same_scores() -> tuple[int, list[str], dict[str, set[str]]]:
     if all(row.kernel == _today(row.agent) for row in was.values()):
         return 0, [], {}  # made by this very code
     plan = expand(bundled_suite(BENCH).adapted(seeds=SEEDS))
-    runs = execute(None, plan.runs()).runs
-
-    def read(name: str, seed: int) -> Run | None:
-        return runs.get((name, seed))
-
+    read = reader_of_new(plan)
     wrong, then = [], dict[str, set[str]]()
     now = scored(plan, gather([plan], read, {}), read)
     for row in now.rows:
@@ -130,6 +146,71 @@ def same_scores() -> tuple[int, list[str], dict[str, set[str]]]:
             wrong.append(f"{BENCH}: {row.setting}, {row.agent}, seed {row.seed}")
         then.setdefault(row.agent, set()).add(old.kernel)
     return len(now.rows), wrong, then
+
+
+def same_late_tests(name: str) -> tuple[int, list[str], dict[str, set[str]]]:
+    """Do runs of deep agents again; return their number, what differs, and old hashes."""
+    published = json.loads((ROOT / "docs" / "deep" / f"{name}.json").read_text("utf-8"))
+    then = {agent: set(code) for agent, code in published["about"]["code"].items()}
+    if all(hashes == {_today(agent)} for agent, hashes in then.items()):
+        return 0, [], {}  # made by this very code
+    suite = bundled_suite(name).adapted(seeds=1)
+    plan = expand(suite)
+    was = by_run(published["settings"])
+    wanted = {
+        (panel_title(panel), label(curve), seed)
+        for panel in panels_of(plan.figure)
+        for curve in panel.curves
+        for seed in suite.seeds
+    }
+    if unknown := sorted(wanted - was.keys()):
+        return len(unknown), [f"{name}: {of} is not published" for of in unknown], then
+    read: Any = reader_of_new(plan)
+    now = by_run(late_runs(gather([plan], read, {}), read, suite.gamma))
+    return len(now), [f"{name}: {key}" for key, run in now.items() if was[key] != run], then
+
+
+def by_run(settings: dict[str, Any]) -> dict[tuple[str, str, int], Any]:
+    """(setting, agent, seed) -> what is measured of a run."""
+    return {
+        (setting, agent, run["seed"]): run
+        for setting, of_agents in settings.items()
+        for agent, runs in of_agents.items()
+        for run in runs
+    }
+
+
+def same_control() -> tuple[int, list[str], dict[str, set[str]]]:
+    """Do the first run of each deep agent on each problem with asking again, likewise."""
+    published = json.loads(control.WRITTEN.read_text("utf-8"))
+    then: dict[str, set[str]] = {}
+    for run in published:
+        then.setdefault(run["agent"], set()).add(run["made"]["code"])
+    if all(hashes == {_today(agent)} for agent, hashes in then.items()):
+        return 0, [], {}  # made by this very code
+    was = {(run["problem"], run["agent"], run["seed"]): run for run in published}
+    tried = json.loads(control.TRIED.read_text("utf-8"))
+    wanted = [
+        (f"{name}/{control.TUNED_WITH}", agent, control.FIRST_SEED)
+        for name in control.NAMES
+        for agent in tried
+    ]
+    if unknown := [of for of in wanted if of not in was]:
+        return len(unknown), [f"control: {of} is not published" for of in unknown], then
+    sample = [was[of] for of in wanted]
+    at_work = joblib.Parallel(n_jobs=2)
+    again = at_work(
+        joblib.delayed(control.train)(
+            run["problem"], run["agent"], run["seed"], run["made"]["settings"]
+        )
+        for run in sample
+    )
+    wrong = [
+        f"control: {old['problem']}, {old['agent']}"
+        for old, new in zip(sample, again, strict=True)
+        if any(old[of] != new[of] for of in ("tests", "paid", "shown"))
+    ]
+    return len(sample), wrong, then
 
 
 def differences(name: str, was: Aggregate, now: Aggregate) -> list[str]:
@@ -174,6 +255,8 @@ def compare_tables(name: str, was: list[Any], now: list[Any]) -> tuple[int, list
 
 def _today(agent: str) -> str | None:
     """Return the hash of today's code of an agent."""
+    if agent in agents.DEEP:
+        return todays_code(agent)
     config = agents.paper_config(agent, "bottleneck", "ask")
     return todays_kernel({"agent": agent, "parameters": config.hyper_parameters()})
 

@@ -85,6 +85,7 @@ class Scope:
 
 def scope_of(factory: Callable[..., Any], what: str) -> Scope:
     """Read the keyword parameters of a factory from its signature."""
+    _demand_decorated(getattr(factory, "func", factory))
     plain = inspect.isroutine(factory) or isinstance(factory, type | partial)
     try:
         found = _read_once(factory) if plain else _read(factory)
@@ -116,6 +117,19 @@ def _read(factory: Callable[..., Any]) -> tuple[Mapping[str, Parameter], bool]:
             default = None if needed else p.default
             parameters[p.name] = Parameter(p.name, hints.get(p.name, Any), default, needed)
     return parameters, open_ended
+
+
+def _demand_decorated(target: Any) -> None:
+    """Refuse a class derived from a dataclass whose own parameters would not be any."""
+    if not inspect.isclass(target) or not is_dataclass(target):
+        return
+    if "__dataclass_fields__" not in vars(target):
+        own = inspect.get_annotations(target)
+        if names := [name for name, kind in own.items() if "ClassVar" not in str(kind)]:
+            raise MonMDPError(
+                f"{target.__name__} is derived from a dataclass and is none itself, so "
+                f"{', '.join(names)} cannot be set: put @dataclass(eq=False) above the class"
+            )
 
 
 _read_once = lru_cache(maxsize=1000)(_read)

@@ -391,6 +391,13 @@ def test_parameters_of_a_table_reach_it():
         made("deep-discretised-mbie-eb", problem, log_base=1.0)
 
 
+def test_cells_of_real_numbers_have_the_thresholds_that_were_asked_for():
+    view = View((2,), np.dtype(np.float32), 1, 2, 2, 0.0, 1.0)
+    for far in (0.0, 1.0):
+        agent = BASELINES["deep-discretised"](view, np.random.default_rng(0), thresholds=far)
+        assert agent.signs.thresholds.any() == bool(far)
+
+
 @pytest.mark.parametrize("name", NETWORKS)
 def test_the_target_network_begins_like_the_other(name):
     agent = made(name, monmdp.make("loop", "ask"))

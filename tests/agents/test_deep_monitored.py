@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ import pytest
 import monmdp
 from monmdp import agents, experiment, testing
 from monmdp.agents import Transition, View, view_of
-from monmdp.agents.deep_inputs import RealNumbers, WholeNumbers
+from monmdp.agents.deep_inputs import RealNumbers, SimHash, WholeNumbers
 from monmdp.agents.deep_monitored import PRICE, DeepMonitored
 from monmdp.agents.monitored_mbie_eb import plan_to_observe, plan_to_optimize
 from monmdp.envs import MonMDPEnv
@@ -76,14 +76,17 @@ def test_its_model_is_that_of_the_tabular_agent(world, monitor):
         node = deep.met.number_of.get(seen.tobytes())
         if node is None:
             continue
-        model = deep.model(deep.nodes.cell[[node]], deep.met.inputs[[node]])
+        # What it acts on, and what tests go by; every state has a cell of its own.
+        cell = deep.nodes.cell[[node]]
+        by_cell = deep.model(cell, *deep.believe(cell, deep.met.inputs[[node]]))
         for sm in range(n_sm):
             tried = table.state.counts.n[se * n_sm + sm] > 0
-            for name, mine in (("r_opt", model.reward[0, sm]), ("r_obs", model.u[0, sm])):
-                theirs = getattr(table.state, name)[se * n_sm + sm]
-                np.testing.assert_allclose(
-                    mine.reshape(-1)[tried], theirs[tried], rtol=0, atol=1e-9
-                )
+            for model in (deep.recall(np.array([node])), by_cell):
+                for name, mine in (("r_opt", model.reward[0, sm]), ("r_obs", model.u[0, sm])):
+                    theirs = getattr(table.state, name)[se * n_sm + sm]
+                    np.testing.assert_allclose(
+                        mine.reshape(-1)[tried], theirs[tried], rtol=0, atol=1e-9
+                    )
             compared += int(tried.sum())
     assert compared > 0.5 * n_se * n_ae * n_am
     assert len(deep.cell_of_code) == deep.nodes.n  # every state has a cell of its own
@@ -102,7 +105,7 @@ def test_looking_ahead_far_finds_the_exact_values():
     eye = np.eye(problem.mdp.n_states, dtype=np.uint8)
     states = [s for s, of in enumerate(eye) if of.tobytes() in agent.met.number_of]
     nodes = np.array([agent.met.number_of[eye[s].tobytes()] for s in states])
-    model = agent.model(agent.nodes.cell[nodes], agent.met.inputs[nodes])
+    model = agent.recall(nodes)
     q_opt, _ = agent.q_values(model, agent.continuations[nodes])
     tried_all = agent.cells.tried[agent.nodes.cell[nodes]].sum(axis=(1, 3)).all(axis=1)
     found = q_opt.max(axis=(1, 2, 3))
@@ -121,11 +124,54 @@ def test_a_reward_counts_from_the_moment_it_is_shown():
     node = agent.met.number_of[np.eye(9, dtype=np.uint8)[3].tobytes()]
 
     def believed():
-        return agent.model(agent.nodes.cell[[node]], agent.met.inputs[[node]]).reward[0, 0, 1, 0]
+        here, cell = np.array([node]), agent.nodes.cell[[node]]
+        by_cell = agent.model(cell, *agent.believe(cell, agent.met.inputs[here]))
+        return [of.reward[0, 0, 1, 0] for of in (agent.recall(here), by_cell)]
 
-    assert believed() == problem.mdp.r_min
+    assert believed() == [problem.mdp.r_min] * 2
     shown_to(agent, problem, (hidden[0], {"env": 1, "mon": 1}, 0.25, -0.2, *hidden[4:]))
-    assert believed() == 0.25
+    assert believed() == [0.25] * 2
+
+
+@pytest.mark.parametrize(
+    "learnt", [{"generalise": "ensemble", "members": 2}, {"counts": "coin-flips"}]
+)
+def test_a_reward_shown_in_an_observation_is_known_there_before_networks_learn_it(learnt):
+    problem, ask = monmdp.make("loop", "ask"), {"env": 1, "mon": 1}
+    agent = DeepMonitored(view_of(problem), np.random.default_rng(0), bits=1, every=NEVER, **learnt)
+    for se, paid in ((3, 0.25), (3, 0.75), (4, None)):
+        here, after = ({"env": of, "mon": 0} for of in (se, 5))
+        shown_to(agent, problem, (here, ask, paid, -0.2, after, False))
+    nodes = np.array([agent.met.number(np.eye(9, dtype=np.uint8)[se]) for se in (3, 4)])
+    reward, u = (of[:, 0, 1, 1] for of in agent.recall(nodes)[:2])
+    assert reward[0] == pytest.approx(0.5 - 0.2)
+    assert u[0] == 0
+    assert reward[1] != reward[0]
+    if "generalise" in learnt:
+        assert u[1] > 0  # it was not shown there, though the cell may be the same
+
+
+@pytest.mark.parametrize("remember", [True, False])
+def test_what_an_observation_never_showed_is_remembered_before_networks_learn_it(remember):
+    problem, ask = monmdp.make("loop", "ask"), {"env": 1, "mon": 1}
+    agent = DeepMonitored(
+        view_of(problem), np.random.default_rng(0), generalise="ensemble", members=2, bits=1,
+        every=NEVER, remember=remember,
+    )  # fmt: skip
+    for se in range(8):
+        here, after = ({"env": of, "mon": 0} for of in (se, 8))
+        for _ in range(5):
+            shown_to(agent, problem, (here, ask, None if se == 4 else 0.5, -0.2, after, False))
+    agent.estimate_visibility()
+    nodes = np.array([agent.met.number(np.eye(9, dtype=np.uint8)[se]) for se in (0, 4)])
+    reward, u = (of[:, 0, 1, 1] for of in agent.recall(nodes)[:2])
+    if remember:
+        assert reward[0] == pytest.approx(0.3)
+        assert u[0] == 0
+        assert u[1] < 1e-3
+    else:
+        assert reward[0] != pytest.approx(0.3)
+        assert (u > 0.1).all()
 
 
 def test_it_finds_out_what_can_never_be_seen():
@@ -262,9 +308,9 @@ OTHER = {
     "gamma": 0.5, "warmup": 60, "generalise": "ensemble", "counts": "coin-flips", "bits": 2,
     "members": 2, "doubt": 0.1, "unsure": 0.4, "visibility": "kl-ucb", "beta_kl": 1.0,
     "observe": 0.1, "enough": 0.9, "hidden": 4, "lr": 0.01, "batch": 8, "every": 3, "refresh": 5,
-    "lookahead": 2, "average": 0.5, "memory": 3,
+    "lookahead": 2, "average": 0.5, "memory": 3, "remember": False,
 }  # fmt: skip
-OF_ENSEMBLES = {"members", "doubt", "unsure"}
+OF_ENSEMBLES = {"members", "doubt", "unsure", "remember"}
 
 
 def lived(problem, **given):
@@ -291,7 +337,8 @@ def lived(problem, **given):
 
 def test_each_option_does_something():
     problem = monmdp.make("loop", "ask")
-    assert set(OTHER) == {of.name for of in fields(DeepMonitored)} - {"view", "rng"}
+    here = {of.name for of in fields(DeepMonitored)} - {"view", "rng", "thresholds"}
+    assert set(OTHER) == here  # thresholds are for real numbers; see below
     plain = lived(problem)
     assert plain == lived(problem)
     ensemble = lived(problem, generalise="ensemble", members=3)
@@ -312,6 +359,45 @@ def test_kl_ucb_goes_by_counts_in_cells(learnt):
         agents.find("deep-monitored", params={"visibility": "kl-ucb", **learnt})
 
 
+@pytest.mark.parametrize("given", [{"members": 3}, {"doubt": 1}, {"unsure": 1}, {"beta_kl": 1}])
+def test_a_parameter_that_would_change_nothing_is_refused(given):
+    with pytest.raises(MonMDPError, match="does nothing without"):
+        agents.find("deep-monitored", params=given)
+
+
+def test_it_says_what_it_sees_to_those_who_ask_of_something_else():
+    real = View((4,), np.dtype(np.float32), 1, 2, 2, 0.0, 1.0)
+    agent, one = DeepMonitored(real, np.random.default_rng(0)), np.zeros(4, np.float32)
+    assert agent.test_policy(one[None]).shape == (1, 4)
+    for ask in (agent.test_policy, lambda of: agent.values({"env": of, "mon": np.zeros(1, int)})):
+        with pytest.raises(MonMDPError, match=r"one observation, .* add \[None\]"):
+            ask(one)
+        with pytest.raises(MonMDPError, match=r"of arrays \(4,\) of float32, got \(1, 5\)"):
+            ask(np.zeros((1, 5), np.float32))
+        with pytest.raises(MonMDPError, match=r"of float32, got .* of float64"):
+            ask(np.zeros((1, 4)))
+        with pytest.raises(MonMDPError, match="no observations"):
+            ask(np.zeros((0, 4), np.float32))
+        with pytest.raises(MonMDPError, match="not finite"):
+            ask(one[None] + np.nan)
+
+
+def test_parameters_of_a_variant_may_be_of_any_simple_kind():
+    @dataclass(eq=False)
+    class Variant(DeepMonitored):
+        flag: bool = True
+        mode: str = "x"
+
+    class Forgotten(DeepMonitored):
+        extra: int = 3
+
+    agents.find(Variant, params={"flag": False, "mode": "y"})
+    with pytest.raises(MonMDPError, match="flag must be"):
+        agents.find(Variant, params={"flag": 1.5})
+    with pytest.raises(MonMDPError, match=r"Forgotten .* so extra cannot be set: put @dataclass"):
+        agents.find(Forgotten, params={"extra": 2})
+
+
 @pytest.mark.parametrize(("paid", "price"), [(-0.2, -PRICE), (0.2, 0.0)])
 def test_a_monitor_that_pays_is_no_reason_to_observe(paid, price):
     """Of two ways to see the same, the cheaper one; what it pays counts for Q_opt alone."""
@@ -321,7 +407,7 @@ def test_a_monitor_that_pays_is_no_reason_to_observe(paid, price):
     for am in (0, 1):
         step = here, {"env": 0, "mon": am}, None
         shown_to(agent, problem, (*step, paid * am, here, False))
-    model = agent.model(np.array([1]), agent.met.inputs[:1])
+    model = agent.recall(np.array([0]))
     assert (model.price <= 0).all()
     assert model.reward[0, 0, 0, 1] - model.reward[0, 0, 0, 0] == pytest.approx(paid)
     gap = model.price[0, 0, 0, 1] - model.price[0, 0, 0, 0]
@@ -381,7 +467,7 @@ def test_a_reward_that_shows_rarely_counts_once(generalise):
     """The chance to see is ρ times the chance that it can be seen, in either way of believing."""
     rng, problem = np.random.default_rng(0), monmdp.make("loop", "ask")
     agent = DeepMonitored(
-        view_of(problem), rng, generalise=generalise, members=3, warmup=1, every=1, refresh=200
+        view_of(problem), rng, generalise=generalise, warmup=1, every=1, refresh=200
     )
     for _ in range(4):
         for se in range(9):
@@ -392,11 +478,50 @@ def test_a_reward_that_shows_rarely_counts_once(generalise):
                     shown_to(agent, problem, (*step, -0.2, {"env": se, "mon": 0}, False))
     agent.look_ahead()
     assert agent.shows[0, 1] == pytest.approx(0.3, abs=0.05)
-    unmet = agent.model(np.array([0]), np.full((1, agent.met.inputs.shape[1]), 3, dtype=np.float32))
+    nowhere, inputs = np.array([0]), np.full_like(agent.met.inputs[:1], 3)
+    unmet = agent.model(nowhere, *agent.believe(nowhere, inputs))
     assert unmet.u[0, 0, :, 1].max() == pytest.approx(agent.shows[0, 1], abs=0.01)
-    node = [agent.met.number(np.eye(9, dtype=np.uint8)[4])]
-    u = agent.model(agent.nodes.cell[node], agent.met.inputs[node]).u[0, 0, :, 1]
-    assert u[2] < 0.05
+    node = agent.met.number(np.eye(9, dtype=np.uint8)[4])
+    assert agent.recall(np.array([node])).u[0, 0, 2, 1] < 0.05
+
+
+def test_cells_of_real_numbers_tell_far_from_near():
+    """Without thresholds all inputs in one direction have the same signs, however far they are."""
+    far = np.outer([0.1, 1, 10, 100], [1, 2]).astype(np.float32)
+    plain, with_thresholds = (
+        {of.tobytes() for of in SimHash(32, np.random.default_rng(0), thresholds)(far)}
+        for thresholds in (0.0, 1.0)
+    )
+    assert (len(plain), len(with_thresholds)) == (1, 4)
+    whole, real = (
+        DeepMonitored(View((2,), np.dtype(kind), 1, 2, 2, 0.0, 1.0), np.random.default_rng(0))
+        for kind in (np.uint8, np.float32)
+    )
+    assert not whole.signs.thresholds.any()  # the first grid has inputs 0
+    assert len(whole.signs.thresholds) == 64
+    assert (real.signs.thresholds != 0).sum() == 16
+    wider = replace(real, rng=np.random.default_rng(0), thresholds=3.0)
+    assert wider.signs.thresholds == pytest.approx(3 * real.signs.thresholds)
+
+
+def test_thresholds_are_in_deviations_however_many_numbers_there_are():
+    told_apart = []
+    for size in (2, 1000):
+        inputs = np.outer([1, 4], np.ones(size)).astype(np.float32)
+        near, far = SimHash(20_000, np.random.default_rng(0), 1.0)(inputs)
+        told_apart.append((near != far).mean())
+    assert told_apart[0] == pytest.approx(told_apart[1], rel=0.1)
+
+
+def test_what_was_tried_in_an_observation_is_known_there_before_coin_flips_are_learnt():
+    problem = monmdp.make("loop", "ask")
+    agent = DeepMonitored(
+        view_of(problem), np.random.default_rng(0), counts="coin-flips", every=NEVER
+    )
+    here, after = ({"env": of, "mon": 0} for of in (3, 4))
+    shown_to(agent, problem, (here, {"env": 1, "mon": 0}, None, 0.0, after, False))
+    node = np.array([agent.met.number(np.eye(9, dtype=np.uint8)[3])])
+    assert agent.recall(node).tried[0, 0, :, 0].tolist() == [False, True, False, False, False]
 
 
 def test_coin_flips_count():

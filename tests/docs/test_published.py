@@ -5,19 +5,22 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from conftest import ROOT, benchmark
-from monmdp import agents, report
+from monmdp import agents, make, report
 from monmdp.experiment.provenance import kernel_hash
 from monmdp.report.page import SCRIPTS, STYLES
 from monmdp.results import check_claims, evidence
 from monmdp.results.benchmarking import published
+from monmdp.results.late import is_solved
 from monmdp.suites import bundled_suite, expand
 
 PLACE = ROOT / "docs" / "results"
+DEEP = ROOT / "docs" / "deep"
 PRESETS = ("paper", "released")
 SUMMARIES = (*PRESETS, "findings")
 
@@ -54,7 +57,10 @@ def test_the_published_runs_are_made_by_todays_code(known, preset):
 
 def assert_leads_to_today(name, hashes):
     """The code that made the runs is today's, or does the same by the record of `make same`."""
-    today = kernel_hash(agents.paper_config(name, "bottleneck", "ask"))
+    if name in agents.DEEP:
+        today = benchmark("deep").todays_code(name)
+    else:
+        today = kernel_hash(agents.paper_config(name, "bottleneck", "ask"))
     record = json.loads((ROOT / "docs" / "kernels.json").read_text("utf-8")).get(name, [])
     assert set(hashes) <= {*record, today}, f"{name}: make results, make beyond"
     assert today in {*record[-1:], *hashes}, f"{name}: make same"
@@ -151,6 +157,97 @@ def test_the_scores_of_the_benchmark_are_made_by_todays_code():
     assert set(kernels) == set(agents.registry)
     for name, hashes in kernels.items():
         assert_leads_to_today(name, hashes)
+
+
+@pytest.mark.parametrize("suite", ["deep-v1", "deep-coarse"])
+def test_the_runs_of_deep_agents_are_all_there_and_made_by_todays_code(suite):
+    content = json.loads((DEEP / f"{suite}.json").read_text("utf-8"))
+    plan = expand(bundled_suite(suite))
+    assert content["missing"] == 0
+    assert content["about"]["runs"] == len(plan.runs())
+    assert set(content["about"]["code"]) == {of.agent for of in plan.figure.curves()}
+    for name, code in content["about"]["code"].items():
+        assert_leads_to_today(name, code)
+
+
+def test_deep_monitored_solves_what_it_must():
+    deep = benchmark("deep")
+    content = json.loads((DEEP / "deep-v1.json").read_text("utf-8"))
+    solved = dict[str, int]()
+    for of_agents in deep.read(content).values():
+        for agent, runs in of_agents.items():
+            solved[agent] = solved.get(agent, 0) + is_solved(runs)
+        ours = of_agents[deep.OURS]
+        assert len(ours) == 10
+        assert max(run.paid for run in ours) <= 0.1
+        assert max(run.bottom for run in ours) < 0.01
+    assert len(content["settings"]) == 10
+    assert solved.pop(deep.OURS) >= 8
+    # Of the baselines only a table with a cell for every state solves as many.
+    assert {agent for agent, n in solved.items() if n >= 8} == {"Discretised Factored MBIE-EB"}
+    assert content["about"]["core_hours"] <= 4
+
+
+def test_deep_monitored_solves_settings_with_fewer_cells_than_a_quarter_of_the_states():
+    deep, suite = benchmark("deep"), bundled_suite("deep-coarse")
+    settings = deep.read(json.loads((DEEP / "deep-coarse.json").read_text("utf-8")))
+    plan = expand(suite)
+    panels = list(deep.panels_of(plan.figure))
+    assert len(panels) == len(settings) >= 3
+    (bits,) = {of.settings["parameters"]["bits"] for of in plan.resolved.values()}
+    for panel in panels:
+        states = make(panel.world, panel.monitor, **panel.problem).mdp.n_states
+        assert 4 * 2**bits < states
+    solved = [setting for setting, of in settings.items() if is_solved(of[deep.OURS])]
+    assert len(solved) >= 2
+    assert not any(
+        is_solved(runs)
+        for of in settings.values()
+        for agent, runs in of.items()
+        if agent != deep.OURS
+    )
+
+
+def test_the_runs_of_control_are_those_of_the_best_parameters(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    control = benchmark("control")
+    tried, chosen, runs = (
+        json.loads(path.read_text("utf-8"))
+        for path in (control.TRIED, control.CHOSEN, control.WRITTEN)
+    )
+    for of_agents in chosen.values():
+        for agent, settings in of_agents.items():
+            last = [of["last"] for of in settings]
+            assert last == sorted(last, reverse=True)
+            assert all(of["params"] in tried[agent] for of in settings)
+            assert len(settings) == len(tried[agent])
+    code = dict[str, set[str]]()
+    for run in runs:
+        best = chosen[run["problem"].split("/")[0]][run["agent"]][0]
+        assert run["made"]["settings"] == best["params"]
+        assert run["made"]["steps"] == control.STEPS
+        assert run["seed"] >= control.FIRST_SEED
+        assert run["seed"] not in control.TUNED_ON
+        code.setdefault(run["agent"], set()).add(run["made"]["code"])
+    for name, hashes in code.items():
+        assert_leads_to_today(name, hashes)
+    seeds = Counter((run["problem"], run["agent"]) for run in runs)
+    wanted = {
+        (f"{env}/{monitor}", agent)
+        for env in chosen
+        for monitor in ("ask", "button")
+        for agent in tried
+    }
+    assert set(seeds) == wanted
+    assert min(seeds.values()) >= 3
+    ours = [
+        run for run in runs if (run["problem"], run["agent"]) == ("cartpole/ask", "deep-monitored")
+    ]
+    balanced = [
+        run for run in ours if min(run["tests"][-control.LAST :]) >= 475 and run["paid"] <= 0.05
+    ]
+    assert len(ours) == 10
+    assert len(balanced) >= 8
 
 
 def test_beyond_takes_at_most_six_core_hours(suites):

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from conftest import benchmark
-from monmdp import make, run_suite, solve, suites
+from monmdp import agents, make, run_suite, solve, suites
+from monmdp.experiment.provenance import todays_kernel
 from monmdp.results import load_run
 from monmdp.results.late import late_of
 
@@ -38,3 +41,11 @@ def test_one_setting_from_run_to_table(tmp_path, monkeypatch):
     assert of_agents == {"Deep Monitored": [late]}
     for table in page.setting_tables({setting: of_agents}):
         assert table.to_dict()["rows"][0][0] == setting
+
+
+@pytest.mark.parametrize("name", agents.DEEP)
+def test_runs_are_known_to_be_made_by_todays_code(name):
+    """Also where there is a table inside, whose code counts, too."""
+    configuration = suites.Configuration("minigrid-empty", "ask", agent=name, steps=200, every=100)
+    resolved = suites.resolve(configuration)
+    assert resolved.kernel == todays_kernel(resolved.settings)

@@ -128,8 +128,11 @@ def test_tables_that_do_not_fit_are_refused_before_they_are_built(monkeypatch):
 
 
 BUILDING = """
+import signal
+
 from monmdp import worlds
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # background jobs of a shell ignore it
 text = "@" + "\\n".join(["." * 300] * 300)[1:]
 print("begun", flush=True)
 while True:

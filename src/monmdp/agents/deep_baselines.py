@@ -121,14 +121,14 @@ class DQN(Learner):
 
     def test_policy(self, observations: NDArray[Any]) -> FloatArray:
         """[s, a] greedy on what the agent is paid, with averages of weights, which are calmer."""
-        inputs = np.stack([self.met.encode(of) for of in observations])
+        inputs = self.encoded(observations)
         best = self.say(self.target, inputs)[:, 0].argmax(axis=2)
         policy: FloatArray = np.eye(self.actions)[best.reshape(-1)]
         return policy
 
     def values(self, batch: dict[str, NDArray[Any]]) -> FloatArray:
         """[i] values of observations {"env": [i, …], "mon": [i]}, for a judge."""
-        inputs = np.stack([self.met.encode(of) for of in batch["env"]])
+        inputs = self.encoded(batch["env"])
         best: FloatArray = self.unit * self.say(self.target, inputs)[:, 0].max(axis=2)
         return best[np.arange(len(best)), batch["mon"]]
 
@@ -382,13 +382,15 @@ class Discretised(Learner):
 
     bits: int = 64
     """random signs that make a cell; fewer make larger cells"""
+    thresholds: float = 1.0
+    """as in Deep Monitored MBIE-EB: how far out the thresholds of real numbers are"""
     cells: int = 2048
     """cells at most; what would be one more goes to the nearest, by the signs that differ"""
 
     def __post_init__(self) -> None:
         """Begin with nothing."""
         super().__post_init__()
-        self.signs = SimHash(self.bits, self.rng)
+        self.signs = SimHash(self.bits, self.rng, 0.0 if self.ready else self.thresholds)
         self.codes = np.zeros((self.cells, self.bits), dtype=np.bool_)
         self.cell_of_code: dict[bytes, int] = {}
         self.cell_of: list[int] = []
@@ -452,7 +454,7 @@ class Discretised(Learner):
         if self.policy is None:
             self.policy = self.agent.test_policy().reshape(self.cells, self.n_sm, -1)
         known = self.codes[: max(len(self.cell_of_code), 1)]
-        codes = self.signs(np.stack([self.met.encode(of) for of in observations]))
+        codes = self.signs(self.encoded(observations))
         nearest = [int((known != code).sum(axis=1).argmin()) for code in codes]
         policy: FloatArray = self.policy[nearest].reshape(-1, self.policy.shape[2])
         return policy

@@ -147,18 +147,33 @@ def with_room(array: NDArray[Any], n: int) -> NDArray[Any]:
 
 
 class SimHash:
-    """The signs of random projections: the nearer two inputs, the more of these they share."""
+    """The signs of random projections: the nearer two inputs, the more of these they share.
 
-    def __init__(self, bits: int, rng: np.random.Generator) -> None:
+    Projections are compared with random thresholds, or with 0, which does not tell inputs apart
+    that lie in the same direction. Thresholds have a Cauchy distribution, in deviations of inputs:
+    most are where inputs were at first, the others anywhere farther out, the fewer the farther. So
+    cells grow with the distance.
+    """
+
+    def __init__(self, bits: int, rng: np.random.Generator, thresholds: float = 0.0) -> None:
+        """Draw what does not depend on inputs; `thresholds` says how far out these are."""
         self.rng = np.random.default_rng(rng.integers(2**63))
-        self.directions = np.zeros((0, bits))
+        drawn = self.rng.standard_cauchy(bits) if thresholds else np.zeros(bits)
+        self.thresholds = thresholds * drawn
+        self._face(np.zeros((0, bits)))
+
+    def _face(self, directions: NDArray[np.float64]) -> None:
+        """Take these directions, whatever their lengths."""
+        self.directions = directions
+        self.limits = self.thresholds * np.linalg.norm(directions, axis=0)
 
     def __call__(self, inputs: Inputs) -> NDArray[np.bool_]:
         """[i, bit] the signs for inputs [i, input]; more inputs leave the signs of others alone."""
         known, bits = self.directions.shape
         if (more := inputs.shape[1] - known) > 0:
-            self.directions = np.concatenate([self.directions, self.rng.normal(size=(more, bits))])
-        signs: NDArray[np.bool_] = inputs @ self.directions > 0
+            drawn = self.rng.normal(size=(more, bits))
+            self._face(np.concatenate([self.directions, drawn]))
+        signs: NDArray[np.bool_] = inputs @ self.directions > self.limits
         return signs
 
 
@@ -231,6 +246,10 @@ class Learner:
             return value
         if value is None and type(None) in get_args(kind):
             return value
+        if kind in (bool, str):
+            if not isinstance(value, kind):
+                raise MonMDPError(f"{name} must be a {kind.__name__}, got {value!r}")
+            return value
         if kind is float:
             return number(value, name, self.within.get(name, "[0, inf)"))
         return whole_number(value, name, at_least=self.at_least.get(name, 1))
@@ -286,6 +305,21 @@ class Learner:
             )
         if self.view.dtype.kind == "f" and not np.isfinite(observation).all():
             raise MonMDPError(f"an observation has numbers that are not finite: {observation}")
+
+    def encoded(self, observations: Any) -> Inputs:
+        """[i, input] for observations [i, …], all of the kind that was promised."""
+        shape, dtype = self.view[:2]
+        given = getattr(observations, "shape", None), getattr(observations, "dtype", None)
+        if given == (shape, dtype):
+            raise MonMDPError("this is one observation, and a batch [i, …] is expected: add [None]")
+        if given[0] is None or (given[0][1:], given[1]) != (shape, dtype):
+            got = repr(observations) if given[0] is None else f"{given[0]} of {given[1]}"
+            raise MonMDPError(f"this agent sees batches of arrays {shape} of {dtype}, got {got}")
+        if not given[0][0]:
+            raise MonMDPError("there are no observations in this batch")
+        if dtype.kind == "f" and not np.isfinite(observations).all():
+            raise MonMDPError("observations have numbers that are not finite")
+        return np.stack([self.met.encode(of) for of in observations])
 
     def _settle(self) -> None:
         """Find out how large observations are; then take in what has happened."""

@@ -25,7 +25,6 @@ docs/algorithms/deep-monitored.md derives it.
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple
 
@@ -157,10 +156,16 @@ class DeepMonitored(Learner):
     counts: Literal["simhash", "coin-flips"] = "simhash"
     """what is nearby: the same random signs; or what a network takes for the same that learns to
     predict coin flips, a few at every try"""
+    remember: bool = True
+    """what an observation in memory has shown itself is known there, whatever cells and networks
+    say; tests go by cells and networks alone"""
     bits: int | None = None
     """random signs that make a cell, fewer make larger cells; by default 64, which tell all grids
-    of a few thousand states apart, and 8 where observations are real numbers"""
-    members: int = 10
+    of a few thousand states apart, and 16 where observations are real numbers"""
+    thresholds: float = 1.0
+    """where observations are real numbers: how far out the random thresholds are that projections
+    are compared with, in deviations from the mean of the warm-up; 0: all of them are at the mean"""
+    members: int = 5
     """of the ensemble (this and the next with generalise=ensemble)"""
     doubt: float = 2.0
     """deviations of the ensemble that are taken off its mean"""
@@ -197,10 +202,15 @@ class DeepMonitored(Learner):
     def __post_init__(self) -> None:
         """Begin with nothing."""
         super().__post_init__()
-        self.learns_pairs = self.generalise == "ensemble" or self.counts == "coin-flips"
+        ensemble, flips = self.generalise == "ensemble", self.counts == "coin-flips"
+        self.learns_pairs = ensemble or flips
         if self.learns_pairs and self.visibility == "kl-ucb":
             raise MonMDPError("visibility=kl-ucb needs generalise=none and counts=simhash")
-        self.signs = SimHash(self.bits or (64 if self.ready else 8), self.rng)
+        self._demand_given("generalise=ensemble", ensemble, "members", "doubt")
+        self._demand_given("generalise=ensemble or counts=coin-flips", self.learns_pairs, "unsure")
+        self._demand_given("visibility=kl-ucb", self.visibility == "kl-ucb", "beta_kl")
+        bits, far = (64, 0.0) if self.ready else (16, self.thresholds)
+        self.signs = SimHash(self.bits or bits, self.rng, far)
         width = self.met.encode.width
         self.heads = self.n_ae * self.n_sm
         sizes = width, self.hidden, 2 * self.heads
@@ -223,6 +233,12 @@ class DeepMonitored(Learner):
         self.observes = True
         self.continuations = np.zeros((0, 2, self.n_ae, self.n_sm))
 
+    def _demand_given(self, needed: str, given: bool, *names: str) -> None:
+        """Refuse parameters that would change nothing, because what they need was not given."""
+        for name in () if given else names:
+            if getattr(self, name) != getattr(type(self), name):
+                raise MonMDPError(f"{name}={getattr(self, name)} does nothing without {needed}")
+
     def _make_tables(self) -> None:
         pair, whole = (self.n_sm, self.n_ae, self.n_am), np.zeros((), np.int64)
         # The monitor.
@@ -240,20 +256,24 @@ class DeepMonitored(Learner):
         )
         self.cells.can[self.cells.add()] = 1.0  # NOWHERE
         # The memory: distinct observations, and what followed them.
-        self.nodes = Growing(cell=whole, starts=np.zeros(self.n_sm))
+        self.nodes = Growing(
+            cell=whole,
+            starts=np.zeros(self.n_sm),
+            tried=np.zeros(self.n_ae, np.bool_),
+            shown=np.zeros(self.n_ae),
+            paid=np.zeros(self.n_ae),
+            can=np.zeros(self.n_ae),
+        )
         self.edge_of: dict[tuple[int, int, int, bool], int] = {}
         ends, times = np.zeros((), np.bool_), np.zeros(())
         self.edges = Growing(node=whole, action=whole, successor=whole, ends=ends, times=times)
         # Pairs of it, for networks that learn about these.
         self.pair_of: dict[tuple[int, int], int] = {}
-        self.recent: deque[int] = deque(maxlen=self.batch)
         self.pairs = Growing(
             node=whole,
             action=whole,
             tried=np.zeros((self.n_sm, self.n_am)),
             shown=np.zeros((self.n_sm, self.n_am)),
-            paid=np.zeros(()),
-            can=np.zeros(()),
             flips=np.zeros((2, FLIPS)),
         )
 
@@ -318,9 +338,8 @@ class DeepMonitored(Learner):
     def estimate_visibility(self) -> None:
         """Find out how often the monitor shows, and which pairs can be seen at all."""
         if self.learns_pairs:
-            self.shows, self.pairs.can[: self.pairs.n] = visibility_of(
-                *self.pairs.rows("tried", "shown")
-            )
+            self.shows, can = visibility_of(*self.pairs.rows("tried", "shown"))
+            self.nodes.can[tuple(self.pairs.rows("node", "action"))] = can
             return
         flat = -1, self.n_sm, self.n_am
         tried, shown = (
@@ -329,10 +348,23 @@ class DeepMonitored(Learner):
         self.shows, can = visibility_of(tried, shown)
         self.cells.can[: self.cells.n] = can.reshape(-1, self.n_ae)
 
-    def model(self, cell: IntArray, inputs: Inputs) -> Model:
-        """Return all but continuations of the two values."""
-        reward, to_see, tried = self.believe(cell, inputs)
-        tried |= ~tried.any(axis=1, keepdims=True)  # where nothing was, the network decides
+    def recall(self, nodes: IntArray) -> Model:
+        """Return the model of observations in memory: what they showed themselves is known."""
+        cell = self.nodes.cell[nodes]
+        reward, to_see, tried = self.believe(cell, self.met.inputs[nodes])
+        if self.remember:
+            n = self.nodes.shown[nodes]
+            mean = self.nodes.paid[nodes] / np.maximum(n, 1)
+            reward = np.where(n > 0, mean, reward)
+            to_see = np.where(n > 0, 0.0, np.minimum(to_see, self.nodes.can[nodes]))
+            tried = tried | self.nodes.tried[nodes]
+        return self.model(cell, reward, to_see, tried)
+
+    def model(
+        self, cell: IntArray, reward: FloatArray, to_see: FloatArray, tried: BoolArray
+    ) -> Model:
+        """Return all but continuations of the two values, from what `believe` says."""
+        tried = tried | ~tried.any(axis=1, keepdims=True)  # where nothing was, the network decides
         monitor = self.monitor_rewards()[None, :, None]
         cost = np.minimum(monitor, 0)  # a monitor that pays gives no reason to observe
         return Model(
@@ -368,8 +400,7 @@ class DeepMonitored(Learner):
         nodes = np.flatnonzero(starts.any(axis=1))
         if not len(nodes):
             return 1.0
-        model = self.model(self.nodes.cell[nodes], self.met.inputs[nodes])
-        _, q_obs = self.q_values(model, self.continuations[nodes])
+        _, q_obs = self.q_values(self.recall(nodes), self.continuations[nodes])
         return float(np.average(q_obs.max(axis=(2, 3)), weights=starts[nodes]))
 
     def act(self, observation: dict[str, Any]) -> dict[str, int]:
@@ -377,11 +408,10 @@ class DeepMonitored(Learner):
         self._demand(observation)
         if not self.ready:
             return self.random_action()
-        node = [self.node(observation["env"])]
-        inputs = self.met.inputs[node]
+        node = np.array([self.node(observation["env"])])
         known = node[0] < len(self.continuations)
-        continuation = self.continuations[node] if known else self.say(inputs)
-        q_opt, q_obs = self.q_values(self.model(self.nodes.cell[node], inputs), continuation)
+        continuation = self.continuations[node] if known else self.say(self.met.inputs[node])
+        q_opt, q_obs = self.q_values(self.recall(node), continuation)
         q = q_obs if self.observes else np.where(np.isinf(q_opt), np.inf, q_opt)
         q = q[0, observation["mon"]]
         best = np.flatnonzero(q.reshape(-1) >= q.max() - 1e-10)
@@ -390,17 +420,17 @@ class DeepMonitored(Learner):
 
     def test_policy(self, observations: NDArray[Any]) -> FloatArray:
         """[s, a] greedy on Q_opt among actions that were tried; uniform before anything was met."""
-        n = len(observations)
+        q = self.network_values(observations).reshape(len(observations) * self.n_sm, -1)
         if not self.ready or self.cells.n == 1:
-            return np.full((n * self.n_sm, self.n_ae * self.n_am), 1 / (self.n_ae * self.n_am))
-        best = self.network_values(observations).reshape(n * self.n_sm, -1).argmax(axis=1)
-        return np.eye(self.n_ae * self.n_am)[best]
+            return np.full(q.shape, 1 / q.shape[1])
+        return np.eye(q.shape[1])[q.argmax(axis=1)]
 
     def network_values(self, observations: NDArray[Any]) -> FloatArray:
         """[i, sᵐ, aᵉ, aᵐ] Q_opt as the network has it; -∞ for actions never tried nearby."""
-        inputs = np.stack([self.met.encode(of) for of in observations])
+        inputs = self.encoded(observations)
         cell = np.array([self.cell_of_code.get(code, NOWHERE) for code in self.codes(inputs)])
-        return self.q_values(self.model(cell, inputs), self.say(inputs))[OPT]
+        model = self.model(cell, *self.believe(cell, inputs))
+        return self.q_values(model, self.say(inputs))[OPT]
 
     def values(self, batch: dict[str, NDArray[Any]]) -> FloatArray:
         """[i] V_opt of observations {"env": [i, …], "mon": [i]}, for a judge."""
@@ -422,6 +452,7 @@ class DeepMonitored(Learner):
         node, following = self.node(here["env"]), self.node(after["env"])
         cell = self.nodes.cell[node]
         self.nodes.starts[node, sm] += first
+        self.nodes.tried[node, ae] = True
         self.cells.tried[cell, sm, ae, am] += 1
         self.cells.moved[cell, sm, ae, am, after["mon"]] += 1
         self.moved[sm, am, after["mon"]] += 1
@@ -429,6 +460,8 @@ class DeepMonitored(Learner):
         if transition.reward is not None:
             self.cells.shown[cell, sm, ae, am] += 1
             self.cells.paid[cell, ae] += transition.reward
+            self.nodes.shown[node, ae] += 1
+            self.nodes.paid[node, ae] += transition.reward
         if self.learns_pairs:
             self._take_in_pair(node, transition)
         key = node, ae, following, transition.terminated
@@ -447,12 +480,9 @@ class DeepMonitored(Learner):
         if key not in self.pair_of:
             pair = self.pair_of[key] = self.pairs.add()
             self.pairs.node[pair], self.pairs.action[pair] = key
-            self.pairs.can[pair] = 1.0
         pair, shown = self.pair_of[key], transition.reward is not None
         self.pairs.tried[pair, sm, am] += 1
         self.pairs.shown[pair, sm, am] += shown
-        self.pairs.paid[pair] += transition.reward or 0.0
-        self.recent.append(pair)
         if self.counts == "coin-flips":
             flips = self.rng.choice((-1.0, 1.0), size=(2, FLIPS))
             self.pairs.flips[pair] += flips * np.array([1, shown])[:, None]
@@ -470,7 +500,6 @@ class DeepMonitored(Learner):
         self.pairs.keep(np.flatnonzero(nodes >= gone), node=gone)
         pairs = zip(*(of.tolist() for of in self.pairs.rows("node", "action")), strict=True)
         self.pair_of = {key: pair for pair, key in enumerate(pairs)}
-        self.recent.clear()
         self.look_ahead()
 
     def node(self, observation: NDArray[Any]) -> int:
@@ -478,6 +507,7 @@ class DeepMonitored(Learner):
         node = self.met.number(observation)
         if node == self.nodes.n:
             self.nodes.add()
+            self.nodes.can[node] = 1.0
             (code,) = self.codes(self.met.inputs[[node]])
             if code not in self.cell_of_code:
                 cell = self.cell_of_code[code] = self.cells.add()
@@ -502,24 +532,20 @@ class DeepMonitored(Learner):
             i = self.known[self.rng.integers(len(self.known), size=self.batch)]
             self.net.fit(self.met.inputs[i], self.targets[i], self.weights[i])
             self.used.follow(self.net, 1 - self.average)
-        if self.recent:
+        if self.pairs.n:
             self._learn_pairs()
 
     def _learn_pairs(self) -> None:
-        """Let networks say of pairs what was shown; each pair counts once, however often tried.
-
-        Half of them were tried lately: an agent that is slow to learn what was shown asks again.
-        """
-        anywhere = self.rng.integers(self.pairs.n, size=self.batch - self.batch // 2)
-        lately = self.rng.integers(len(self.recent), size=self.batch // 2)
-        i = np.concatenate([anywhere, np.array(self.recent)[lately]])
+        """Let networks say of pairs what was shown; each pair counts once, however often tried."""
+        i = self.rng.integers(self.pairs.n, size=self.batch)
         of = {name: array[i] for name, array in self.pairs.arrays.items()}
         inputs, action = self.met.inputs[of["node"]], np.eye(self.n_ae)[of["action"]]
         n = np.stack([of[name].sum(axis=(1, 2)) for name in ("tried", "shown")], axis=1)
-        mean = of["paid"] / np.maximum(n[:, 1], 1)
+        here = of["node"], of["action"]
+        mean = self.nodes.paid[here] / np.maximum(n[:, 1], 1)
         share = (mean - self.r_min) / max(self.r_max - self.r_min, 1e-12)
         weights = np.stack([n[:, 1] > 0, n[:, 0] > 0], axis=1)[:, :, None] * action[:, None]
-        targets = np.stack([share, of["can"]], axis=1)[:, :, None] * action[:, None]
+        targets = np.stack([share, self.nodes.can[here]], axis=1)[:, :, None] * action[:, None]
         self.of_pairs.fit(inputs, *(x.reshape(self.batch, -1) for x in (targets, weights)))
         if self.counts == "coin-flips":
             mean = of["flips"] / np.maximum(n, 1)[:, :, None]
@@ -538,7 +564,7 @@ class DeepMonitored(Learner):
         weight = np.where(edges["ends"], 0.0, edges["times"]) / times[pair]
         tried = (times > 0).reshape(n, 1, self.n_ae, 1)
         said = ahead = self.say(self.met.inputs[:n])
-        model = self.model(self.nodes.cell[:n], self.met.inputs[:n])
+        model = self.recall(np.arange(n))
         for _ in range(self.lookahead):
             values = self.q_values(model, ahead)
             value = np.stack([q.max(axis=(2, 3)) for q in values])  # [2, node, sᵐ]

@@ -170,7 +170,7 @@ def resolve(configuration: Configuration, problems: Problems | None = None) -> R
         id=id_of(settings),
         settings=settings,
         task=replace(task, settings=settings),
-        kernel=kernel_hash(task.agent),
+        kernel=kernel_hash(asked.agent),
     )
 
 
