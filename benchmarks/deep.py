@@ -110,12 +110,11 @@ def late_runs(known: Evidence, read: Callable[[str, int], Run], gamma: float) ->
     for panel in panels_of(known.figures[0]):
         problem = monmdp.make(panel.world, panel.monitor, **panel.problem)
         v = monmdp.solve(problem, gamma=gamma).episode_return
-        of_agents = {}
+        of_agents = settings.setdefault(panel_title(panel), {})  # it may have several panels
         for curve in panel.curves:
             if (of := known.of(curve)) is not None:
                 runs = [late_of(read(curve.configuration, seed), v) for seed in of.seeds]
                 of_agents[label(curve)] = [asdict(run) for run in runs]
-        settings[panel_title(panel)] = of_agents
     return settings
 
 
