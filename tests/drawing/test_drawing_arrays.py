@@ -572,3 +572,13 @@ def test_a_matrix_says_that_it_is_one():
     assert (
         draw_world(many()).axes[0].get_title() == f"{many().name}: transition matrix of 60 states"
     )
+
+
+def test_many_states_at_few_places_are_drawn_there():
+    world = worlds.make("minigrid-doorkey")
+    (panel, _) = draw_world(world).axes  # the other one is the scale
+    assert panel.get_title() == "states at each place"
+    assert np.ptp(panel.get_xlim()) == 4
+    assert draw_world(world, agent=0).axes[0].get_title() == (
+        f"{world.name}: transition matrix of 154 states"
+    )

@@ -342,6 +342,9 @@ def test_what_cannot_be_is_named():
     for answer in (None, 1, "yes"):
         told = f"hidden must return True or False, got {answer!r}"
         refused(Corridor(), told, hidden=lambda *_, answer=answer: answer)
+    told, answers = "hidden does not say the same when it is asked again", iter([True] + [False] * 999)
+    refused(Corridor(), told, hidden=lambda *_: next(answers))
+    refused(Corridor(), "r_min must be a number, got 'low'", r_min="low")
     refused(
         Corridor(), "state 0 (the start), action '0': nan is no finite number",
         reward=lambda *_: np.nan,
@@ -410,6 +413,15 @@ def test_rewards_that_are_no_numbers_are_named(paid):
 
 
 # ---- what can be said -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("what", ["hidden", "reward"])
+def test_functions_of_the_user_cannot_change_what_was_observed(what):
+    def careless(seen, action, then, *paid):
+        then[:] = 0
+        return paid[0] if paid else False
+
+    refused(Corridor(), f"{what} raised ValueError: assignment destination", **{what: careless})
 
 
 def test_hidden_actions_button_and_name():

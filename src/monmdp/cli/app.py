@@ -236,7 +236,12 @@ def make_problem(world: str, words: list[str] | None) -> tuple[MonMDP, dict[str,
     if params:
         raise MonMDPError(f"{world} is a finished problem; it takes no {next(iter(params))!r}")
     with saying_what_takes_long(f"reading {world}"):
-        return MonMDP.load(world), {}
+        problem = MonMDP.load(world)
+        if problem.mdp.observations is not None:
+            from monmdp.worlds.enumerating import warn_of_aliases
+
+            warn_of_aliases(problem.mdp)
+        return problem, {}
 
 
 def telling(world: str, show: Callable[[str], None], scope: str = "") -> dict[str, Any]:

@@ -185,7 +185,8 @@ def training(results: Results) -> None:
         env, monitor = (part.estimate for part in row.parts)
         facts["of the last policy"] = f"rᵉ {short(env)}, rᵐ {short(monitor)}"
     reached = [step for step in row.steps_to_1pct if step is not None]
-    facts["seeds converged"] = f"{len(reached)} of {n}  (minimax-optimal, and stay so)"
+    until = f"minimax-optimal, and stay so until the last test, at step {runs[0].step[-1]:,}"
+    facts["seeds converged"] = f"{len(reached)} of {n}  ({until})"
     if reached:
         median = "never" if row.median_steps is None else f"{row.median_steps:,.0f}"
         facts["steps to 1 %"] = f"median {median}, from {min(reached):,} to {max(reached):,}"

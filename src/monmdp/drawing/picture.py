@@ -14,6 +14,7 @@ from monmdp.drawing.canvas import LINE, Picture
 from monmdp.drawing.graph import MAX_NODES, draw_graph, graph_inches
 from monmdp.drawing.icons import ACTION_COLOURS, BACKGROUND, PAPER, SOLID, icon, place, robot
 from monmdp.drawing.labels import demand_world, folded, marked_states, rows_of, tile_name
+from monmdp.drawing.layers import Layer, draw_layers
 from monmdp.drawing.palette import BLUE, VERMILION
 from monmdp.drawing.sheet import Sheet, draw_button, sheet_of
 from monmdp.errors import MonMDPError
@@ -28,14 +29,19 @@ def draw_world(
 ) -> Figure:
     """Draw a world, with a robot where episodes start or where the agent is.
 
-    A world without a map is drawn as a graph of its states, or as its transition matrix if there
-    are many states. Without `ax` a new figure is made; the title defaults to the world's name.
+    A world without a map is drawn as a graph of its states. If there are many, it is drawn as the
+    places where these are, if it has places, or as its transition matrix. Without `ax` a new figure
+    is made; the title defaults to the world's name.
 
     >>> from monmdp import drawing, worlds
     >>> figure = drawing.draw_world(worlds.make("loop"), title="a small one")
     >>> drawing.save(figure, "loop.svg")
     """
     demand_world(mdp, "draw_world")
+    alone, large = ax is None and agent is None, mdp.n_states > MAX_NODES
+    if alone and large and mdp.picture is None and mdp.places is not None:
+        states = Layer("states at each place", np.ones(mdp.n_states))
+        return draw_layers(mdp, [states], title=mdp.name if title is None else title)
     if title is None:
         is_matrix = mdp.picture is None and mdp.n_states > MAX_NODES
         title = mdp.name + (f": transition matrix of {mdp.n_states} states" if is_matrix else "")

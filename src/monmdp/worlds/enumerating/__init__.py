@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from monmdp.errors import MonMDPError, nearest, told
 from monmdp.memory import demand_room
-from monmdp.model.mdp import MDP, whole_number
+from monmdp.model.mdp import MDP, number, whole_number
 from monmdp.worlds.enumerating.access import Access, Own, ToyText, layers
 from monmdp.worlds.enumerating.minigrid import (
     ChangesMoreError,
@@ -111,6 +111,8 @@ def from_environment(
     if (snapshot is None) != (restore is None):
         raise MonMDPError("snapshot and restore go together")
     limit = whole_number(limit, "limit", at_least=1)
+    r_min = None if r_min is None else number(r_min, "r_min")
+    r_max = None if r_max is None else number(r_max, "r_max")
     seed, starts = whole_number(seed, "seed", 0), whole_number(starts, "starts", 1)
     made = made_environment(env, kwargs, from_environment)
     for space in ("action_space", "observation_space"):
@@ -136,7 +138,7 @@ def from_environment(
     finally:
         if isinstance(env, str):
             made.close()
-    _warn_of_aliases(mdp)
+    warn_of_aliases(mdp)
     return mdp
 
 
@@ -213,6 +215,8 @@ def _chosen(space: Any, access: Access, given: Any) -> list[tuple[int, str]]:
     if given is None:
         return every
     wanted = given.split(",") if isinstance(given, str) else given
+    if isinstance(wanted, np.ndarray):
+        wanted = wanted.tolist()
     if not isinstance(wanted, Sequence) or not wanted:
         wanted = [wanted]
     by_name = {label.lower(): (number, label) for number, label in every}
@@ -253,10 +257,11 @@ def _mdp(
     seen = found.observations
     unseen = [False] * len(found.steps)
     if hidden is not None:
+        asked = [(seen[s], actions[a][0], seen[t]) for s, a, t, _, _ in found.steps]
         with told("hidden"):
-            unseen = [
-                _yes_or_no(hidden(seen[s], actions[a][0], seen[t])) for s, a, t, _, _ in found.steps
-            ]
+            unseen, again = ([_yes_or_no(hidden(*of)) for of in asked] for _ in range(2))
+        if unseen != again:
+            raise MonMDPError("hidden does not say the same when it is asked again: is it random?")
     rewards = [reward for _, _, _, reward, _ in found.steps]
     low = min(rewards) if fields["r_min"] is None else fields["r_min"]
     high = max(rewards) if fields["r_max"] is None else fields["r_max"]
@@ -318,7 +323,8 @@ def lookalikes(mdp: MDP) -> list[tuple[int, ...]]:
     return [tuple(group) for group in groups.values() if len(group) > 1]
 
 
-def _warn_of_aliases(mdp: MDP) -> None:
+def warn_of_aliases(mdp: MDP) -> None:
+    """Warn if agents that see observations cannot tell all states apart."""
     groups = lookalikes(mdp)
     if groups:
         one, other = (mdp.state_labels[s] for s in groups[0][:2])

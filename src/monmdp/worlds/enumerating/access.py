@@ -81,6 +81,18 @@ def _parts(returned: Any, method: str, parts: tuple[str, ...]) -> Any:
     return returned
 
 
+def _kept(raw: Any) -> Any:
+    """An observation that neither the environment nor a user's function can change later."""
+    if isinstance(raw, np.ndarray):
+        raw = raw.copy()
+        raw.setflags(write=False)
+    elif isinstance(raw, dict):
+        raw = {name: _kept(part) for name, part in raw.items()}
+    elif type(raw) is tuple:
+        raw = tuple(map(_kept, raw))
+    return raw
+
+
 def _in_box(observation: Any, space: spaces.Box) -> NDArray[Any]:
     """An array of the type that the space declares, if that changes no number.
 
@@ -226,7 +238,7 @@ class Access:
 
     def observe(self, raw: Any) -> Any:
         """Return what an agent sees, given what the environment returned."""
-        return raw.copy() if isinstance(raw, np.ndarray) else raw
+        return _kept(raw)
 
     def row(self, observation: Any) -> NDArray[Any]:
         """Return an observation as a row of the table: an array as it is, all else flattened."""

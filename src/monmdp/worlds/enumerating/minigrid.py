@@ -121,7 +121,7 @@ class CopiedMiniGrid(Access):
         if not self.full_view:
             return super().observe(raw)
         base = self.env.unwrapped
-        return whole_grid(base, self.codes(base.grid.grid))
+        return super().observe(whole_grid(base, self.codes(base.grid.grid)))
 
     def codes(self, cells: Sequence[Any]) -> list[tuple[int, int, int]]:
         """Return how cells are shown."""
