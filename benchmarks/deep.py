@@ -4,8 +4,8 @@
     monmdp run deep-coarse --out results --jobs 2
     python benchmarks/deep.py results
 
-What is measured goes into docs/deep/, a file for each suite, and the page is made from there;
-without a folder of results only the latter is done. If runs are missing it says so, and writes
+What is measured goes into docs/deep/, a file for each suite (--only: for one), and the page is made
+from there; without a folder of results only the latter is done. If runs are missing it says so, and writes
 nothing; with --incomplete it makes do with those that are there. The prose of the page is left
 alone: what is between two marks is replaced.
 """
@@ -59,11 +59,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("results", type=Path, nargs="?", help="folder of results")
     parser.add_argument("--docs", type=Path, default=DOCS)
+    parser.add_argument("--only", choices=(SUITE, COARSE), help="measure this suite alone")
     parser.add_argument("--incomplete", action="store_true", help="make do with what is there")
     args = parser.parse_args()
     page = args.docs / f"{SUITE}.md"
     if args.results is not None:
-        contents = {suite: measured(args.results, suite) for suite in (SUITE, COARSE)}
+        suites = [args.only] if args.only else [SUITE, COARSE]
+        contents = {suite: measured(args.results, suite) for suite in suites}
         for suite, content in contents.items():
             if content["missing"]:
                 print(f"{suite}: {content['missing']:,} runs are missing, or made by other code",
@@ -221,7 +223,7 @@ def settings_table() -> Table:
         Column("best value in M", form=".3f"),
         Column("minimax value", form=".3f"),
         Column("price", form=".3f"),
-        Column("⊥ taken for zero, in M↓", form=".3f"),
+        Column("⊥ treated as zero, in M↓", form=".3f"),
     )
     return Table.of(columns, rows)
 
