@@ -5,9 +5,9 @@
     python benchmarks/deep.py results
 
 What is measured goes into docs/deep/, a file for each suite (--only: for one), and the page is made
-from there; without a folder of results only the latter is done. If runs are missing it says so, and writes
-nothing; with --incomplete it makes do with those that are there. The prose of the page is left
-alone: what is between two marks is replaced.
+from there; without a folder of results only the latter is done. If runs are missing it says so, and
+writes nothing; with --incomplete it makes do with those that are there. The prose of the page is
+left alone: what is between two marks is replaced.
 """
 
 from __future__ import annotations
