@@ -365,6 +365,14 @@ def test_a_parameter_that_would_change_nothing_is_refused(given):
         agents.find("deep-monitored", params=given)
 
 
+@pytest.mark.parametrize("name", ["deep-monitored", "deep-discretised"])
+def test_thresholds_are_for_real_numbers(name):
+    given = {"thresholds": 2}
+    assert agents.find(name, params=given).keywords == given  # it may be for real numbers
+    with pytest.raises(MonMDPError, match=r"thresholds=2.* does nothing without .* real numbers"):
+        agents.find(name, monmdp.make("loop", "ask"), given)
+
+
 def test_it_says_what_it_sees_to_those_who_ask_of_something_else():
     real = View((4,), np.dtype(np.float32), 1, 2, 2, 0.0, 1.0)
     agent, one = DeepMonitored(real, np.random.default_rng(0)), np.zeros(4, np.float32)

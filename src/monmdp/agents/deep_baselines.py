@@ -390,6 +390,7 @@ class Discretised(Learner):
     def __post_init__(self) -> None:
         """Begin with nothing."""
         super().__post_init__()
+        self.demand_given("observations of real numbers", not self.ready, "thresholds")
         self.signs = SimHash(self.bits, self.rng, 0.0 if self.ready else self.thresholds)
         self.codes = np.zeros((self.cells, self.bits), dtype=np.bool_)
         self.cell_of_code: dict[bytes, int] = {}

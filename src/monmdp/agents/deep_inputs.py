@@ -254,6 +254,12 @@ class Learner:
             return number(value, name, self.within.get(name, "[0, inf)"))
         return whole_number(value, name, at_least=self.at_least.get(name, 1))
 
+    def demand_given(self, needed: str, given: bool, *names: str) -> None:
+        """Refuse parameters that would change nothing, because what they need was not given."""
+        for name in () if given else names:
+            if getattr(self, name) != getattr(type(self), name):
+                raise MonMDPError(f"{name}={getattr(self, name)} does nothing without {needed}")
+
     @property
     def ready(self) -> bool:
         """Whether it is known how large observations are."""

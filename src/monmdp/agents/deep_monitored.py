@@ -206,9 +206,10 @@ class DeepMonitored(Learner):
         self.learns_pairs = ensemble or flips
         if self.learns_pairs and self.visibility == "kl-ucb":
             raise MonMDPError("visibility=kl-ucb needs generalise=none and counts=simhash")
-        self._demand_given("generalise=ensemble", ensemble, "members", "doubt")
-        self._demand_given("generalise=ensemble or counts=coin-flips", self.learns_pairs, "unsure")
-        self._demand_given("visibility=kl-ucb", self.visibility == "kl-ucb", "beta_kl")
+        self.demand_given("generalise=ensemble", ensemble, "members", "doubt")
+        self.demand_given("generalise=ensemble or counts=coin-flips", self.learns_pairs, "unsure")
+        self.demand_given("visibility=kl-ucb", self.visibility == "kl-ucb", "beta_kl")
+        self.demand_given("observations of real numbers", not self.ready, "thresholds")
         bits, far = (64, 0.0) if self.ready else (16, self.thresholds)
         self.signs = SimHash(self.bits or bits, self.rng, far)
         width = self.met.encode.width
@@ -232,12 +233,6 @@ class DeepMonitored(Learner):
         self.updates = 0
         self.observes = True
         self.continuations = np.zeros((0, 2, self.n_ae, self.n_sm))
-
-    def _demand_given(self, needed: str, given: bool, *names: str) -> None:
-        """Refuse parameters that would change nothing, because what they need was not given."""
-        for name in () if given else names:
-            if getattr(self, name) != getattr(type(self), name):
-                raise MonMDPError(f"{name}={getattr(self, name)} does nothing without {needed}")
 
     def _make_tables(self) -> None:
         pair, whole = (self.n_sm, self.n_ae, self.n_am), np.zeros((), np.int64)

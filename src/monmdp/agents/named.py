@@ -25,6 +25,7 @@ from monmdp.agents.stepwise import (
     PythonAgent,
     is_python_agent,
     sees,
+    view_of,
 )
 from monmdp.drawing.palette import Line
 from monmdp.errors import MonMDPError, nearest
@@ -101,8 +102,8 @@ DEEP: dict[str, DeepAgent] = {
 }  # fmt: skip
 """deep agents by name; they see observations"""
 
-SMALLEST = View((1,), np.dtype(np.uint8), 1, 1, 1, 0.0, 0.0)
-"""the view of the smallest problem there is"""
+SMALLEST = View((1,), np.dtype(np.float32), 1, 1, 1, 0.0, 0.0)
+"""the view of the smallest problem there is; parameters are checked by it if there is no other"""
 
 _NAMED: dict[str, Any] = {**KINDS, **DEEP}
 COLOURS: dict[str, tuple[str, Line]] = {name: (of.colour, of.line) for name, of in _NAMED.items()}
@@ -157,7 +158,8 @@ def find(
     _check_factory(found)
     chosen = assign(params, {"agent": parameters_of(agent)})["agent"]
     if chosen and name_of(found) is not None:  # it checks its parameters when it is made
-        found(SMALLEST, np.random.default_rng(0), **chosen)
+        view = SMALLEST if monmdp is None else view_of(monmdp)
+        found(view, np.random.default_rng(0), **chosen)
     return partial(found, **chosen) if chosen else found
 
 
