@@ -342,7 +342,8 @@ def test_what_cannot_be_is_named():
     for answer in (None, 1, "yes"):
         told = f"hidden must return True or False, got {answer!r}"
         refused(Corridor(), told, hidden=lambda *_, answer=answer: answer)
-    told, answers = "hidden does not say the same when it is asked again", iter([True] + [False] * 999)
+    told = "hidden does not say the same when it is asked again"
+    answers = iter([True] + [False] * 999)
     refused(Corridor(), told, hidden=lambda *_: next(answers))
     refused(Corridor(), "r_min must be a number, got 'low'", r_min="low")
     refused(
