@@ -17,8 +17,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +39,7 @@ ROOT = Path(__file__).resolve().parents[1]
 TRIED = Path(__file__).with_name("control_tuning.json")
 """agent -> parameters to try, the same number for each"""
 CHOSEN = ROOT / "docs" / "deep" / "control_tuning.json"
-"""environment -> agent -> these parameters with what came of them, the best first"""
+"""the code of agents; environment -> agent -> parameters with what came of them, best first"""
 WRITTEN = ROOT / "docs" / "deep" / "control.json"
 TUNED_WITH, TUNED_ON, FIRST_SEED = "ask", (0,), 400
 """the monitor and the seeds of tuning; and the first seed that is reported"""
@@ -45,11 +47,12 @@ STEPS, TESTS, LAST, EPISODES, COST = 40_000, 20, 5, 5, -0.2
 Params = dict[str, Any]
 Run = dict[str, Any]
 BOUNDS = {"CartPole-v1": (0.0, 1.0), "MountainCar-v0": (-1.0, 0.0), "Acrobot-v1": (-1.0, 0.0)}
-PRESSED = {
-    "CartPole-v1": lambda seen, action: bool(seen[0] < 0 and action == 0),  # pushed left of 0
-    "MountainCar-v0": lambda seen, action: bool(seen[0] < -0.6 and action == 1),  # idle, left
-    "Acrobot-v1": lambda seen, action: bool(seen[1] > 0.5 and action == 1),  # idle, swung out
+PRESSED: dict[str, dict[str, Any]] = {
+    "CartPole-v1": {"number": 0, "below": 0.0, "action": 0},  # pushed left of 0
+    "MountainCar-v0": {"number": 0, "below": -0.6, "action": 1},  # idle, left
+    "Acrobot-v1": {"number": 1, "above": 0.5, "action": 1},  # idle, swung out
 }
+"""where the button is: a number of the observation, and the action that presses it there"""
 NAMES = {name.split("-")[0].lower(): name for name in BOUNDS}
 
 
@@ -57,8 +60,15 @@ def make(problem: str, **options: Any) -> AddMonitor:
     """Make a monitored environment, such as ``cartpole/ask``."""
     name, monitor = problem.split("/")
     if monitor == "button":
-        options["pressed"] = PRESSED[NAMES[name]]
+        options["pressed"] = pressed(**PRESSED[NAMES[name]])
     return AddMonitor(gymnasium.make(NAMES[name]), monitor, cost=COST, **options)
+
+
+def pressed(
+    number: int, action: int, below: float = math.inf, above: float = -math.inf
+) -> Callable[[Any, int], bool]:
+    """Return whether an action presses the button."""
+    return lambda seen, taken: bool(above < seen[number] < below and taken == action)
 
 
 def test(agent: Any, env: AddMonitor, rng: np.random.Generator) -> float:
@@ -101,15 +111,20 @@ def train(problem: str, name: str, seed: int, params: Params) -> Run:
         if step % (STEPS // TESTS) == 0:
             tests.append(round(test(agent, judge, of_tests), 2))
     return {
-        "problem": problem, "agent": name, "seed": seed, "made": made_by(name, params),
+        "problem": problem, "agent": name, "seed": seed, "made": made_by(problem, name, params),
         "tests": tests, "paid": paid / STEPS, "shown": shown / STEPS,
         "cpu": time.process_time() - began,
     }  # fmt: skip
 
 
-def made_by(name: str, params: Params) -> dict[str, Any]:
+def made_by(problem: str, name: str, params: Params) -> dict[str, Any]:
     """What a run of an agent depends on: if it changes, the run is done anew."""
-    return {"settings": params, "steps": STEPS, "code": todays_code(name)}
+    env, monitor = NAMES[problem.split("/")[0]], problem.split("/")[1]
+    return {
+        "settings": params, "code": todays_code(name), "steps": STEPS, "tests": TESTS,
+        "episodes": EPISODES, "cost": COST, "bounds": list(BOUNDS[env]),
+        "pressed": PRESSED[env] if monitor == "button" else None,
+    }  # fmt: skip
 
 
 def ranked(runs: list[Run], tried: dict[str, list[Params]]) -> dict[str, list[Params]]:
@@ -149,7 +164,7 @@ def main() -> None:
         problems = [of for of in problems if of.endswith(f"/{TUNED_WITH}")]
         seeds, params = list(TUNED_ON), dict.fromkeys(problems, tried)
     else:
-        chosen = json.loads(CHOSEN.read_text("utf-8"))
+        chosen = json.loads(CHOSEN.read_text("utf-8"))["tried"]
         seeds, params = [FIRST_SEED + i for i in range(given.seeds)], {}
         for problem in every:
             best = chosen[problem.split("/")[0]]
@@ -157,7 +172,7 @@ def main() -> None:
     runs = [
         run for run in kept(given.results)
         if run["made"]["settings"] in params.get(run["problem"], {}).get(run["agent"], [])
-        and run["made"] == made_by(run["agent"], run["made"]["settings"])
+        and run["made"] == made_by(run["problem"], run["agent"], run["made"]["settings"])
         and (run["seed"] in TUNED_ON if given.tune else run["seed"] >= FIRST_SEED)
     ]  # fmt: skip
     there = [(of["problem"], of["agent"], of["seed"], of["made"]["settings"]) for of in runs]
@@ -181,7 +196,8 @@ def main() -> None:
         for agent, of in best.items():
             print(f"{name} {agent}: {of[0]['last']:g}, paid {of[0]['paid']:.1%}, {of[0]['params']}")
     if given.write:
-        path, content = (CHOSEN, table) if given.tune else (WRITTEN, runs)
+        tuned = {"code": {agent: todays_code(agent) for agent in tried}, "tried": table}
+        path, content = (CHOSEN, tuned) if given.tune else (WRITTEN, runs)
         path.write_text(json.dumps(content) + "\n", encoding="utf-8")
 
 

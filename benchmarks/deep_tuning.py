@@ -44,9 +44,14 @@ def trial(agent: str, params: dict[str, Any], world: str, seed: int) -> dict[str
     run = monmdp.train(problem, found, STEPS, seed=seed, every=EVERY, gamma=GAMMA)
     late = run.curve["worst_case_return"][late_tests(run.step, STEPS)]
     return {
-        "agent": agent, "params": params, "world": world, "seed": seed, "code": todays_code(agent),
+        "agent": agent, "params": params, "world": world, "seed": seed, "made": made_by(agent),
         "close": share_within(late, best), "return": float(late.mean() / best),
     }  # fmt: skip
+
+
+def made_by(agent: str) -> list[Any]:
+    """What a run depends on besides: if it changes, the run is done anew."""
+    return [todays_code(agent), STEPS, EVERY, GAMMA]
 
 
 def ranked(runs: list[dict[str, Any]], tried: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
@@ -65,13 +70,13 @@ def ranked(runs: list[dict[str, Any]], tried: dict[str, Any]) -> dict[str, list[
 
 
 def _rank(agent: str, listed: list[dict[str, Any]]) -> Callable[[dict[str, Any]], tuple[Any, ...]]:
-    """Of settings that are as good: fewest changes, then fewest updates, then first in the list."""
+    """Of settings that are as good: most updates, then fewest changes, then first in the list."""
     usual = getattr(agents.find(agent), "every", 1)
 
     def rank(of: dict[str, Any]) -> tuple[Any, ...]:
         params = of["params"]
-        cost = len(params), -params.get("every", usual), listed.index(params)
-        return -of["close"], -of["return"], *cost
+        tie = params.get("every", usual), len(params), listed.index(params)
+        return -of["close"], -of["return"], *tie
 
     return rank
 
@@ -83,7 +88,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--write", action="store_true", help=f"write {WRITTEN.relative_to(ROOT)}")
     given = parser.parse_args()
-    runs = [run for run in kept(given.results) if run["code"] == todays_code(run["agent"])]
+    runs = [run for run in kept(given.results) if run["made"] == made_by(run["agent"])]
     there = [tuple(run[of] for of in ("agent", "params", "world", "seed")) for run in runs]
     tried = json.loads(TRIED.read_text("utf-8"))
     wanted = [
@@ -97,7 +102,9 @@ def main() -> None:
         for of in table[agent][:3]:
             print(f"{agent}: {of['close']:.0%} close, return {of['return']:.3f}, {of['params']}")
     if given.write:
-        WRITTEN.write_text(json.dumps(table, indent=1) + "\n", encoding="utf-8")
+        code = {agent: todays_code(agent) for agent in tried}
+        text = json.dumps({"code": code, "tried": table}, indent=1)
+        WRITTEN.write_text(f"{text}\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from monmdp.agents.deep_monitored import PRICE, DeepMonitored
 from monmdp.agents.monitored_mbie_eb import plan_to_observe, plan_to_optimize
 from monmdp.envs import MonMDPEnv
 from monmdp.errors import MonMDPError
+from monmdp.results.late import late_of
 
 NEVER = 10**9
 
@@ -304,6 +306,25 @@ def test_wrong_parameters_are_refused(wrong, said):
         DeepMonitored(view, np.random.default_rng(0), **wrong)
 
 
+def test_a_variant_has_parameters_and_state_of_its_own_and_keeps_the_bounds_of_others():
+    @dataclass(eq=False)
+    class Variant(DeepMonitored):
+        within: ClassVar[dict[str, str]] = {"hope": "[0, 1]"}
+        hope: float | None = None
+        places: tuple[int, ...] = (0, 0)
+        seen: int = field(default=0, init=False)
+
+    view, rng = view_of(monmdp.make("loop", "ask")), np.random.default_rng(0)
+    made = Variant(view, rng, hope=0.5, places=(1, 2))
+    assert (made.hope, made.places, made.seen) == (0.5, (1, 2), 0)
+    for wrong in ({"hope": 2}, {"observe": 7}, {"lr": 0}, {"members": 1, "generalise": "ensemble"}):
+        with pytest.raises(MonMDPError, match=next(iter(wrong))):
+            Variant(view, rng, **wrong)
+    Variant.within = {"hope": (0, 1)}
+    with pytest.raises(MonMDPError, match=r"Variant.within: hope is \(0, 1\), an interval such as"):
+        Variant(view, rng, hope=0.5)
+
+
 OTHER = {
     "gamma": 0.5, "warmup": 60, "generalise": "ensemble", "counts": "coin-flips", "bits": 2,
     "members": 2, "doubt": 0.1, "unsure": 0.4, "visibility": "kl-ucb", "beta_kl": 1.0,
@@ -552,6 +573,19 @@ def test_coin_flips_count():
     assert tried == pytest.approx([1, 4, 16], rel=0.6)
     assert shown == pytest.approx([1, 1, 4], rel=0.6)
     assert (counts[:, :, 1:] < counts[:, :, :1]).all()  # other actions were never taken
+
+
+@pytest.mark.slow
+def test_coin_flips_tell_neighbours_on_a_grid_apart():
+    problem = monmdp.make("minigrid-empty", "ask")
+    agent = monmdp.agents.find("deep-monitored", params={"counts": "coin-flips"})
+    late = late_of(
+        monmdp.train(problem, agent, 12_000, every=1000, seed=0),
+        monmdp.solve(problem, gamma=0.95).episode_return,
+    )
+    assert late.within >= 0.8
+    assert late.bottom < 0.01
+    assert late.paid < 0.1
 
 
 def test_a_memory_of_hardly_anything_will_do():

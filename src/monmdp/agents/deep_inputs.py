@@ -195,7 +195,7 @@ class Learner:
 
     sees: ClassVar[str] = "observations"
     within: ClassVar[dict[str, str]] = {}
-    """parameter -> interval, for those of real numbers that may not just be anything from 0 up"""
+    """parameter -> interval such as "(0, 1]", for real numbers that may not be just any from 0 up"""
     at_least: ClassVar[dict[str, int]] = {}
     """parameter -> least value, for those of whole numbers that must be more than 1"""
 
@@ -236,7 +236,7 @@ class Learner:
             raise MonMDPError(f"rng must be a NumPy generator, got {self.rng!r}")
         learning_gamma(self.gamma)
         kinds = get_type_hints(type(self))
-        for name in (of.name for of in fields(self)[2:]):
+        for name in (of.name for of in fields(self)[2:] if of.init):
             setattr(self, name, self._checked(name, kinds[name], getattr(self, name)))
 
     def _checked(self, name: str, kind: Any, value: Any) -> Any:
@@ -244,15 +244,31 @@ class Learner:
             if value not in get_args(kind):
                 raise MonMDPError(f"{name}={value!r}{nearest(str(value), get_args(kind))}")
             return value
-        if value is None and type(None) in get_args(kind):
-            return value
+        if type(None) in get_args(kind):
+            if value is None:
+                return value
+            kind = next(of for of in get_args(kind) if of is not type(None))
         if kind in (bool, str):
             if not isinstance(value, kind):
                 raise MonMDPError(f"{name} must be a {kind.__name__}, got {value!r}")
             return value
         if kind is float:
-            return number(value, name, self.within.get(name, "[0, inf)"))
-        return whole_number(value, name, at_least=self.at_least.get(name, 1))
+            return number(value, name, self._bound("within", name, "[0, inf)"))
+        if kind is int:
+            return whole_number(value, name, at_least=self._bound("at_least", name, 1))
+        return value  # of a kind that a variant has brought along, and checks itself
+
+    def _bound(self, table: str, name: str, usual: Any) -> Any:
+        """What a class, or the first one above it, says of a parameter in one of its tables."""
+        for of in type(self).__mro__:
+            if name in (bounds := vars(of).get(table, {})):
+                if not isinstance(bounds[name], type(usual)):
+                    like = "an interval such as '[0, 1]'" if table == "within" else "a whole number"
+                    raise MonMDPError(
+                        f"{of.__name__}.{table}: {name} is {bounds[name]!r}, {like} expected"
+                    )
+                return bounds[name]
+        return usual
 
     def demand_given(self, needed: str, given: bool, *names: str) -> None:
         """Refuse parameters that would change nothing, because what they need was not given."""

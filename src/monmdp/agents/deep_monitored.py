@@ -51,9 +51,9 @@ SOON = 0.98
 """networks of pairs in use are running averages, too, but shorter ones"""
 FLIPS = 16
 """coins that are flipped at every try"""
-UNMET = 2.0
-"""how large coin flips are predicted where nothing was met: as after 1/4 of a try on average; one
-pair in twenty looks as if it was tried by chance"""
+UNMET = 7.0
+"""how large coin flips are predicted where nothing was met. They are 1 in size, and neighbours that
+were met make them smaller: with 2 a pair beside others that were tried counts as tried, too"""
 ENOUGH_TRIES = 0.5
 """a pair was tried, or shown, if it is as if this often"""
 
