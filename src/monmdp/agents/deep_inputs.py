@@ -195,7 +195,7 @@ class Learner:
 
     sees: ClassVar[str] = "observations"
     within: ClassVar[dict[str, str]] = {}
-    """parameter -> interval such as "(0, 1]", for real numbers that may not be just any from 0 up"""
+    """parameter -> interval such as "(0, 1]", for real numbers that may not be any from 0 up"""
     at_least: ClassVar[dict[str, int]] = {}
     """parameter -> least value, for those of whole numbers that must be more than 1"""
 
