@@ -3,17 +3,19 @@
     python benchmarks/same_runs.py            # or: make same
 
 Of every configuration that docs/results.md, docs/beyond.md and bench-v1 rest on, the first two
-seeds are run again, and of docs/deep-v1.md the first (of control, with asking only). What is
-published of each of these runs must come out the same to the last bit: ends, first tests, areas,
-regret, steps with the worst reward, steps to 1 %, scores, shares of late tests, steps paid. A suite
-made by this very code is passed over. (beyond-grid and beyond-ablations publish sums over seeds
-only and cannot be compared; their agents are in the other suites.)
+seeds are run again, and of docs/deep-v1.md the first (of control, with asking only) and the best of
+the settings that were tried. What is published of each of these runs must come out the same to the
+last bit: ends, first tests, areas, regret, steps with the worst reward, steps to 1 %, scores,
+shares of late tests, steps paid. A suite made by this very code is passed over. (beyond-grid and
+beyond-ablations publish sums over seeds only and cannot be compared; their agents are in the other
+suites.)
 
 If all is the same, docs/kernels.json gets the hash of today's code beside the earlier ones, agent
 by agent, and tests/docs/test_published.py accepts published runs that this list leads up to today.
 So a change that only moves or renames code does not make hours of runs stale. If anything differs
 the list stays as it is and the exit code is 1: run `make results`, `make beyond` and `make deep`.
-With `--only` what is on record is not touched, but for `--only deep-v1 deep-coarse control`.
+With `--only` what is on record is not touched, but for all of the deep agents at once:
+`--only deep-v1 deep-coarse control tuning`.
 """
 
 from __future__ import annotations
@@ -31,6 +33,7 @@ import joblib
 import numpy as np
 
 import control
+import deep_tuning
 from deep import late_runs, panels_of, todays_code
 from monmdp import agents
 from monmdp.experiment.provenance import todays_kernel
@@ -48,8 +51,8 @@ ROOT = Path(__file__).parent.parent
 RECORD = ROOT / "docs" / "kernels.json"
 SEEDS = 2
 BEYOND = ("beyond",)
-CONTROL = "control"
-DEEP = {"deep-v1", "deep-coarse", CONTROL}
+CONTROL, TUNING = "control", "tuning"
+DEEP = {"deep-v1", "deep-coarse", CONTROL, TUNING}
 
 
 def main() -> None:
@@ -96,7 +99,8 @@ def main() -> None:
             then.setdefault(agent, set()).update(hashes)
     for name in sorted(DEEP):
         if not args.only or name in args.only:
-            n, found, hashes_of = same_control() if name == CONTROL else same_late_tests(name)
+            others = {CONTROL: same_control, TUNING: same_tuning}
+            n, found, hashes_of = others[name]() if name in others else same_late_tests(name)
             compared, differing = compared + n, differing + found
             for agent, hashes in hashes_of.items():
                 then.setdefault(agent, set()).update(hashes)
@@ -211,6 +215,37 @@ def same_control() -> tuple[int, list[str], dict[str, set[str]]]:
         if any(old[of] != new[of] for of in ("tests", "paid", "shown"))
     ]
     return len(sample), wrong, then
+
+
+def same_tuning() -> tuple[int, list[str], dict[str, set[str]]]:
+    """Try the best settings of deep agents again, for deep-v1 and for control, likewise."""
+    suite, of_control = (
+        json.loads(path.read_text("utf-8")) for path in (deep_tuning.WRITTEN, control.CHOSEN)
+    )
+    then = {agent: {suite["code"][agent], of_control["code"][agent]} for agent in suite["code"]}
+    if all(hashes == {_today(agent)} for agent, hashes in then.items()):
+        return 0, [], {}  # made by this very code
+    best = [(None, agent, of[0]) for agent, of in suite["tried"].items()]
+    best += [
+        (env, agent, of[0])
+        for env, of_agents in of_control["tried"].items()
+        for agent, of in of_agents.items()
+    ]
+    again = joblib.Parallel(n_jobs=2)(joblib.delayed(tried_again)(*of) for of in best)
+    pairs = zip(best, again, strict=True)
+    wrong = [f"{TUNING}: {of[0] or 'deep-v1'}, {of[1]}" for of, now in pairs if of[2] != now]
+    return len(best), wrong, then
+
+
+def tried_again(env: str | None, agent: str, was: dict[str, Any]) -> dict[str, Any]:
+    """Try a setting again, in an environment of control or as for deep-v1; return what came out."""
+    params = was["params"]
+    if env is None:
+        runs = [deep_tuning.trial(agent, params, *trial) for trial in deep_tuning.TRIALS]
+        return deep_tuning.ranked(runs, {agent: [params]})[agent][0]
+    problem = f"{env}/{control.TUNED_WITH}"
+    runs = [control.train(problem, agent, seed, params) for seed in control.TUNED_ON]
+    return control.ranked(runs, {agent: [params]})[agent][0]
 
 
 def differences(name: str, was: Aggregate, now: Aggregate) -> list[str]:

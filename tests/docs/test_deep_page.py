@@ -30,12 +30,13 @@ def test_the_page_is_made_from_the_numbers_beside_it(deep):
 
 
 def test_the_suite_has_the_best_of_the_settings_that_were_tried():
-    best = json.loads((PAGE.parent / "deep" / "tuning.json").read_text(encoding="utf-8"))
+    tuning = json.loads((PAGE.parent / "deep" / "tuning.json").read_text(encoding="utf-8"))
+    best = tuning["tried"]
     tried = json.loads((ROOT / "benchmarks" / "deep_tuning.json").read_text(encoding="utf-8"))
     suite = tomllib.loads((SUITES / "deep-v1.toml").read_text(encoding="utf-8"))
     asked = (dict(of) if isinstance(of, dict) else {"name": of} for of in suite["agents"])
     params = {of.pop("name"): of for of in asked}
-    assert params.keys() == best.keys() == tried.keys()
+    assert params.keys() == best.keys() == tried.keys() == tuning["code"].keys()
     for name, settings in best.items():
         assert [of["params"] for of in settings[:1]] == [params[name]], name
         assert len(settings) == len(tried[name])

@@ -215,20 +215,22 @@ def test_the_runs_of_control_are_those_of_the_best_parameters(monkeypatch):
         json.loads(path.read_text("utf-8"))
         for path in (control.TRIED, control.CHOSEN, control.WRITTEN)
     )
+    code = chosen["code"]
+    chosen = chosen["tried"]
     for of_agents in chosen.values():
         for agent, settings in of_agents.items():
             last = [of["last"] for of in settings]
             assert last == sorted(last, reverse=True)
             assert all(of["params"] in tried[agent] for of in settings)
             assert len(settings) == len(tried[agent])
-    code = dict[str, set[str]]()
+    code = {agent: {of} for agent, of in code.items()}
     for run in runs:
         best = chosen[run["problem"].split("/")[0]][run["agent"]][0]
         assert run["made"]["settings"] == best["params"]
         assert run["made"]["steps"] == control.STEPS
         assert run["seed"] >= control.FIRST_SEED
         assert run["seed"] not in control.TUNED_ON
-        code.setdefault(run["agent"], set()).add(run["made"]["code"])
+        code[run["agent"]].add(run["made"]["code"])
     for name, hashes in code.items():
         assert_leads_to_today(name, hashes)
     seeds = Counter((run["problem"], run["agent"]) for run in runs)
