@@ -329,7 +329,7 @@ OTHER = {
     "gamma": 0.5, "warmup": 60, "generalise": "ensemble", "counts": "coin-flips", "bits": 2,
     "members": 2, "doubt": 0.1, "unsure": 0.4, "visibility": "kl-ucb", "beta_kl": 1.0,
     "observe": 0.1, "enough": 0.9, "hidden": 4, "lr": 0.01, "batch": 8, "every": 3, "refresh": 5,
-    "lookahead": 2, "average": 0.5, "memory": 3, "remember": False,
+    "lookahead": 2, "average": 0.5, "memory": 3, "remember": False, "unmet": 3.0,
 }  # fmt: skip
 OF_ENSEMBLES = {"members", "doubt", "unsure", "remember"}
 
@@ -362,6 +362,8 @@ def test_each_option_does_something():
     assert set(OTHER) == here  # thresholds are for real numbers; see below
     plain = lived(problem)
     assert plain == lived(problem)
+    flips = {"counts": "coin-flips"}
+    assert lived(problem, **flips, unmet=OTHER["unmet"]) != lived(problem, **flips)
     ensemble = lived(problem, generalise="ensemble", members=3)
     kl_ucb = lived(problem, visibility="kl-ucb")
     for option, value in OTHER.items():
@@ -370,7 +372,7 @@ def test_each_option_does_something():
             assert lived(problem, **given) != ensemble, option
         elif option == "beta_kl":
             assert lived(problem, visibility="kl-ucb", beta_kl=value) != kl_ucb
-        else:
+        elif option != "unmet":
             assert lived(problem, **{option: value}) != plain, option
 
 
@@ -380,7 +382,9 @@ def test_kl_ucb_goes_by_counts_in_cells(learnt):
         agents.find("deep-monitored", params={"visibility": "kl-ucb", **learnt})
 
 
-@pytest.mark.parametrize("given", [{"members": 3}, {"doubt": 1}, {"unsure": 1}, {"beta_kl": 1}])
+@pytest.mark.parametrize(
+    "given", [{"members": 3}, {"doubt": 1}, {"unsure": 1}, {"beta_kl": 1}, {"unmet": 3}]
+)
 def test_a_parameter_that_would_change_nothing_is_refused(given):
     with pytest.raises(MonMDPError, match="does nothing without"):
         agents.find("deep-monitored", params=given)

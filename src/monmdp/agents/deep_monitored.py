@@ -51,9 +51,6 @@ SOON = 0.98
 """networks of pairs in use are running averages, too, but shorter ones"""
 FLIPS = 16
 """coins that are flipped at every try"""
-UNMET = 7.0
-"""how large coin flips are predicted where nothing was met. They are 1 in size, and neighbours that
-were met make them smaller: with 2 a pair beside others that were tried counts as tried, too"""
 ENOUGH_TRIES = 0.5
 """a pair was tried, or shown, if it is as if this often"""
 
@@ -145,8 +142,8 @@ class DeepMonitored(Learner):
     """The agent; it is given a `View` of the problem and a random stream, all else has defaults."""
 
     within: ClassVar[dict[str, str]] = {
-        "lr": "(0, inf)", "beta_kl": "(0, inf)", "unsure": "(0, inf)", "observe": "[0, 1]",
-        "enough": "[0, 1]", "average": "[0, 1)",
+        "lr": "(0, inf)", "beta_kl": "(0, inf)", "unsure": "(0, inf)", "unmet": "[1, inf)",
+        "observe": "[0, 1]", "enough": "[0, 1]", "average": "[0, 1)",
     }  # fmt: skip
     at_least: ClassVar[dict[str, int]] = {"members": 2, "memory": 2}
 
@@ -165,6 +162,9 @@ class DeepMonitored(Learner):
     thresholds: float = 1.0
     """where observations are real numbers: how far out the random thresholds are that projections
     are compared with, in deviations from the mean of the warm-up; 0: all of them are at the mean"""
+    unmet: float | None = None
+    """how large coin flips, which are 1 in size, are predicted where nothing was met: the larger,
+    the less neighbours count as tried; by default 7, and 2 where observations are real numbers"""
     members: int = 5
     """of the ensemble (this and the next with generalise=ensemble)"""
     doubt: float = 2.0
@@ -208,9 +208,10 @@ class DeepMonitored(Learner):
             raise MonMDPError("visibility=kl-ucb needs generalise=none and counts=simhash")
         self.demand_given("generalise=ensemble", ensemble, "members", "doubt")
         self.demand_given("generalise=ensemble or counts=coin-flips", self.learns_pairs, "unsure")
+        self.demand_given("counts=coin-flips", flips, "unmet")
         self.demand_given("visibility=kl-ucb", self.visibility == "kl-ucb", "beta_kl")
         self.demand_given("observations of real numbers", not self.ready, "thresholds")
-        bits, far = (64, 0.0) if self.ready else (16, self.thresholds)
+        bits, far, unmet = (64, 0.0, 7.0) if self.ready else (16, self.thresholds, 2.0)
         self.signs = SimHash(self.bits or bits, self.rng, far)
         width = self.met.encode.width
         self.heads = self.n_ae * self.n_sm
@@ -229,7 +230,7 @@ class DeepMonitored(Learner):
             self.of_pairs = Ensemble(members, *sizes, self.rng, self.lr, prior, SOON)
         if self.counts == "coin-flips":
             sizes = width, self.hidden, 2 * self.n_ae * FLIPS
-            self.flips = Ensemble(1, *sizes, self.rng, self.lr, UNMET, SOON)
+            self.flips = Ensemble(1, *sizes, self.rng, self.lr, self.unmet or unmet, SOON)
         self.updates = 0
         self.observes = True
         self.continuations = np.zeros((0, 2, self.n_ae, self.n_sm))
