@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import random
 import time
 import warnings
@@ -20,6 +21,7 @@ gymnasium = pytest.importorskip("gymnasium")
 from minigrid.core.grid import Grid  # noqa: E402
 from minigrid.core.mission import MissionSpace  # noqa: E402
 from minigrid.core.world_object import Ball, Door, Goal  # noqa: E402
+from minigrid.envs.empty import EmptyEnv  # noqa: E402
 from minigrid.minigrid_env import MiniGridEnv  # noqa: E402
 from minigrid.wrappers import (  # noqa: E402
     FullyObsWrapper,
@@ -142,7 +144,9 @@ def test_names_places_and_limits(grids):
 
 def test_the_window_of_the_agent_shows_too_little():
     env = ImgObsWrapper(gymnasium.make("MiniGrid-Empty-8x8-v0"))
-    with pytest.warns(AliasedWarning, match="142 states, but only 86 different observations"):
+    with pytest.warns(
+        AliasedWarning, match="140 states to act in, but only 86 different observations"
+    ):
         mdp = from_environment(env)
     assert mdp.observations.shape == (142, 7, 7, 3)
     assert len({row.tobytes() for row in mdp.observations}) == 86
@@ -228,8 +232,8 @@ def test_more_states_than_the_limit_and_chance_are_refused():
     bare = gymnasium.make("MiniGrid-Empty-5x5-v0")
     with pytest.raises(MonMDPError, match="random"):
         from_environment(StochasticActionWrapper(bare, prob=0.9))
-    with pytest.raises(MonMDPError, match=r"action .* pays"):
-        from_environment(PositionBonus(bare))
+    with pytest.raises(MonMDPError, match="more than 300 states"):  # its counts are part of them
+        from_environment(PositionBonus(bare), limit=300)
 
 
 def test_the_environment_is_left_as_it_was():
@@ -311,6 +315,159 @@ def test_a_grid_of_ones_own_with_more_in_it():
 def test_dice_of_ones_own_are_found():
     with pytest.raises(MonMDPError, match="random"):
         from_environment(Dice())
+
+
+class Drunk(EmptyEnv):
+    """Now and then goes forward, whatever the action."""
+
+    def __init__(self, chance, drawing="the environment's"):
+        super().__init__(size=5)
+        self.chance, self.drawing = chance, drawing
+        self.own = np.random.default_rng(0)
+
+    def step(self, action):
+        source = {"the environment's": self.np_random, "its own": self.own, "global": random}
+        return super().step(2 if source[self.drawing].random() < self.chance else action)
+
+
+@pytest.mark.parametrize("drawing", ["the environment's", "its own", "global"])
+@pytest.mark.parametrize("chance", [0.01, 0.02, 0.08])
+def test_rare_chance_is_found(chance, drawing):
+    random.seed(0)
+    with pytest.raises(MonMDPError, match="random"):
+        from_environment(Drunk(chance, drawing))
+    with pytest.raises(MonMDPError, match="random"):
+        from_environment(Drunk(chance, drawing), key=lambda env: (*env.agent_pos, env.agent_dir))
+    with pytest.raises(MonMDPError, match="random"):
+        from_environment(ImgObsWrapper(FullyObsWrapper(Drunk(chance, drawing))))
+
+
+def test_snapshots_of_ones_own():
+    """All attributes, copied: also the generator that is watched."""
+
+    def snapshot(env):
+        return copy.deepcopy({name: vars(env.unwrapped)[name] for name in names})
+
+    def restore(env, held):
+        vars(env.unwrapped).update(copy.deepcopy(held))
+
+    def where(env):
+        return *map(int, env.unwrapped.agent_pos), env.unwrapped.agent_dir
+
+    names = "grid", "agent_pos", "agent_dir", "carrying", "_np_random"
+    how = {"snapshot": snapshot, "restore": restore, "key": where}
+    mdp = from_environment("MiniGrid-Empty-5x5-v0", **how)
+    assert mdp.n_states == worlds.make("env:MiniGrid-Empty-5x5-v0").n_states
+    with pytest.raises(MonMDPError, match="random"):
+        from_environment(Drunk(0.02), **how)
+
+
+class Lucky(gymnasium.Wrapper):
+    """Pays one more at the goal if the agent was at column 1, row 3 in this episode."""
+
+    def reset(self, **how):
+        self.lucky = False
+        return self.env.reset(**how)
+
+    def step(self, action):
+        seen, reward, ends, *rest = self.env.step(action)
+        self.lucky = self.lucky or tuple(self.unwrapped.agent_pos) == (1, 3)
+        return seen, reward + (self.lucky and ends), ends, *rest
+
+
+class Beat(gymnasium.Wrapper):
+    """Pays for every second step."""
+
+    def reset(self, **how):
+        self.beat = False
+        return self.env.reset(**how)
+
+    def step(self, action):
+        self.beat = not self.beat
+        seen, reward, *rest = self.env.step(action)
+        return seen, reward + self.beat, *rest
+
+
+@pytest.mark.parametrize("wrapper", [Lucky, Beat])
+def test_a_wrapper_with_a_memory_is_part_of_the_state(wrapper):
+    with pytest.warns(AliasedWarning):
+        mdp = from_environment(
+            wrapper(gymnasium.make("MiniGrid-Empty-5x5-v0")), actions="left,right,forward,done"
+        )
+    assert mdp.r_max == 2
+    env, rng = wrapper(gymnasium.make("MiniGrid-Empty-5x5-v0")), np.random.default_rng(0)
+    for _ in range(20):
+        env.reset(seed=0)
+        s = int(np.argmax(mdp.start))
+        for a in rng.integers(4, size=60):
+            still(env)
+            _, reward, over, *_ = env.step(6 if a == 3 else a)
+            assert (mdp.reward[s * 4 + a], mdp.terminates[s * 4 + a]) == (reward, over)
+            s = int(mdp.successor[s * 4 + a])
+            if over:
+                break
+
+
+def test_wrappers_that_show_something_of_the_reset_at_several_starts():
+    """DirectionObsWrapper remembers where the goal of the last reset was."""
+
+    def env():
+        return gymnasium.make("MiniGrid-LavaCrossingS9N1-v0").unwrapped
+
+    class Column(gymnasium.ObservationWrapper):
+        def __init__(self, env):
+            super().__init__(env)
+            self.observation_space = gymnasium.spaces.Box(0, 99, (2,), np.int16)
+
+        def reset(self, **how):
+            seen, info = self.env.reset(**how)
+            cells = self.unwrapped.grid.grid
+            self.mark = sum(i for i, cell in enumerate(cells) if cell and cell.type == "lava")
+            return self.observation(seen), info
+
+        def observation(self, seen):
+            return np.array([self.mark % 97, self.unwrapped.agent_dir], dtype=np.int16)
+
+    with pytest.warns(AliasedWarning):
+        mdp = from_environment(Column(env()), starts=3)
+    marks = {label.partition("grid ")[2]: set() for label in mdp.state_labels}
+    assert len(marks) > 1
+    for label, (mark, _) in zip(mdp.state_labels, mdp.observations.tolist(), strict=True):
+        marks[label.partition("grid ")[2].split()[0]].add(mark)
+    assert all(len(found) == 1 for found in marks.values())
+
+
+class Leaving(Own):
+    """Truncates when the agent says that it is done."""
+
+    def step(self, action):
+        seen, reward, ends, truncated, info = super().step(action)
+        return seen, reward, ends, truncated or action == self.actions.done, info
+
+
+class Looking(Own):
+    """Pays for seeing the goal, and looks at the view for that."""
+
+    def step(self, action):
+        seen, reward, *rest = super().step(action)
+        return seen, reward + float((seen["image"][:, :, 0] == 8).any()), *rest
+
+
+def test_steps_of_ones_own():
+    with pytest.raises(MonMDPError, match=r"'done': the environment ended the episode itself"):
+        from_environment(Leaving())
+    looking = from_environment(Looking())
+    assert set(looking.reward[~looking.terminates]) == {0.0, 1.0}
+
+
+def test_a_grid_of_ones_own_alone_is_as_fast_as_minigrids():
+    from monmdp.worlds.enumerating import MiniGrid
+    from monmdp.worlds.enumerating import Own as Said
+
+    assert MiniGrid(Own(), Said()).proven
+    assert MiniGrid(gymnasium.make("MiniGrid-KeyCorridorS3R1-v0"), Said()).proven
+    assert not MiniGrid(Leaving(), Said()).proven
+    assert not MiniGrid(Lucky(Own()), Said()).proven
 
 
 def test_the_blocks_of_the_page_run(tmp_path, monkeypatch, capsys):

@@ -370,7 +370,16 @@ def _view_of_environment(env: gymnasium.Env[Any, Any], r_min: Any, r_max: Any) -
             f"got {env.observation_space} and {env.action_space}; envs.AddMonitor adds one"
         )
     if not isinstance(shown, spaces.Box):
-        raise MonMDPError(f"observations must be arrays (a Box), got {shown}")
+        raise MonMDPError(
+            f"observations must be arrays (a Box), got {shown}. Wrap the environment before its "
+            "monitor: in gymnasium.wrappers.FlattenObservation(env); one of MiniGrid's in "
+            "ImgObsWrapper(FullyObsWrapper(env)), from minigrid.wrappers"
+        )
+    if r_min is None or r_max is None:
+        raise MonMDPError(
+            "give r_min=… and r_max=…, the least and the largest environment reward there can be; "
+            "an environment does not tell"
+        )
     low, high = number(r_min, "r_min"), number(r_max, "r_max")
     n_ae, n_am = sizes(env.action_space, "action space")
     return View(shown.shape, shown.dtype, int(monitor.n), n_ae, n_am, low, high)

@@ -363,7 +363,10 @@ class MDP(FrozenArrays):
         if index >= self.n_actions:
             raise MonMDPError(
                 f"action {action} does not exist; actions are "
-                + ", ".join(f"{a} {label}" for a, label in enumerate(self.action_labels))
+                + ", ".join(
+                    label if label == str(a) else f"{a} {label}"
+                    for a, label in enumerate(self.action_labels)
+                )
             )
         return index
 

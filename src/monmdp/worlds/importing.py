@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import re
 import warnings
@@ -15,6 +16,7 @@ from monmdp.errors import MonMDPError, import_extra, nearest
 from monmdp.memory import demand_room
 from monmdp.model.arrays import FloatArray, IntArray, as_array, columns_of, first_true, frozen
 from monmdp.model.mdp import MDP, whole_number
+from monmdp.naming import Parameter
 
 Layout = Literal["auto", "sas", "ass", "pairs"]
 FIELDS = (
@@ -248,14 +250,20 @@ def made_environment(env: Any, kwargs: Mapping[str, Any], importer: Callable[...
 def _made(env: str, kwargs: Mapping[str, Any], importer: Callable[..., Any]) -> Any:
     """Make an environment, or say what is wrong with its id or its parameters."""
     import gymnasium
-    from gymnasium.error import UnregisteredEnv
+    from gymnasium.error import NamespaceNotFound, UnregisteredEnv
 
     if env.startswith(("MiniGrid", "BabyAI")):
         import_extra("minigrid", "minigrid", env)  # registers its ids
+    kwargs = _meant(env, kwargs)
     try:
         with warnings.catch_warnings():  # if it is too old to be made, the error says so
             warnings.simplefilter("ignore", DeprecationWarning)
             return gymnasium.make(env, **kwargs)
+    except NamespaceNotFound:
+        raise MonMDPError(
+            f"gymnasium has no environment {env!r}: a package must be installed that registers it, "
+            "and be named, as in ale_py:ALE/Pong-v5"
+        ) from None
     except UnregisteredEnv:
         close = nearest(env, gymnasium.registry)
         if "did you mean" not in close:
@@ -269,27 +277,61 @@ def _made(env: str, kwargs: Mapping[str, Any], importer: Callable[..., Any]) -> 
             ) from None
         unknown = re.search(r"unexpected keyword argument '(\w+)'", str(error))
         if unknown is not None and unknown[1] in kwargs:
-            known = {*_parameters(env), *inspect.signature(importer).parameters}
+            known = {*_defaults(env), *inspect.signature(importer).parameters}
             known -= {"env", "kwargs", "tell"}
             raise MonMDPError(
                 f"{env} has no parameter {unknown[1]!r}{nearest(unknown[1], known)}"
             ) from None
-        raise MonMDPError(f"gymnasium cannot make {env!r}: {error}") from None
+        given = ", ".join(f"{name}={value!r}" for name, value in kwargs.items())
+        what = f"{env!r} with {given}" if given else repr(env)
+        why = f"{type(error).__name__}: {error}" if isinstance(error, LookupError) else error
+        raise MonMDPError(f"gymnasium cannot make {what}: {why}") from None
 
 
-def _parameters(env: str) -> set[str]:
-    """The names of the parameters of an environment, also those of the classes it derives from."""
-    import gymnasium
+def _meant(env: str, kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """Read words such as "no" where an environment's default is true or false."""
+    if not any(isinstance(value, str) for value in kwargs.values()):
+        return dict(kwargs)
+    try:
+        defaults = _defaults(env)
+    except Exception:  # whatever is wrong, making it will tell
+        return dict(kwargs)
+    return {
+        name: Parameter(name, bool, default).coerce(value, env)
+        if isinstance(default := defaults.get(name), bool) and isinstance(value, str)
+        else value
+        for name, value in kwargs.items()
+    }
+
+
+def _defaults(env: str) -> dict[str, Any]:
+    """The parameters of an environment, also those of the classes it derives from."""
     from gymnasium.envs.registration import load_env_creator
 
-    creator: Any = gymnasium.spec(env).entry_point
+    spec = _spec(env)
+    creator: Any = spec.entry_point
     if isinstance(creator, str):
         creator = load_env_creator(creator)
     kinds = inspect.getmro(creator) if isinstance(creator, type) else [creator]
     makers = [vars(kind).get("__init__") if isinstance(kind, type) else kind for kind in kinds]
     found = [inspect.signature(of).parameters for of in makers if inspect.isfunction(of)]
     named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-    return {p.name for of in found for p in of.values() if p.kind in named} - {"self"}
+    # The class itself has the last word, and what it was registered with.
+    parameters = (p for of in reversed(found) for p in of.values() if p.kind in named)
+    defaults = {p.name: p.default for p in parameters} | spec.kwargs
+    return {name: default for name, default in defaults.items() if name != "self"}
+
+
+def _spec(env: str) -> Any:
+    """What an id stands for; it may name a module to import, and no version."""
+    import gymnasium
+
+    module, _, name = env.rpartition(":")
+    if module:
+        importlib.import_module(module)
+    known = gymnasium.registry.items()
+    found = [spec for full, spec in known if name in (full, full.rpartition("-v")[0])]
+    return max(found, key=lambda spec: spec.version or 0)
 
 
 def state_names(base: Any, n_states: int) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ and goes back after each. The result is exact, and has a table of what an agent 
 
 from __future__ import annotations
 
+import copy
 import warnings
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
@@ -18,13 +19,15 @@ from numpy.typing import NDArray
 from monmdp.errors import MonMDPError, nearest, told
 from monmdp.memory import demand_room
 from monmdp.model.mdp import MDP, number, whole_number
-from monmdp.worlds.enumerating.access import Access, Own, ToyText, layers
-from monmdp.worlds.enumerating.minigrid import (
+from monmdp.worlds.enumerating.access import (
+    Access,
     ChangesMoreError,
-    CopiedMiniGrid,
-    MiniGrid,
-    is_minigrid,
+    CopiedToyText,
+    Own,
+    ToyText,
+    layers,
 )
+from monmdp.worlds.enumerating.minigrid import CopiedMiniGrid, MiniGrid, is_minigrid
 from monmdp.worlds.enumerating.search import Found, Search, Tell
 from monmdp.worlds.importing import made_environment
 
@@ -70,6 +73,7 @@ def from_environment(
     An environment whose steps are random is refused, and so is one whose reward depends on the
     time, except MiniGrid's: there success pays 1 at any time. Every pair is tried twice, the second
     time after the state was reached in another way, if there is one; MiniGrid is watched instead.
+    With `key` or chance, 1,000 steps follow in one go. What wrappers remember belongs to the state.
 
     Observations must be what ``observation_space`` declares. Arrays have its shape, and get its
     type if that changes no number; only real numbers are rounded to its precision.
@@ -192,7 +196,8 @@ def _searched(
     if is_minigrid(made.unwrapped):
         kinds = [MiniGrid, CopiedMiniGrid]
     elif ToyText.fits(made.unwrapped):
-        kinds = [ToyText]
+        kinds = [ToyText, CopiedToyText]
+    untouched = _copied(made) if len(kinds) > 1 else made
     for kind in kinds:
         access = kind(made, own)
         chosen = _chosen(made.action_space, access, actions)
@@ -200,10 +205,18 @@ def _searched(
             search = Search(access, chosen, limit=limit, reward=reward, tell=tell)
             return search.run(seed, starts), access, chosen
         except ChangesMoreError:
-            continue
+            made = untouched  # a wrapper may remember the first attempt, even after a reset
         finally:
             access.finish()
     raise AssertionError("the last kind copies everything")
+
+
+def _copied(made: Any) -> Any:
+    """Return a copy of an environment, or itself if that cannot be."""
+    try:
+        return copy.deepcopy(made)
+    except Exception:  # environments hold what they like
+        return made
 
 
 def _chosen(space: Any, access: Access, given: Any) -> list[tuple[int, str]]:
@@ -324,13 +337,20 @@ def lookalikes(mdp: MDP) -> list[tuple[int, ...]]:
 
 
 def warn_of_aliases(mdp: MDP) -> None:
-    """Warn if agents that see observations cannot tell all states apart."""
-    groups = lookalikes(mdp)
+    """Warn if agents that see observations cannot tell all states apart in which they act."""
+    if mdp.observations is None:
+        return
+    acting = (mdp.start > 0).copy()
+    acting[mdp.successor[~mdp.terminates & (mdp.probability > 0)]] = True
+    groups = [[s for s in group if acting[s]] for group in lookalikes(mdp)]
+    groups = [group for group in groups if len(group) > 1]
     if groups:
         one, other = (mdp.state_labels[s] for s in groups[0][:2])
-        distinct = mdp.n_states - sum(len(group) - 1 for group in groups)
+        n_acting = int(acting.sum())
+        distinct = n_acting - sum(len(group) - 1 for group in groups)
         warnings.warn(
-            f"{mdp.name}: {mdp.n_states:,} states, but only {distinct:,} different observations; "
+            f"{mdp.name}: {n_acting:,} states to act in, but only {distinct:,} different "
+            "observations; "
             f"{one!r} and {other!r} look the same, for example. An agent that sees observations "
             "cannot tell them apart",
             AliasedWarning,

@@ -15,7 +15,15 @@ from typing import Any, NamedTuple
 import gymnasium
 import numpy as np
 from gymnasium import spaces
-from gymnasium.wrappers import OrderEnforcing, PassiveEnvChecker, TimeLimit
+from gymnasium.wrappers import (
+    HumanRendering,
+    OrderEnforcing,
+    PassiveEnvChecker,
+    RecordEpisodeStatistics,
+    RecordVideo,
+    RenderCollection,
+    TimeLimit,
+)
 from numpy.typing import NDArray
 
 from monmdp.errors import MonMDPError, told
@@ -28,12 +36,15 @@ from monmdp.worlds.enumerating.frozen import (
 )
 from monmdp.worlds.importing import action_names, state_names
 
-PASSIVE = (OrderEnforcing, PassiveEnvChecker, TimeLimit)
+PASSIVE = (
+    OrderEnforcing, PassiveEnvChecker, TimeLimit, RecordEpisodeStatistics, RecordVideo,
+    RenderCollection, HumanRendering,
+)  # fmt: skip
 """wrappers that change nothing but the time limit"""
 GYMNASIUMS = ("env", "_np_random", "_np_random_seed", "_cached_spec")
 """attributes of wrappers and environments that are no part of a state"""
-
-
+TABLE = ("P", "initial_state_distrib", "s", "lastaction")
+"""further ones of toy text: its table, and what the number of the state says"""
 COUNTED = (spaces.Discrete, spaces.MultiDiscrete, spaces.MultiBinary)
 """spaces that are flattened by counting, which is silent about numbers that are too large"""
 RESET = ("observation", "info")
@@ -46,6 +57,10 @@ class Own(NamedTuple):
     snapshot: Callable[[Any], Any] | None = None
     restore: Callable[[Any, Any], Any] | None = None
     key: Callable[[Any], Hashable] | None = None
+
+
+class ChangesMoreError(Exception):
+    """A step changes something that no snapshot covers: the environment has to be copied."""
 
 
 class Step(NamedTuple):
@@ -68,6 +83,17 @@ def layers(env: Any) -> list[Any]:
 def own_wrappers(env: Any) -> list[Any]:
     """Return the wrappers that change something."""
     return [layer for layer in layers(env)[:-1] if not isinstance(layer, PASSIVE)]
+
+
+def held(env: Any, parts: Sequence[Any], left_out: tuple[str, ...] = ()) -> Hashable:
+    """Return what wrappers and environments hold; of each other, only who it is."""
+    who = {id(layer): i for i, layer in enumerate(layers(env))}
+    left_out += GYMNASIUMS
+    shown = [
+        SimpleNamespace(**{k: v for k, v in vars(part).items() if k not in left_out})
+        for part in parts
+    ]
+    return frozen_value(shown, "environment", lambda one: who.get(id(one)))
 
 
 def _parts(returned: Any, method: str, parts: tuple[str, ...]) -> Any:
@@ -124,7 +150,7 @@ class Access:
     """An environment that is copied: any will do, if it can be."""
 
     proven = False
-    """whether it is known what a state holds, so that steps need not be tried again"""
+    """whether it is known what a step may do, so that it need not be tried again"""
     copies = True
     """whether a snapshot is the environment itself, unless the user says otherwise"""
 
@@ -134,7 +160,10 @@ class Access:
             env = env.env
         self.env, self.own = env, own
         self.clocks = [layer for layer in layers(env) if isinstance(layer, TimeLimit)]
-        self._generators: list[Any] = []
+        self._was_reset = False
+        self._generators: list[Any] | None = None
+        """those of the environment; None: they are to be looked for"""
+        self._watched: list[Any] = []
         self._streams: list[Hashable] = []
 
     # ---- states -----------------------------------------------------------------------------
@@ -142,11 +171,20 @@ class Access:
     def starts(self, seed: int, n: int) -> Iterator[tuple[float, Any]]:
         """Yield the chance of a start and what is observed there, with the environment there."""
         for i in range(n):
-            if i and self.copies and self.own.snapshot is None:
-                self.restore(self.env)  # the last start is a snapshot by now
-            raw, _ = _parts(self.env.reset(seed=seed + i), "reset", RESET)
-            self.rewind()
-            yield 1 / n, raw
+            self.begin()
+            yield 1 / n, self.reset(seed + i)
+
+    def begin(self) -> None:
+        """Take another environment if the last start is a snapshot by now."""
+        if self._was_reset and self.copies and self.own.snapshot is None:
+            self.restore(self.env)
+
+    def reset(self, seed: int) -> Any:
+        """Reset the environment, and return what is observed."""
+        self._was_reset, self._generators = True, None
+        raw, _ = _parts(self.env.reset(seed=seed), "reset", RESET)
+        self.rewind()
+        return raw
 
     def snapshot(self) -> Any:
         """Return what leads back to the state that the environment is in."""
@@ -157,18 +195,23 @@ class Access:
 
     def restore(self, snapshot: Any) -> None:
         """Go back."""
+        self._generators = None  # there may be others afterwards
         if self.own.restore is not None:
             with told("restore"):
                 self.own.restore(self.env, snapshot)
             return
         try:
-            self.env = copy.deepcopy(snapshot)
+            self.env = copy.deepcopy(snapshot, self.shared())
         except Exception as error:  # environments hold what they like
             raise MonMDPError(
                 f"the environment cannot be copied ({type(error).__name__}: {error}); give "
                 "snapshot=… and restore=…"
             ) from None
         self.clocks = [layer for layer in layers(self.env) if isinstance(layer, TimeLimit)]
+
+    def shared(self) -> dict[int, Any]:
+        """Return what copies have in common, by id: nothing that changes, or is random."""
+        return {}
 
     def key(self) -> Hashable:
         """Return what tells this state from others."""
@@ -177,20 +220,20 @@ class Access:
                 return self.own.key(self.env)
         if self.own.snapshot is not None:
             return frozen_value(self.snapshot(), "the snapshot")
-        parts = [*own_wrappers(self.env), self.env.unwrapped]
-        held = [
-            SimpleNamespace(**{k: v for k, v in vars(part).items() if k not in GYMNASIUMS})
-            for part in parts
-        ]
-        return frozen_value(held, "environment")
+        return held(self.env, [*own_wrappers(self.env), self.env.unwrapped])
 
     # ---- steps ------------------------------------------------------------------------------
 
     def step(self, action: int) -> Step:
         """Take a step on clocks that stand still."""
         self.rewind()
-        raw, reward, terminated, truncated, _ = _parts(self.env.step(action), "step", STEP)
+        result = self.brought(self.env.step(action))
         self.rewind()
+        return result
+
+    def brought(self, returned: Any) -> Step:
+        """Return what a step brought, given what it returned."""
+        raw, reward, terminated, truncated, _ = _parts(returned, "step", STEP)
         if truncated:
             raise MonMDPError(
                 "the environment ended the episode itself (truncated), so it counts its steps; "
@@ -219,19 +262,24 @@ class Access:
 
     # ---- chance -----------------------------------------------------------------------------
 
+    def generators(self) -> list[Any]:
+        """Return all random generators of the environment."""
+        if self._generators is None:
+            self._generators = list(generators(self.env, self.shared()))
+        return self._generators
+
     def watch(self) -> None:
         """Remember where all random streams are, before a step."""
-        if not self._generators or self.own.restore is None:
-            self._generators = [*generators(self.env), *global_generators()]
-        self._streams = list(map(stream, self._generators))
+        self._watched = [*self.generators(), *global_generators()]
+        self._streams = list(map(stream, self._watched))
 
     def drew(self) -> bool:
         """Whether random numbers were drawn since `watch`."""
-        return self._streams != list(map(stream, self._generators))
+        return self._streams != list(map(stream, self._watched))
 
     def reseed(self, seed: int) -> None:
         """Let the environment's random streams go on elsewhere."""
-        for generator in generators(self.env):
+        for generator in self.generators():
             reseed(generator, seed)
 
     # ---- what the MDP is told ---------------------------------------------------------------
@@ -276,15 +324,12 @@ class Access:
         """Leave the environment as it was found."""
 
 
-class ToyText(Access):
-    """FrozenLake, CliffWalking, Taxi: the state is the number ``s``, its chances are in ``P``."""
-
-    copies = False
+class CopiedToyText(Access):
+    """For FrozenLake, CliffWalking or Taxi with more to a state than its number: it is copied."""
 
     def __init__(self, env: Any, own: Own) -> None:
         """Refuse a table with chance in it: `from_gymnasium` imports it as it is."""
         super().__init__(env, own)
-        self.base = env.unwrapped
         if getattr(self.base, "fickle_passenger", False):
             raise MonMDPError("the environment is random: its passenger is fickle")
         for s, row in self.base.P.items():
@@ -298,6 +343,11 @@ class ToyText(Access):
                         f"gymnasium:{env.spec.id if env.spec else 'ID'} import its table of chances"
                     )
 
+    @property
+    def base(self) -> Any:
+        """The environment without its wrappers."""
+        return self.env.unwrapped
+
     @staticmethod
     def fits(base: Any) -> bool:
         """Whether an environment is of this kind."""
@@ -310,10 +360,63 @@ class ToyText(Access):
             return
         distribution = self.base.initial_state_distrib
         for s in np.flatnonzero(distribution):
+            self.begin()
             self.base.initial_state_distrib = (np.arange(len(distribution)) == s) * 1.0
-            ((_, raw),) = super().starts(seed, 1)
+            raw = self.reset(seed)
             self.base.initial_state_distrib = distribution
             yield float(distribution[s]), raw
+
+    def shared(self) -> dict[int, Any]:
+        """Return the table, by far the largest part."""
+        return {id(self.base.P): self.base.P}
+
+    def key(self) -> Hashable:
+        """Return the number of the state, and what else may change."""
+        return (int(self.base.s), self.rest()) if self.own == Own() else super().key()
+
+    def rest(self) -> Hashable:
+        """Return what the wrappers hold, and the environment beside its table."""
+        wrappers = held(self.env, own_wrappers(self.env))
+        return wrappers, held(self.env, [self.base], TABLE)
+
+    def numbers(self, snapshot: Any) -> dict[str, int]:  # noqa: ARG002
+        """Return none: the number of the state is no clock."""
+        return {}
+
+    def note(self) -> int:
+        """Return the number of the state."""
+        return int(self.base.s)
+
+    def fields(self, notes: Sequence[Any]) -> dict[str, Any]:
+        """Names of the states."""
+        names = state_names(self.base, len(self.base.P))
+        labels = [names[s] if names else str(s) for s in notes]
+        return {"state_labels": labels} if len(set(labels)) == len(labels) else {}
+
+    def actions(self, n: int) -> tuple[str, ...]:
+        """Return the constants of the environment's module."""
+        return action_names(self.base, n)
+
+
+class ToyText(CopiedToyText):
+    """FrozenLake, CliffWalking, Taxi: the state is the number ``s``, its chances are in ``P``."""
+
+    copies = False
+
+    def __init__(self, env: Any, own: Own) -> None:
+        """See whether the table is all there is: nothing around it, and no code but Gymnasium's."""
+        super().__init__(env, own)
+        ours = type(self.base).__module__.startswith("gymnasium.")
+        self._alone = ours and not own_wrappers(env)
+        self._rest_at_reset: Hashable = None
+
+    def reset(self, seed: int) -> Any:
+        """Reset the environment; what else it holds must be the same at each start."""
+        first, raw = not self._was_reset, super().reset(seed)
+        if first and not self._alone:
+            self._rest_at_reset = self._seen_rest()
+        self.check()
+        return raw
 
     def snapshot(self) -> Any:
         """Return the number of the state."""
@@ -330,27 +433,24 @@ class ToyText(Access):
         """Return the number of the state."""
         return int(self.base.s) if self.own == Own() else super().key()
 
-    def numbers(self, snapshot: Any) -> dict[str, int]:  # noqa: ARG002
-        """Return none: the number of the state is no clock."""
-        return {}
+    def check(self) -> None:
+        """Raise an error if anything but the number of the state has changed."""
+        if self._alone or self.own.restore is not None:
+            return
+        if self._seen_rest() != self._rest_at_reset:
+            raise ChangesMoreError
+
+    def _seen_rest(self) -> Hashable:
+        try:
+            return self.rest()
+        except MonMDPError:  # there is something that cannot be compared
+            raise ChangesMoreError from None
 
     def watch(self) -> None:
-        """Look at nothing: in a table with one outcome a pair chance does not matter."""
+        """Look at nothing if chance does not matter: in a table with one outcome a pair."""
+        if not self._alone:
+            super().watch()
 
     def drew(self) -> bool:
         """Whether chance matters."""
-        return False
-
-    def note(self) -> int:
-        """Return the number of the state."""
-        return int(self.base.s)
-
-    def fields(self, notes: Sequence[Any]) -> dict[str, Any]:
-        """Names of the states."""
-        names = state_names(self.base, len(self.base.P))
-        labels = [names[s] if names else str(s) for s in notes]
-        return {"state_labels": labels} if len(set(labels)) == len(labels) else {}
-
-    def actions(self, n: int) -> tuple[str, ...]:
-        """Return the constants of the environment's module."""
-        return action_names(self.base, n)
+        return not self._alone and super().drew()

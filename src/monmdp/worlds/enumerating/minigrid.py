@@ -11,14 +11,23 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple
 
 import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
-from monmdp.worlds.enumerating.access import Access, Own, Step, own_wrappers
+from monmdp.errors import MonMDPError
+from monmdp.worlds.enumerating.access import (
+    GYMNASIUMS,
+    Access,
+    ChangesMoreError,
+    Own,
+    Step,
+    layers,
+    own_wrappers,
+)
 from monmdp.worlds.enumerating.frozen import (
     NO_STATE,
     PLAIN,
@@ -35,18 +44,27 @@ STATE = (
     "_np_random_seed",
 )  # fmt: skip
 """attributes that a snapshot covers, or that are no part of a state"""
+PACKAGES = ("minigrid", "gymnasium", "typing", "builtins")
+"""where MiniGrid's classes come from"""
+LAYOUT = ("_gen_grid", "_gen_mission")
+"""methods that draw a grid, and do nothing in a step"""
 BEFORE = -1
 """the clock before a step, so that it ends at time 0"""
-
-
-class ChangesMoreError(Exception):
-    """A step changes an attribute that no snapshot covers: the environment has to be copied."""
 
 
 def is_minigrid(base: Any) -> bool:
     """Whether an environment is one of MiniGrid's; the package is not imported for that."""
     module = sys.modules.get("minigrid.minigrid_env")
     return module is not None and isinstance(base, module.MiniGridEnv)
+
+
+def _steps_are_minigrids(base: Any) -> bool:
+    """Whether no code but MiniGrid's own runs in a step: a grid alone may be somebody else's."""
+    theirs, others = set[str](), set[str]()
+    for kind in type(base).__mro__:
+        named = theirs if kind.__module__.partition(".")[0] in PACKAGES else others
+        named |= {name for name in vars(kind) if not name.startswith("__")}
+    return others.isdisjoint(theirs - {*LAYOUT})
 
 
 class _Watched:
@@ -56,6 +74,8 @@ class _Watched:
         self.generator, self.used = generator, False
 
     def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):  # Python asks, to copy it
+            raise AttributeError(name)
         self.used = True
         return getattr(self.generator, name)
 
@@ -65,8 +85,8 @@ class _Layout(NamedTuple):
 
     number: int
     """the same after each reset that makes the same grid"""
-    attributes: dict[str, Any]
-    """of the environment"""
+    attributes: list[dict[str, Any]]
+    """of the environment and its wrappers"""
     found: list[Any]
     """all objects"""
     objects: list[Any]
@@ -149,10 +169,12 @@ class MiniGrid(CopiedMiniGrid):
         """Watch the environment's generator, and save it the work of making views nobody sees."""
         super().__init__(env, own)
         self.base = env.unwrapped
+        self.wrappers = own_wrappers(env)
         # Grid, agent and objects are all there is, `check` says; and nothing is drawn unseen.
-        self.proven = not own_wrappers(env) and own == Own()
-        self._watched = _Watched(None)
-        self._streams = list(map(stream, global_generators()))
+        self.proven = not self.wrappers and own == Own() and _steps_are_minigrids(self.base)
+        self._stand_in = _Watched(None)
+        self._global = list(map(stream, global_generators()))
+        self._layer = {id(layer): i for i, layer in enumerate(layers(env))}
         self._layouts: dict[Hashable, int] = {}
         self._codes: dict[int, tuple[int, int, int]] = {}
         self._kept: list[Any] = []
@@ -163,19 +185,19 @@ class MiniGrid(CopiedMiniGrid):
     def finish(self) -> None:
         """Let it make its views again, and have its generator back."""
         vars(self.base).pop("gen_obs", None)
-        if self._watched.generator is not None:
-            self.base._np_random = self._watched.generator
+        if self._stand_in.generator is not None:
+            self.base._np_random = self._stand_in.generator
 
     # ---- states -----------------------------------------------------------------------------
 
-    def starts(self, seed: int, n: int) -> Iterator[tuple[float, Any]]:
-        """Yield the chance of a start and what is observed there, with the environment there."""
-        for chance, raw in super().starts(seed, n):
-            self._watched = _Watched(self.base.np_random)
-            self.base._np_random = self._watched
-            self._before = [], None
-            self._layout = self._new_layout()
-            yield chance, raw
+    def reset(self, seed: int) -> Any:
+        """Reset the environment, and watch its generator."""
+        raw = super().reset(seed)
+        self._stand_in = _Watched(self.base.np_random)
+        self.base._np_random = self._stand_in
+        self._before = [], None
+        self._layout = self._new_layout()
+        return raw
 
     def _new_layout(self) -> _Layout:
         """Find all objects, and give them names."""
@@ -204,7 +226,7 @@ class MiniGrid(CopiedMiniGrid):
         )
         same = rest, still, tuple(who[id(one)] for one in objects)
         number = self._layouts.setdefault(same, len(self._layouts))
-        attributes = dict(vars(self.base))
+        attributes = [dict(vars(part)) for part in (self.base, *self.wrappers)]
         return _Layout(number, attributes, [*found.values()], objects, _names(objects), who, rest)
 
     def _rest(self, who: dict[int, Hashable]) -> Hashable:
@@ -217,8 +239,15 @@ class MiniGrid(CopiedMiniGrid):
                 plain.append((name, value))
             else:
                 others[name] = value
-        kind = type(self.base).__name__
-        return tuple(plain), frozen_value(others, kind, lambda one: who.get(id(one)))
+        held = [others] + [
+            {name: value for name, value in vars(one).items() if name not in GYMNASIUMS}
+            for one in self.wrappers
+        ]
+        who = who | self._layer if self.wrappers else who
+        try:
+            return tuple(plain), frozen_value(held, "environment", lambda one: who.get(id(one)))
+        except MonMDPError:  # there is something that cannot be compared
+            raise ChangesMoreError from None
 
     def check(self) -> None:
         """Raise an error if steps change more than a snapshot covers."""
@@ -248,7 +277,9 @@ class MiniGrid(CopiedMiniGrid):
             return
         base, layout = self.base, snapshot.layout
         if layout is not self._layout:
-            vars(base).update(layout.attributes, _np_random=self._watched)
+            for part, attributes in zip((base, *self.wrappers), layout.attributes, strict=True):
+                vars(part).update(attributes)
+            base._np_random = self._stand_in
             self._layout = layout
         base.grid.grid[:] = snapshot.cells
         base.agent_pos, base.agent_dir = snapshot.pos, snapshot.direction
@@ -282,28 +313,25 @@ class MiniGrid(CopiedMiniGrid):
         if not self.proven:
             return super().step(action)
         self.base.step_count = BEFORE
-        raw, reward, terminated, _, _ = self.base.step(action)
-        return Step(raw, float(reward), terminated)
+        return self.brought(self.base.step(action))
 
     def sure(self) -> bool:
         """Whether nothing but MiniGrid itself was at work, and it drew no random number unseen."""
-        return self.proven and self._streams == list(map(stream, global_generators()))
+        return self.proven and self._global == list(map(stream, global_generators()))
 
     def numbers(self, snapshot: Any) -> dict[str, int]:  # noqa: ARG002
         """Return none: the clock stands still."""
         return {}
 
     def watch(self) -> None:
-        """Wait for somebody to use the generator."""
-        self._watched.used = False
+        """Wait for somebody to use the generator; there may be others, unless it is proven."""
+        self._stand_in.used = False
+        if not self.proven:
+            super().watch()
 
     def drew(self) -> bool:
-        """Whether the generator was used."""
-        return self._watched.used
-
-    def reseed(self, seed: int) -> None:
-        """Put another generator in its place."""
-        self._watched.generator = np.random.default_rng(seed)
+        """Whether a generator was used."""
+        return self._stand_in.used or (not self.proven and super().drew())
 
     # ---- what the MDP is told ---------------------------------------------------------------
 

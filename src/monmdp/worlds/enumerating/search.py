@@ -3,12 +3,14 @@
 A step that draws no random number and starts from the same snapshot has one outcome. So pairs that
 draw are tried several times, with other random numbers. The second look then finds what a snapshot
 or a key leaves out: it tries every pair again in the opposite order, each state as it was reached
-last. A clock in the reward, or anything else that was not restored, shows there.
+last. A clock in the reward, or anything else that was not restored, shows there. A user's key may
+leave out a clock that strikes late, and chance may strike seldom: then a long walk follows.
 """
 
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple
 
@@ -24,6 +26,8 @@ INTERVAL = 0.25
 """seconds between two lines"""
 TRIES = 20
 """times that a step is tried which draws random numbers"""
+WALK = 1000
+"""steps of the long walk"""
 LONGEST = 6
 """actions of a path that an error names"""
 
@@ -82,6 +86,8 @@ class Search:
         self._waiting: list[int] = []
         """states in which the episode goes on, in the order in which they were found"""
         self._steps: dict[int, list[tuple[int, float, bool]]] = {}
+        self._chance = False
+        """whether some step drew random numbers"""
 
     def run(self, seed: int, starts: int) -> Found:
         """Find all states, and take a second look at them."""
@@ -95,6 +101,9 @@ class Search:
             for done, s in enumerate(reversed(self._waiting)):
                 self._look_again(s)
                 self._say(f"{len(self._number):,} states found, {done + 1:,} tried again")
+        late = self.access.own.key is not None or self._chance
+        if late and self.access.own.restore is None:
+            self._walk()
         return self._found()
 
     def _say(self, line: str) -> None:
@@ -111,11 +120,14 @@ class Search:
             access.watch()
             raw, reward, terminated = self._take(s, a)
             drew = access.drew()
+            if not access.proven:
+                access.check()
             t = self._arrive(self._key(), raw, terminated, (s, a))
             if self._reward is not None:
                 reward = self._own_reward(s, a, self._observations[t], reward)
             taken.append((t, reward, terminated))
             if drew:
+                self._chance = True
                 self._try_again(s, a, taken[-1])
         self._steps[s] = taken
 
@@ -197,7 +209,8 @@ class Search:
 
     def _try_again(self, s: int, a: int, first: tuple[int, float, bool]) -> None:
         """Try a step that draws random numbers with other ones."""
-        for seed in range(TRIES):
+        first_seed = TRIES * (s * len(self.actions) + a)  # other numbers for each pair
+        for seed in range(first_seed, first_seed + TRIES):
             self.access.restore(self._snapshot[s])
             self.access.reseed(seed)
             again = self._result(s, a)
@@ -211,15 +224,33 @@ class Search:
         for a in reversed(range(len(self.actions))):
             another = self._latest[s] is not None
             self._go_to(s, self._latest[s] if another else self._snapshot[s])
-            again = self._result(s, a)
-            if again != (expected := self._expected(*self._steps[s][a])):
-                way = "after another way there" if another else "when it is tried again"
-                raise MonMDPError(
-                    f"{self._name(s)}, action {self.actions[a][1]!r} "
-                    f"{self._difference(expected, again)} {way}. Either it is random, or "
-                    "something matters that the state does not hold: a clock, say. Let restore=… "
-                    "set it, put it into key=…, or give a reward=… without it"
-                )
+            self._compare(s, a, "after another way there" if another else "when it is tried again")
+
+    def _walk(self) -> None:
+        """Take many steps in one go, of those that do not end an episode the least tried."""
+        tried = Counter[tuple[int, int]]()
+        s, steps = None, 0
+        for _ in range(WALK):
+            if s is None:
+                s, steps = 0, 0
+                self.access.restore(self._snapshot[s])
+            _, _, a = min((ends, tried[s, a], a) for a, (_, _, ends) in enumerate(self._steps[s]))
+            tried[s, a] += 1
+            steps += 1
+            self._compare(s, a, f"after {steps} steps in one go")
+            t, _, ends = self._steps[s][a]
+            s = None if ends else t
+
+    def _compare(self, s: int, a: int, way: str) -> None:
+        """Take a step that was taken before, and demand the same result."""
+        again = self._result(s, a)
+        if again != (expected := self._expected(*self._steps[s][a])):
+            raise MonMDPError(
+                f"{self._name(s)}, action {self.actions[a][1]!r} "
+                f"{self._difference(expected, again)} {way}. Either it is random, or "
+                "something matters that the state does not hold: a clock, say. Let restore=… "
+                "set it, put it into key=…, or give a reward=… without it"
+            )
 
     def _expected(self, t: int, reward: float, terminated: bool) -> _Result:
         return _Result(t, reward, terminated, self._rows[t].tobytes())
@@ -237,7 +268,7 @@ class Search:
         if one.key != other.key:
             return f"leads to {self._state(one.key)} and to {self._state(other.key)}"
         if one.reward != other.reward:
-            return f"pays {one.reward:g} and {other.reward:g}"
+            return "pays " + " and ".join(_told_apart(one.reward, other.reward))
         if one.terminated != other.terminated:
             return "ends the episode and does not"
         return f"leads to {self._state(one.key)}, where another observation is made,"
@@ -260,29 +291,30 @@ class Search:
         return f"state {s} (after {more}{', '.join(path[LONGEST - 1 :: -1])})"
 
     def _clock(self) -> str:
-        """Name an attribute that counts the steps, if the states hold one."""
-        depth: list[int] = []
-        for at in self._came_from:
-            depth.append(0 if at is None else depth[at[0]] + 1)
-        held = [
-            (depth[s], self.access.numbers(self._snapshot[s]))
-            for s in self._waiting
-            if self._snapshot[s] is not None
-        ]
-        _, first = held[0]
-        for name, value in first.items():
-            if all(of.get(name) == value + n for n, of in held):
-                return f" (attribute {name!r} counts the steps; leave it out with key=…)"
+        """Name an attribute that counts the steps, if there is one: each step adds 1 to it."""
+        held = {s: self.access.numbers(self._snapshot[s]) for s in self._waiting}
+        steps = {(at[0], t) for t, at in enumerate(self._came_from) if at is not None}
+        steps |= {(s, t) for s, taken in self._steps.items() for t, _, _ in taken}
+        known = [(held[s], held[t]) for s, t in steps if s in held and t in held]
+        for name in held[self._waiting[0]]:
+            if known and all(name in a and b.get(name) == a[name] + 1 for a, b in known):
+                return (
+                    f" (attribute {name!r} counts the steps; if that is all it does, leave it out "
+                    "with key=…)"
+                )
         return ""
 
     def _advice(self) -> str:
-        """What to do with an environment of real numbers, such as CartPole."""
-        if self._rows[0].dtype.kind != "f":
-            return ""
+        """What to do with an environment that is too large, or one of real numbers, as CartPole."""
+        why = "If there are too many to enumerate, put"
+        if self._rows[0].dtype.kind == "f":
+            why = (
+                "Its observations are real numbers, of which there may be no end: then it cannot "
+                "be enumerated. Put"
+            )
         return (
-            ". Its observations are real numbers, of which there may be no end: then it cannot be "
-            "enumerated. Put a monitor around it instead, envs.AddMonitor(env, 'ask'), and train a "
-            "deep agent"
+            f". {why} a monitor around it instead, envs.AddMonitor(env, 'ask'), and train a deep "
+            "agent"
         )
 
     # ---- the end ----------------------------------------------------------------------------
@@ -307,3 +339,12 @@ class Search:
             ended=[self._snapshot[s] is None for s in order],
             steps=steps,
         )
+
+
+def _told_apart(one: float, other: float) -> tuple[str, str]:
+    """Write two numbers with as many digits as it takes to tell them apart."""
+    for digits in range(6, 17):
+        written = f"{one:.{digits}g}", f"{other:.{digits}g}"
+        if written[0] != written[1]:
+            return written
+    return repr(one), repr(other)
