@@ -145,8 +145,10 @@ def test_gamma_one_where_every_episode_ends():
 
 
 def test_gamma_one_is_refused_where_only_the_limit_ends_episodes():
-    with pytest.raises(MonMDPError, match="no table of values is right; take gamma < 1"):
-        Judge(make("loop", "ask"), 1.0)
+    """In Hazard some policies end, in time, and some do not."""
+    for world in ("loop", "hazard"):
+        with pytest.raises(MonMDPError, match=r"some policies never .* is right; take gamma < 1"):
+            Judge(make(world, "ask"), 1.0)
 
 
 def test_episodes_that_may_never_end_are_refused():
@@ -599,7 +601,7 @@ def test_a_run_of_this_packages_agents_with_its_own_values():
         judge(dataclasses.replace(run, policy=None))
 
 
-def test_values_of_another_discount_are_warned_of():
+def test_another_discount_is_warned_of():
     problem = make("loop", "ask")
     run = monmdp.train(problem, "monitored-mbie-eb", 1000, snapshots=1)
     q = run.snapshots["q_opt"][-1]
@@ -608,9 +610,29 @@ def test_values_of_another_discount_are_warned_of():
     for policy in (run, run.policy, model):
         Judge(problem, 0.99)(policy, q)  # warnings are errors here
         other = Judge(problem, 0.9)
-        other(policy)  # no values, nothing to compare
-        with pytest.warns(experiment.GammaWarning, match=r"take Judge\(problem, gamma=0.99\)"):
+        with pytest.warns(experiment.GammaWarning, match=r"gap is .*\(problem, gamma=0.99\)"):
+            other(policy)
+        with pytest.warns(experiment.GammaWarning, match="gap and bias are those of another"):
             other(policy, q)
+
+
+def test_the_discount_is_that_of_the_agent_not_of_its_tests(tmp_path):
+    problem = make("loop", "ask")
+    run = monmdp.train(problem, "monitored-mbie-eb", 500, snapshots=1, gamma=0.95, out=tmp_path)
+    (file,) = tmp_path.glob("runs/*/*-0000.parquet")
+    run.policy.save(tmp_path / "policy.npz")
+    kept = monmdp.load_run(file), Policy.load(tmp_path / "policy.npz")
+    for policy in (run, run.policy, *kept):
+        Judge(problem, 0.99)(policy, run.snapshots["q_opt"][-1])
+        with pytest.warns(experiment.GammaWarning, match=r"take Judge\(problem, gamma=0.99\)"):
+            Judge(problem, 0.95)(policy, run.snapshots["q_opt"][-1])
+
+
+def test_an_agent_without_a_discount_is_not_warned_of():
+    problem = make("loop", "ask")
+    run = monmdp.train(problem, Walker(problem.shape, 0.69), 200, gamma=0.95)
+    for policy in (run, run.policy):
+        Judge(problem, 0.99)(policy)
 
 
 # ---- the picture -----------------------------------------------------------------------------

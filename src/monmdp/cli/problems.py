@@ -294,8 +294,8 @@ def _print_solution(solution: Solution, params: dict[str, str]) -> None:
     print_facts(facts)
     if solution.horizon is not None:
         print(
-            "note: gamma is 1 and only the time limit ends every episode, so the policy depends on "
-            "the steps left; the one of the first step is shown"
+            "note: gamma is 1 and some policies never end an episode before the time limit, so the "
+            "policy depends on the steps left; the one of the first step is shown"
         )
     for remark in remarks(problem, solution.bias):
         print(f"note: {remark}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
@@ -102,6 +102,18 @@ class Run:
     """kernel hash, versions, commit, machine, wall and CPU seconds, when it was done"""
     certified: int | None = None
     """training steps after which the agent was sure of its test policy; None: it never said so"""
+
+    def __post_init__(self) -> None:
+        """Let the policy know what discount it was learnt with."""
+        if self.policy is not None and self.learning_gamma is not None:
+            origin = {**self.policy.origin, "learning_gamma": self.learning_gamma}
+            object.__setattr__(self, "policy", replace(self.policy, origin=origin))
+
+    @property
+    def learning_gamma(self) -> float | None:
+        """The agent's own discount, which may not be that of its tests; None: not known."""
+        gamma = self.settings.get("parameters", {}).get("gamma")
+        return gamma if isinstance(gamma, int | float) else None
 
     def data(self) -> bytes:
         """Return the bytes of the learning curve, which are the same however the run was done."""
