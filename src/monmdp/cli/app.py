@@ -9,7 +9,7 @@ import re
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from difflib import get_close_matches
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 from typer import Argument, Option
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from monmdp import stopping
 from monmdp.errors import MonMDPError, nearest
@@ -85,6 +85,45 @@ class _Commands(TyperGroup):
         except BrokenPipeError:
             print_nothing_more()
             raise typer.Exit(0) from None
+        except MonMDPError as error:
+            known = self.get_command(ctx, ctx.invoked_subcommand or "")
+            options = {name for of in known.get_params(ctx) for name in of.opts} if known else ()
+            raise MonMDPError(_naming_option(str(error), options)) from error
+
+
+def _naming_option(said: str, options: Collection[str]) -> str:
+    """Say of a parameter that is none that there is an option of its name, if there is."""
+    missing = re.search(r"no parameter '(\w+)'", said)
+    option = f"--{missing[1].replace('_', '-')}" if missing else ""
+    return f"{said}; it is an option here, {option}" if option in options else said
+
+
+class _Command(TyperCommand):
+    """Of an option that is given twice Typer takes the last value and says nothing."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> Any:
+        """Read the words of a command."""
+        given = self.make_parser(ctx).parse_args(list(args))[2]
+        for of in given:
+            if given.count(of) > 1 and not (of.multiple or getattr(of, "is_flag", False)):
+                hint = HINTS.get((self.name, of.name), "")
+                raise MonMDPError(f"{max(of.opts, key=len)} is given twice and takes one value{hint}")
+        return super().parse_args(ctx, args)
+
+
+HINTS = {
+    ("train", "agent"): "; monmdp compare WORLD MONITOR --agents A,B trains several agents",
+    ("compare", "agents"): "; names of agents have commas between them",
+}
+"""command and option -> what somebody wanted who gave it twice"""
+
+
+class _App(typer.Typer):
+    """An app whose commands are of our kind."""
+
+    def command(self, name: str | None = None, **options: Any) -> Any:
+        """Register a command."""
+        return super().command(name, cls=_Command, **options)
 
 
 def print_nothing_more() -> None:
@@ -147,7 +186,7 @@ def _wrong_words(error: Any) -> str:
     return f"{said[0].lower()}{said[1:]}{more}"
 
 
-app = typer.Typer(
+app = _App(
     name="monmdp",
     cls=_Commands,
     help="Monitored MDPs: reinforcement learning when the reward is only sometimes visible.",

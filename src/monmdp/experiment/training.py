@@ -112,8 +112,7 @@ class Run:
     @property
     def learning_gamma(self) -> float | None:
         """The agent's own discount, which may not be that of its tests; None: not known."""
-        gamma = self.settings.get("parameters", {}).get("gamma")
-        return gamma if isinstance(gamma, int | float) else None
+        return own_gamma(self.settings)
 
     def data(self) -> bytes:
         """Return the bytes of the learning curve, which are the same however the run was done."""
@@ -137,6 +136,12 @@ class Run:
         """Show the learning curve in a notebook."""
         png: bytes = self.figure()._repr_png_()
         return png
+
+
+def own_gamma(settings: Mapping[str, Any]) -> float | None:
+    """Return the discount that an agent with these settings learns with; None: not known."""
+    gamma = settings.get("parameters", {}).get("gamma")
+    return gamma if isinstance(gamma, int | float) else None
 
 
 @dataclass(frozen=True, eq=False)
