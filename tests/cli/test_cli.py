@@ -31,6 +31,8 @@ def test_what_a_user_should_know_of_a_world_is_a_note(monkeypatch, capsys):
     cli.main()
     warnings.showwarning(worlds.AliasedWarning("alike"), worlds.AliasedWarning, "file.py", 7)
     assert capsys.readouterr().err == "note: alike\n"
+    warnings.showwarning(monitors.CostWarning("pays"), monitors.CostWarning, "file.py", 7)
+    assert capsys.readouterr().err == "note: pays\n"
     warnings.showwarning(UserWarning("else"), UserWarning, "file.py", 7)
     assert others == ["else"]
 
