@@ -231,7 +231,7 @@ def test_check(monmdp):
         ),
         (("export", "loop", "ask", "-o", "x.npz", "--out", "y.npz"), "--out is given twice"),
         (("compare", "loop", "ask", "--agents=a", "--agents=b"), "have commas between them"),
-        (("solve", "loop", "ask", "gamma=0.95"), "no parameter 'gamma'; .* an option here, --gamma"),
+        (("solve", "loop", "ask", "gamma=0.95"), "no parameter 'gamma'; .*option here, --gamma"),
         (("solve", "loop", "ask", "what_if=1"), "it is an option here, --what-if"),
         (("train", "loop", "ask", "seeds=1"), "it is an option here, --seeds"),
         (("train", "loop", "ask", "--gamma", ".9"), "no such option --gamma; .*write gamma=VALUE"),

@@ -428,6 +428,11 @@ MISTAKES = {
     "too few rows": (np.full((3, 10), 0.1), None, r"shape \[s, a\] = \(9, 10\) expected"),
     "no sum of one": (np.full((9, 10), 0.2), None, "argmax, of logits the softmax"),
     "NaN": (np.full((9, 10), np.nan), None, "not a distribution"),
+    "too few columns": (np.full((9, 5), 0.2), None, "policy has 5 actions, and loop / ask has 10"),
+    "a function with too few": (
+        lambda batch: np.full((len(batch["mon"]), 5), 0.2), None, "5 of the world for each of 2",
+    ),
+    "pairs as floats": (lambda batch: np.zeros((len(batch["mon"]), 2)), None, "whole numbers"),
     "actions as floats": (np.zeros(9), None, "whole numbers expected"),
     "no such action": (np.full(9, 10), None, "action 10 in state 0,0; there are 10 joint"),
     "below zero": (np.full(9, -1), None, "action -1 in state 0,0"),
@@ -472,6 +477,21 @@ def test_other_clumsy_users():
         judge.record(every=0)
     with pytest.raises(MonMDPError, match="share"):
         judge(Policy.uniform(problem)).within("2 %")
+
+
+def test_a_model_for_another_number_of_actions():
+    """Its numbers may all be actions of the problem, and mean something else."""
+    model = Predicts(spaces.Discrete(9), lambda seen: np.zeros(len(seen), dtype=int))
+    model.action_space = spaces.Discrete(5)
+    with pytest.raises(MonMDPError, match="the policy has 5 actions, and loop / ask has 10"):
+        Judge(make("loop", "ask"))(model)
+    model.action_space = spaces.Discrete(10)
+    assert Judge(make("loop", "ask"))(model).policy[:, 0].all()
+
+
+def test_the_callback_wants_a_judge():
+    with pytest.raises(MonMDPError, match=r"a Judge first, .* got 'x'"):
+        sb3_callback("x", every=3)
 
 
 def test_without_stable_baselines_it_says_what_to_install(monkeypatch):

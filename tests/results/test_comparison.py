@@ -72,7 +72,8 @@ def test_agents_with_another_discount_are_named():
     """All returns have one discount, that of the first agent."""
     problem = monmdp.make("loop", "ask")
     short = agents.MonitoredMBIEEB(gamma=0.9)
-    (table,) = monmdp.compare(problem, {"long": "mbie-eb", "short": short}, 200, seeds=1).comparisons
+    chosen = {"long": "mbie-eb", "short": short}
+    (table,) = monmdp.compare(problem, chosen, 200, seeds=1).comparisons
     said = "Returns have the discount 0.99. Learnt with another: short 0.9."
     assert table.remarks[0] == said
     assert said in str(table)

@@ -106,8 +106,8 @@ class _Command(TyperCommand):
         given = self.make_parser(ctx).parse_args(list(args))[2]
         for of in given:
             if given.count(of) > 1 and not (of.multiple or getattr(of, "is_flag", False)):
-                hint = HINTS.get((self.name, of.name), "")
-                raise MonMDPError(f"{max(of.opts, key=len)} is given twice and takes one value{hint}")
+                name, hint = max(of.opts, key=len), HINTS.get((self.name, of.name), "")
+                raise MonMDPError(f"{name} is given twice and takes one value{hint}")
         return super().parse_args(ctx, args)
 
 
@@ -337,15 +337,19 @@ def short(value: float) -> str:
 def line_of_progress(early: float = 0.0) -> Iterator[Callable[[str], None]]:
     """Show how far it is: one line that changes on a terminal, else a line now and then.
 
-    The first line comes `early` seconds sooner than the others follow.
+    The first line comes `early` seconds sooner than the others follow. Lines stay where there is no
+    terminal, so the same one does not come twice.
     """
     terminal = sys.stderr.isatty()
     begun = last = time.monotonic() - early
+    before = ""
 
     def show(text: str) -> None:
-        nonlocal last
+        nonlocal last, before
+        if not terminal and text == before:
+            return
         if time.monotonic() - last >= (CHANGES if terminal else INTERVAL):
-            last = time.monotonic()
+            last, before = time.monotonic(), text
             tell(f"\r{text[:LINE]:<{LINE}}" if terminal else text, end="" if terminal else "\n")
 
     try:
