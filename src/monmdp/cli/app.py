@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 import typer
 from typer import Argument, Option
 from typer.core import TyperCommand, TyperGroup
+from typer.models import CommandFunctionType
 
 from monmdp import stopping
 from monmdp.errors import MonMDPError, nearest
@@ -111,7 +112,7 @@ class _Command(TyperCommand):
         return super().parse_args(ctx, args)
 
 
-HINTS = {
+HINTS: dict[tuple[str | None, str], str] = {
     ("train", "agent"): "; monmdp compare WORLD MONITOR --agents A,B trains several agents",
     ("compare", "agents"): "; names of agents have commas between them",
 }
@@ -121,7 +122,9 @@ HINTS = {
 class _App(typer.Typer):
     """An app whose commands are of our kind."""
 
-    def command(self, name: str | None = None, **options: Any) -> Any:
+    def command(
+        self, name: str | None = None, **options: Any
+    ) -> Callable[[CommandFunctionType], CommandFunctionType]:
         """Register a command."""
         return super().command(name, cls=_Command, **options)
 
