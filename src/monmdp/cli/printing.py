@@ -88,6 +88,8 @@ def report(of: Publication) -> None:
         lines = [(name, seconds) for name, seconds in of.cpu.items() if seconds]
         lines.append(("all, shared runs once", of.cpu_total))
         print_table(["figure"], ["CPU seconds"], lines)
+    for table in of.late:
+        print(f"\n{table}")
     for claim in of.claims:
         about = f"{claim.about}: " if claim.about else ""
         print(f"\n{claim.name}  {about}{claim.headline}")
