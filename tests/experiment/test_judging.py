@@ -23,7 +23,7 @@ from conftest import (
     worst_by_hand,
 )
 from monmdp import MDP, MonMDPError, Policy, experiment, join, make, monitors, worlds
-from monmdp.drawing import layers
+from monmdp.drawing import draw_policy, draw_values, layers, sheet
 from monmdp.drawing.canvas import pixels
 from monmdp.drawing.layers import Layer, draw_layers
 from monmdp.envs import JointDiscrete, MonMDPEnv, ObserveRewardMask
@@ -737,6 +737,45 @@ def whole(mdp):
 def cells_of(mdp, mark):
     sheet, _, _ = layers._ground(mdp)
     return [tuple(of) for of in sheet.cells[mark.cells].tolist()]
+
+
+def test_where_episodes_end_is_marked_and_hatching_explained():
+    """Lava is no wall: it has a cross, and neither it nor the goal has a number."""
+    mdp = turning_world().mdp
+    fire = (mdp.places[mdp.successor] == (2, 0)).all(axis=1)
+    burning = dataclasses.replace(mdp, terminates=mdp.terminates | fire)
+    marked = {mark.words[0]: cells_of(mdp, mark) for mark in layers._marks(burning, *whole(mdp))}
+    assert marked == {"r": [(0, 0)], "G": [(2, 2)], "×": [(2, 0)], "⊥": [(0, 2)]}
+    values = np.where((mdp.places == (2, 0)).all(axis=1), np.nan, 1.0)
+    words = draw_layers(burning, [Layer("ones", values)]).get_supxlabel().split("; ")
+    assert words[2:] == ["×: the episode ends", "⊥: reward never shown",
+                         "hatched: nothing is done there"]  # fmt: skip
+
+
+def test_a_path_is_seen_beside_a_cell_that_is_never_left():
+    problem = turning_world()
+    judge = Judge(problem, gamma=0.99)
+    policy = judge.solution.minimax.policy.copy()
+    stuck = (problem.mdp.places == (2, 1)).all(axis=1)
+    policy[stuck] = np.eye(problem.n_actions)[0]  # it turns for ever
+    figure = judge(policy).figure()
+    drawn, visits = coloured(figure, 1), numbers(figure, 1)
+    assert np.sort(visits)[-1] > 20 * np.sort(visits)[-2] > 0
+    shade = drawn.norm(visits)
+    assert (shade[visits > 0.5] > 0.15).all()
+    assert (shade[visits == 0] == 0).all()
+    assert "$" not in "".join(of.get_text() for of in figure.axes[4].get_yticklabels())
+
+
+@pytest.mark.parametrize(("monitor", "there"), [("button", True), ("full-random", False)])
+def test_a_button_is_drawn_if_the_monitor_has_it(monitor, there, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(sheet, "button", lambda action: drawn.append(action) or [])
+    problem = make("bottleneck", monitor)
+    Judge(problem)(Policy.uniform(problem)).figure()
+    draw_values(problem, np.zeros(problem.n_states))
+    draw_policy(problem, Policy.uniform(problem).probability)
+    assert bool(drawn) == there
 
 
 @pytest.mark.parametrize(("world", "monitor"), [("bottleneck", "button"), ("river-swim", "full"),

@@ -341,6 +341,7 @@ class Judgement:
         reach are left out.
         """
         from monmdp.drawing.layers import Layer, draw_layers
+        from monmdp.drawing.sheet import world_of
 
         by_state = (self.problem.mdp.n_states, -1)
         visits = self.visits.reshape(by_state).sum(axis=1)
@@ -353,7 +354,7 @@ class Judgement:
             bias = _by_weight(self.bias.reshape(by_state), self.weights, nowhere)
             weight = self.weights.reshape(by_state).sum(axis=1)
             layers.append(Layer("bias of its values", bias, weight, mean, signed=True))
-        layers.append(Layer("discounted visits", visits, None, total))
+        layers.append(Layer("discounted visits", visits, None, f"{total}; log scale", False, True))
         lost = self.loss.sum(axis=1).reshape(by_state).sum(axis=1)
         title = f"loss: shares of the value gap of {written(self.value_gap)}"
         layers.append(Layer(title, lost, None, total))
@@ -362,7 +363,7 @@ class Judgement:
             f"{mdp.name} / {monitor.name}: gap {written(self.gap)}, "
             f"{written(100 * self.share)} % of max(1, |v|)"
         )
-        return draw_layers(mdp, layers, title=title)
+        return draw_layers(world_of(self.problem), layers, title=title)
 
 
 class Judge:
