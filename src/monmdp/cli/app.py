@@ -9,7 +9,7 @@ import re
 import sys
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from difflib import get_close_matches
@@ -89,14 +89,15 @@ class _Commands(TyperGroup):
         except MonMDPError as error:
             known = self.get_command(ctx, ctx.invoked_subcommand or "")
             options = {name for of in known.get_params(ctx) for name in of.opts} if known else ()
-            raise MonMDPError(_naming_option(str(error), options)) from error
+            if (option := _option_meant(str(error))) not in options:
+                raise
+            raise MonMDPError(f"{error}; it is an option here, {option}") from None
 
 
-def _naming_option(said: str, options: Collection[str]) -> str:
-    """Say of a parameter that is none that there is an option of its name, if there is."""
+def _option_meant(said: str) -> str:
+    """Return the option that somebody may have meant by a parameter that is none."""
     missing = re.search(r"no parameter '(\w+)'", said)
-    option = f"--{missing[1].replace('_', '-')}" if missing else ""
-    return f"{said}; it is an option here, {option}" if option in options else said
+    return f"--{missing[1].replace('_', '-')}" if missing else ""
 
 
 class _Command(TyperCommand):
