@@ -31,6 +31,8 @@ def test_what_a_user_should_know_of_a_world_is_a_note(monkeypatch, capsys):
     cli.main()
     warnings.showwarning(worlds.AliasedWarning("alike"), worlds.AliasedWarning, "file.py", 7)
     assert capsys.readouterr().err == "note: alike\n"
+    warnings.showwarning(monitors.CostWarning("pays"), monitors.CostWarning, "file.py", 7)
+    assert capsys.readouterr().err == "note: pays\n"
     warnings.showwarning(UserWarning("else"), UserWarning, "file.py", 7)
     assert others == ["else"]
 
@@ -223,6 +225,16 @@ def test_check(monmdp):
         (("solve", "bottleneck", "rho=1", "button"), "it comes before the parameters"),
         (("solve", "gymnasium:FrozenLake-v1", "ask", "map_name=9x9"), "gymnasium cannot make"),
         (("export", "loop", "ask", "-o", "x.txt"), "must end in .npz"),
+        (
+            ("train", "loop", "ask", "--agent", "mbie-eb", "--agent", "optimistic"),
+            "--agent is given twice and takes one value; monmdp compare .* --agents A,B",
+        ),
+        (("export", "loop", "ask", "-o", "x.npz", "--out", "y.npz"), "--out is given twice"),
+        (("compare", "loop", "ask", "--agents=a", "--agents=b"), "have commas between them"),
+        (("solve", "loop", "ask", "gamma=0.95"), "no parameter 'gamma'; .*option here, --gamma"),
+        (("solve", "loop", "ask", "what_if=1"), "it is an option here, --what-if"),
+        (("train", "loop", "ask", "seeds=1"), "it is an option here, --seeds"),
+        (("train", "loop", "ask", "--gamma", ".9"), "no such option --gamma; .*write gamma=VALUE"),
     ],
 )
 def test_errors_are_one_line_and_a_code(monmdp, words, message):

@@ -74,3 +74,13 @@ def test_nothing_is_said_of_building_where_there_is_no_terminal(monkeypatch):
     with app.saying_what_takes_long("building"):
         time.sleep(0.05)
     assert screen.getvalue() == ""
+
+
+def test_the_same_line_comes_once_where_there_is_no_terminal(monkeypatch):
+    monkeypatch.setattr(app, "INTERVAL", 0.0)
+    screen = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", screen)
+    with app.line_of_progress() as show:
+        for text in ("starting", "starting", "1 step", "starting"):
+            show(text)
+    assert screen.getvalue() == "starting\n1 step\nstarting\n"

@@ -234,3 +234,19 @@ def test_the_core_works_without_extras(command):
     message = "--scheduler needs the package distributed: pip install 'monmdp[cluster]'"
     assert message in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_settings_of_ones_own_are_named_with_what_they_change(tmp_path, command):
+    (tmp_path / "timid_settings.py").write_text(
+        "from monmdp import agents\n"
+        "timid = agents.config('monitored-mbie-eb', beta=1e-5, q_opt_init=1.0)\n"
+    )
+    short = ("--steps", "200", "--seeds", "1", "--out", str(tmp_path / "runs"))
+    code, out, _ = command("train", "loop", "ask", "--agent", "timid_settings:timid", *short)
+    assert code == 0
+    first = out.splitlines()[0]
+    assert first.startswith("loop / ask   timid_settings:timid: monitored-mbie-eb ")
+    assert "beta=1e-05" in first
+    assert "gamma" not in first  # as usual
+    code, out, _ = command("train", "loop", "ask", "--agent", "mbie-eb", "beta=0.5", *short)
+    assert out.splitlines()[0] == "loop / ask   mbie-eb beta=0.5"

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from conftest import one_in
-from monmdp import make, monitors, solve, worlds
+from monmdp import MDP, make, monitors, solve, worlds
 from monmdp.drawing import draw_world, frame, gallery, policy_text, save, world_text
 from monmdp.drawing.canvas import pixels
 from monmdp.errors import MonMDPError
@@ -431,3 +431,18 @@ def test_tied_monitor_actions_have_letters_and_a_key():
     assert "a  NO-OP or TURN-OFF" in text  # while OFF both do nothing
     assert "2  TURN-OFF" in text
     assert "+  any" in text  # on the chest the episode ends
+
+
+def test_labels_are_not_cut_so_that_two_rows_read_the_same():
+    names = [f"1,1 right door open, the key is {where}" for where in ("here", "there", "gone")]
+    mdp = MDP.from_outcomes(
+        [(s, a, (s + a) % 3, 1.0, 0.0, False, False) for s in range(3) for a in range(2)],
+        name="doors", n_states=3, n_actions=2, start=[1, 0, 0], r_min=0, r_max=1, time_limit=9,
+        state_labels=names,
+    )  # fmt: skip
+    problem = join(mdp, monitors.make("full"))
+    text = policy_text(problem, np.full((3, 2), 0.5))
+    assert len({line.partition(":")[0] for line in text.splitlines()[1:4]}) == 3
+    rows = [line.split("  ") for line in world_text(mdp).splitlines()[3:9]]
+    assert len({row[0] for row in rows}) == 3
+    assert len({row[-1] for row in rows}) == 3

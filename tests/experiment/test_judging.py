@@ -23,7 +23,7 @@ from conftest import (
     worst_by_hand,
 )
 from monmdp import MDP, MonMDPError, Policy, experiment, join, make, monitors, worlds
-from monmdp.drawing import layers
+from monmdp.drawing import draw_policy, draw_values, layers, sheet
 from monmdp.drawing.canvas import pixels
 from monmdp.drawing.layers import Layer, draw_layers
 from monmdp.envs import JointDiscrete, MonMDPEnv, ObserveRewardMask
@@ -145,8 +145,10 @@ def test_gamma_one_where_every_episode_ends():
 
 
 def test_gamma_one_is_refused_where_only_the_limit_ends_episodes():
-    with pytest.raises(MonMDPError, match="no table of values is right; take gamma < 1"):
-        Judge(make("loop", "ask"), 1.0)
+    """In Hazard some policies end, in time, and some do not."""
+    for world in ("loop", "hazard"):
+        with pytest.raises(MonMDPError, match=r"some policies never .* is right; take gamma < 1"):
+            Judge(make(world, "ask"), 1.0)
 
 
 def test_episodes_that_may_never_end_are_refused():
@@ -426,6 +428,11 @@ MISTAKES = {
     "too few rows": (np.full((3, 10), 0.1), None, r"shape \[s, a\] = \(9, 10\) expected"),
     "no sum of one": (np.full((9, 10), 0.2), None, "argmax, of logits the softmax"),
     "NaN": (np.full((9, 10), np.nan), None, "not a distribution"),
+    "too few columns": (np.full((9, 5), 0.2), None, "policy has 5 actions, and loop / ask has 10"),
+    "a function with too few": (
+        lambda batch: np.full((len(batch["mon"]), 5), 0.2), None, "5 of the world for each of 2",
+    ),
+    "pairs as floats": (lambda batch: np.zeros((len(batch["mon"]), 2)), None, "whole numbers"),
     "actions as floats": (np.zeros(9), None, "whole numbers expected"),
     "no such action": (np.full(9, 10), None, "action 10 in state 0,0; there are 10 joint"),
     "below zero": (np.full(9, -1), None, "action -1 in state 0,0"),
@@ -470,6 +477,21 @@ def test_other_clumsy_users():
         judge.record(every=0)
     with pytest.raises(MonMDPError, match="share"):
         judge(Policy.uniform(problem)).within("2 %")
+
+
+def test_a_model_for_another_number_of_actions():
+    """Its numbers may all be actions of the problem, and mean something else."""
+    model = Predicts(spaces.Discrete(9), lambda seen: np.zeros(len(seen), dtype=int))
+    model.action_space = spaces.Discrete(5)
+    with pytest.raises(MonMDPError, match="the policy has 5 actions, and loop / ask has 10"):
+        Judge(make("loop", "ask"))(model)
+    model.action_space = spaces.Discrete(10)
+    assert Judge(make("loop", "ask"))(model).policy[:, 0].all()
+
+
+def test_the_callback_wants_a_judge():
+    with pytest.raises(MonMDPError, match=r"a Judge first, .* got 'x'"):
+        sb3_callback("x", every=3)
 
 
 def test_without_stable_baselines_it_says_what_to_install(monkeypatch):
@@ -599,7 +621,7 @@ def test_a_run_of_this_packages_agents_with_its_own_values():
         judge(dataclasses.replace(run, policy=None))
 
 
-def test_values_of_another_discount_are_warned_of():
+def test_another_discount_is_warned_of():
     problem = make("loop", "ask")
     run = monmdp.train(problem, "monitored-mbie-eb", 1000, snapshots=1)
     q = run.snapshots["q_opt"][-1]
@@ -608,9 +630,29 @@ def test_values_of_another_discount_are_warned_of():
     for policy in (run, run.policy, model):
         Judge(problem, 0.99)(policy, q)  # warnings are errors here
         other = Judge(problem, 0.9)
-        other(policy)  # no values, nothing to compare
-        with pytest.warns(experiment.GammaWarning, match=r"take Judge\(problem, gamma=0.99\)"):
+        with pytest.warns(experiment.GammaWarning, match=r"gap is .*\(problem, gamma=0.99\)"):
+            other(policy)
+        with pytest.warns(experiment.GammaWarning, match="gap and bias are those of another"):
             other(policy, q)
+
+
+def test_the_discount_is_that_of_the_agent_not_of_its_tests(tmp_path):
+    problem = make("loop", "ask")
+    run = monmdp.train(problem, "monitored-mbie-eb", 500, snapshots=1, gamma=0.95, out=tmp_path)
+    (file,) = tmp_path.glob("runs/*/*-0000.parquet")
+    run.policy.save(tmp_path / "policy.npz")
+    kept = monmdp.load_run(file), Policy.load(tmp_path / "policy.npz")
+    for policy in (run, run.policy, *kept):
+        Judge(problem, 0.99)(policy, run.snapshots["q_opt"][-1])
+        with pytest.warns(experiment.GammaWarning, match=r"take Judge\(problem, gamma=0.99\)"):
+            Judge(problem, 0.95)(policy, run.snapshots["q_opt"][-1])
+
+
+def test_an_agent_without_a_discount_is_not_warned_of():
+    problem = make("loop", "ask")
+    run = monmdp.train(problem, Walker(problem.shape, 0.69), 200, gamma=0.95)
+    for policy in (run, run.policy):
+        Judge(problem, 0.99)(policy)
 
 
 # ---- the picture -----------------------------------------------------------------------------
@@ -695,6 +737,45 @@ def whole(mdp):
 def cells_of(mdp, mark):
     sheet, _, _ = layers._ground(mdp)
     return [tuple(of) for of in sheet.cells[mark.cells].tolist()]
+
+
+def test_where_episodes_end_is_marked_and_hatching_explained():
+    """Lava is no wall: it has a cross, and neither it nor the goal has a number."""
+    mdp = turning_world().mdp
+    fire = (mdp.places[mdp.successor] == (2, 0)).all(axis=1)
+    burning = dataclasses.replace(mdp, terminates=mdp.terminates | fire)
+    marked = {mark.words[0]: cells_of(mdp, mark) for mark in layers._marks(burning, *whole(mdp))}
+    assert marked == {"r": [(0, 0)], "G": [(2, 2)], "×": [(2, 0)], "⊥": [(0, 2)]}
+    values = np.where((mdp.places == (2, 0)).all(axis=1), np.nan, 1.0)
+    words = draw_layers(burning, [Layer("ones", values)]).get_supxlabel().split("; ")
+    assert words[2:] == ["×: the episode ends", "⊥: reward never shown",
+                         "hatched: nothing is done there"]  # fmt: skip
+
+
+def test_a_path_is_seen_beside_a_cell_that_is_never_left():
+    problem = turning_world()
+    judge = Judge(problem, gamma=0.99)
+    policy = judge.solution.minimax.policy.copy()
+    stuck = (problem.mdp.places == (2, 1)).all(axis=1)
+    policy[stuck] = np.eye(problem.n_actions)[0]  # it turns for ever
+    figure = judge(policy).figure()
+    drawn, visits = coloured(figure, 1), numbers(figure, 1)
+    assert np.sort(visits)[-1] > 20 * np.sort(visits)[-2] > 0
+    shade = drawn.norm(visits)
+    assert (shade[visits > 0.5] > 0.15).all()
+    assert (shade[visits == 0] == 0).all()
+    assert "$" not in "".join(of.get_text() for of in figure.axes[4].get_yticklabels())
+
+
+@pytest.mark.parametrize(("monitor", "there"), [("button", True), ("full-random", False)])
+def test_a_button_is_drawn_if_the_monitor_has_it(monitor, there, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(sheet, "button", lambda action: drawn.append(action) or [])
+    problem = make("bottleneck", monitor)
+    Judge(problem)(Policy.uniform(problem)).figure()
+    draw_values(problem, np.zeros(problem.n_states))
+    draw_policy(problem, Policy.uniform(problem).probability)
+    assert bool(drawn) == there
 
 
 @pytest.mark.parametrize(("world", "monitor"), [("bottleneck", "button"), ("river-swim", "full"),

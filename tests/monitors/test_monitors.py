@@ -50,6 +50,30 @@ def test_rho_scales_what_is_shown_and_only_full_shows_bottom_cells(name):
     assert (solvable.reshape(36, -1, 5, at_1.monitor.n_actions).max(axis=(1, 3)) > 0).all()
 
 
+def test_a_cost_that_pays_is_warned_of():
+    monitors.make("ask", cost=-0.2)
+    for name, cost in (("ask", 0.2), ("battery", 1), ("zones", "0.2")):
+        says = rf"{name}: cost={float(cost):g} is a reward.* write cost=-{float(cost):g}"
+        with pytest.warns(monitors.CostWarning, match=says):
+            made = monitors.make(name, cost=cost)
+        assert made.reward.max() == float(cost)
+
+
+def test_costs_of_ones_own_may_be_positive():
+    """What a monitor pays counts, not what its parameter is called."""
+
+    def watch(cost=0.0):
+        turned = -cost if isinstance(cost, float) else 0.0
+        return Monitor(["ON"], ["LOOK"], [1.0], [[[1.0]]], [[turned]], show=[[1.0]])
+
+    monitors.registry.register("watch", watch)
+    try:
+        for cost in (0.2, "high", None):
+            monitors.make("watch", cost=cost)
+    finally:
+        del monitors.registry._factories["watch"]
+
+
 def test_full():
     m = monitors.make("full", rho=0.01)
     assert shown(m, 0) == [[1.0]]

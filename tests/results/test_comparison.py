@@ -15,7 +15,7 @@ from hypothesis.extra.numpy import arrays
 
 import monmdp
 from conftest import ROOT
-from monmdp import MonMDPError
+from monmdp import MonMDPError, agents
 from monmdp.experiment.assembly import parse_agents
 from monmdp.results.comparison import compare_agents
 from monmdp.stats import probability_of_improvement
@@ -66,6 +66,19 @@ def test_the_area_is_of_the_true_returns():
     area = table["mbie-eb"].area.estimate
     assert area == pytest.approx(run.curve["episode_return"].mean())
     assert area > -5
+
+
+def test_agents_with_another_discount_are_named():
+    """All returns have one discount, that of the first agent."""
+    problem = monmdp.make("loop", "ask")
+    short = agents.MonitoredMBIEEB(gamma=0.9)
+    chosen = {"long": "mbie-eb", "short": short}
+    (table,) = monmdp.compare(problem, chosen, 200, seeds=1).comparisons
+    said = "Returns have the discount 0.99. Learnt with another: short 0.9."
+    assert table.remarks[0] == said
+    assert said in str(table)
+    (table,) = monmdp.compare(problem, ["mbie-eb", "optimistic"], 200, seeds=1).comparisons
+    assert not any("discount" in remark for remark in table.remarks)
 
 
 @pytest.fixture(scope="module")

@@ -16,6 +16,7 @@ from monmdp.cli import results, policies, theory  # isort: skip
 from monmdp.cli.app import app, print_nothing_more
 from monmdp.cli.terminal import ignore_settings_here, make_safe
 from monmdp.errors import MonMDPError
+from monmdp.monitors import CostWarning
 from monmdp.stopping import stoppable
 from monmdp.worlds import AliasedWarning
 
@@ -54,11 +55,11 @@ def main() -> None:
 
 
 def _say_warnings_in_words() -> None:
-    """Let what a user should know of a world be a note, without the place in our code."""
+    """Let what a user should know of a problem be a note, without the place in our code."""
     as_python_does = warnings.showwarning
 
     def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
-        if issubclass(category, AliasedWarning):
+        if issubclass(category, AliasedWarning | CostWarning):
             print(f"note: {message}", file=sys.stderr, flush=True)
         else:
             as_python_does(message, category, *where, **more)

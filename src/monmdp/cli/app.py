@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 from typer import Argument, Option
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
+from typer.models import CommandFunctionType
 
 from monmdp import stopping
 from monmdp.errors import MonMDPError, nearest
@@ -85,6 +86,48 @@ class _Commands(TyperGroup):
         except BrokenPipeError:
             print_nothing_more()
             raise typer.Exit(0) from None
+        except MonMDPError as error:
+            known = self.get_command(ctx, ctx.invoked_subcommand or "")
+            options = {name for of in known.get_params(ctx) for name in of.opts} if known else ()
+            if (option := _option_meant(str(error))) not in options:
+                raise
+            raise MonMDPError(f"{error}; it is an option here, {option}") from None
+
+
+def _option_meant(said: str) -> str:
+    """Return the option that somebody may have meant by a parameter that is none."""
+    missing = re.search(r"no parameter '(\w+)'", said)
+    return f"--{missing[1].replace('_', '-')}" if missing else ""
+
+
+class _Command(TyperCommand):
+    """Of an option that is given twice Typer takes the last value and says nothing."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> Any:
+        """Read the words of a command."""
+        given = self.make_parser(ctx).parse_args(list(args))[2]
+        for of in given:
+            if given.count(of) > 1 and not (of.multiple or getattr(of, "is_flag", False)):
+                name, hint = max(of.opts, key=len), HINTS.get((self.name, of.name), "")
+                raise MonMDPError(f"{name} is given twice and takes one value{hint}")
+        return super().parse_args(ctx, args)
+
+
+HINTS: dict[tuple[str | None, str], str] = {
+    ("train", "agent"): "; monmdp compare WORLD MONITOR --agents A,B trains several agents",
+    ("compare", "agents"): "; names of agents have commas between them",
+}
+"""command and option -> what somebody wanted who gave it twice"""
+
+
+class _App(typer.Typer):
+    """An app whose commands are of our kind."""
+
+    def command(
+        self, name: str | None = None, **options: Any
+    ) -> Callable[[CommandFunctionType], CommandFunctionType]:
+        """Register a command."""
+        return super().command(name, cls=_Command, **options)
 
 
 def print_nothing_more() -> None:
@@ -147,7 +190,7 @@ def _wrong_words(error: Any) -> str:
     return f"{said[0].lower()}{said[1:]}{more}"
 
 
-app = typer.Typer(
+app = _App(
     name="monmdp",
     cls=_Commands,
     help="Monitored MDPs: reinforcement learning when the reward is only sometimes visible.",
@@ -298,15 +341,19 @@ def short(value: float) -> str:
 def line_of_progress(early: float = 0.0) -> Iterator[Callable[[str], None]]:
     """Show how far it is: one line that changes on a terminal, else a line now and then.
 
-    The first line comes `early` seconds sooner than the others follow.
+    The first line comes `early` seconds sooner than the others follow. Lines stay where there is no
+    terminal, so the same one does not come twice.
     """
     terminal = sys.stderr.isatty()
     begun = last = time.monotonic() - early
+    before = ""
 
     def show(text: str) -> None:
-        nonlocal last
+        nonlocal last, before
+        if not terminal and text == before:
+            return
         if time.monotonic() - last >= (CHANGES if terminal else INTERVAL):
-            last = time.monotonic()
+            last, before = time.monotonic(), text
             tell(f"\r{text[:LINE]:<{LINE}}" if terminal else text, end="" if terminal else "\n")
 
     try:

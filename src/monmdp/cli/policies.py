@@ -104,7 +104,7 @@ def evaluate(
     words: Words = None,
     gamma: Annotated[
         float | None,
-        Option(help="Discount, in [0, 1].", show_default="the one it was trained with"),
+        Option(help="Discount, in [0, 1].", show_default="that of its tests"),
     ] = None,
     evaluation: Annotated[str, Option(help="exact or monte-carlo.")] = "exact",
     episodes: Annotated[

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from monmdp.api import Results
     from monmdp.results import Comparison, Outcome, Publication
     from monmdp.results.request import Request
+    from monmdp.suites import Configuration
 
 
 def again() -> str:
@@ -87,6 +88,8 @@ def report(of: Publication) -> None:
         lines = [(name, seconds) for name, seconds in of.cpu.items() if seconds]
         lines.append(("all, shared runs once", of.cpu_total))
         print_table(["figure"], ["CPU seconds"], lines)
+    for table in of.late:
+        print(f"\n{table}")
     for claim in of.claims:
         about = f"{claim.about}: " if claim.about else ""
         print(f"\n{claim.name}  {about}{claim.headline}")
@@ -130,6 +133,21 @@ def _problem_of(settings: Mapping[str, Any]) -> str:
     return f"{settings['world']} / {settings['monitor']}{parameters}"
 
 
+def _agent_of(settings: Mapping[str, Any], asked: Configuration) -> str:
+    """An agent by the name that was given, and the parameters that were given or stand behind it.
+
+    The name may stand for settings of an agent of this package, which are said, too.
+    """
+    from monmdp.agents import KINDS, paper_config
+
+    own, name = dict(asked.of_agent), settings["agent"]
+    if asked.agent == name or name not in KINDS:
+        return " ".join([name, *(f"{key}={value}" for key, value in own.items())])
+    usual = paper_config(name, settings["world"], settings["monitor"]).hyper_parameters()
+    other = {key: of for key, of in settings["parameters"].items() if usual[key] != of}
+    return " ".join([f"{asked.agent}:", name, *(f"{key}={of}" for key, of in other.items())])
+
+
 def _certificates(settings: Mapping[str, Any], found: Sequence[int | None]) -> dict[str, str]:
     """When an agent that says so was sure of its policies, if it ever was."""
     from statistics import median
@@ -158,9 +176,8 @@ def training(results: Results) -> None:
     (table,) = results.comparisons
     (row,) = table.rows
     settings, runs, n = row.of.settings, list(results.runs.values()), len(row.of.seeds)
-    own = dict(results.plans[0].resolved[row.of.configuration].configuration.of_agent)
-    of_agent = "".join(f" {key}={value}" for key, value in own.items())
-    print(f"{_problem_of(settings)}   {settings['agent']}{of_agent}")
+    asked = results.plans[0].resolved[row.of.configuration].configuration
+    print(f"{_problem_of(settings)}   {_agent_of(settings, asked)}")
     print(
         f"{plural(n, 'seed')}, {settings['steps']:,} steps, {settings['evaluation']} evaluation "
         f"with discount {settings['gamma']:g}"

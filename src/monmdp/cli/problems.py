@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import sys
 import textwrap
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -154,7 +157,8 @@ def solve(
     if (reason := lacking(device)) is not None:
         print(f"note: {reason}", file=sys.stderr, flush=True)
         device = CPU
-    problem, params = make_problem(world, words)
+    with _without_warning_of_costs():
+        problem, params = make_problem(world, words)
     pairs = [problem.mdp.parse_pair(text, "--pair") for text in pair or []]
     if pairs and not what_if:
         raise MonMDPError("--pair goes with --what-if")
@@ -177,6 +181,16 @@ def solve(
         _print_what_if(solution, pairs or None)
 
 
+@contextmanager
+def _without_warning_of_costs() -> Iterator[None]:
+    """Make a problem whose monitor may pay: what is printed of it says so, whatever its kind."""
+    from monmdp.monitors import CostWarning
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CostWarning)
+        yield
+
+
 @app.command()
 def check(
     world: World,
@@ -193,13 +207,15 @@ def check(
     from monmdp import experiment, make
 
     monitor, params = names_of(world, words)
-    if agent is None:
-        problem, given = make_problem(world, words)
-    else:
-        found = world if monitor is not None else make_problem(world, None)[0]
-        asked = experiment.assemble(found, monitor, agent, params)
-        problem, given = asked.monmdp, dict(asked.parameters)
-    notes = check_problem(problem, None if monitor is None else make(world, monitor, **given))
+    with _without_warning_of_costs():
+        if agent is None:
+            problem, given = make_problem(world, words)
+        else:
+            found = world if monitor is not None else make_problem(world, None)[0]
+            asked = experiment.assemble(found, monitor, agent, params)
+            problem, given = asked.monmdp, dict(asked.parameters)
+        again = None if monitor is None else make(world, monitor, **given)
+    notes = check_problem(problem, again)
     if agent is not None:
         notes += check_agent(asked.agent, agent, problem)
     if as_json:
@@ -294,8 +310,8 @@ def _print_solution(solution: Solution, params: dict[str, str]) -> None:
     print_facts(facts)
     if solution.horizon is not None:
         print(
-            "note: gamma is 1 and only the time limit ends every episode, so the policy depends on "
-            "the steps left; the one of the first step is shown"
+            "note: gamma is 1 and some policies never end an episode before the time limit, so the "
+            "policy depends on the steps left; the one of the first step is shown"
         )
     for remark in remarks(problem, solution.bias):
         print(f"note: {remark}")

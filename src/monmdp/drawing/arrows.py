@@ -20,6 +20,7 @@ from monmdp.drawing.sheet import (
     MAX_PANELS,
     Sheet,
     draw_ground,
+    world_of,
     world_panels,
     write_title,
 )
@@ -67,7 +68,7 @@ def draw_policy(monmdp: MonMDP, policy: ArrayLike, *, title: str | None = None) 
     >>> monmdp.drawing.save(figure, "policy.png")
     """
     demand_problem(monmdp, "draw_policy")
-    mdp, monitor = monmdp.mdp, monmdp.monitor
+    mdp, monitor = world_of(monmdp), monmdp.monitor
     env, mon = likeliest(monmdp, policy)
     alike: dict[bytes, list[int]] = {}
     for sm in range(monitor.n_states):

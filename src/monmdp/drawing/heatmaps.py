@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
+from matplotlib.colors import SymLogNorm
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
@@ -31,6 +32,7 @@ from monmdp.drawing.sheet import (
     Sheet,
     draw_ground,
     sheet_of,
+    world_of,
     world_panels,
     write_title,
 )
@@ -111,7 +113,7 @@ def draw_values(
     >>> figure = monmdp.drawing.draw_values(problem, monmdp.solve(problem).minimax.values)
     """
     demand_problem(monmdp, "draw_values")
-    mdp, monitor = monmdp.mdp, monmdp.monitor
+    mdp, monitor = world_of(monmdp), monmdp.monitor
     name = f"{mdp.name} / {monitor.name}"
     array = _numbers(values, [(monmdp.n_states,)], "[s]", name)
     array = array.reshape(mdp.n_states, monitor.n_states)
@@ -233,6 +235,7 @@ def colour_bar(figure: Any, drawn: Any, ax: Any, label: str) -> None:
     """Draw the colour bar of what is coloured, beside its axes."""
     if not len(drawn.get_array()) and drawn.get_clim() == (0.0, 1.0):
         return  # there is no number at all
-    bar = figure.colorbar(drawn, ax=ax, shrink=0.85, aspect=18, pad=0.03)
+    plain = "%g" if isinstance(drawn.norm, SymLogNorm) else None  # no powers of ten
+    bar = figure.colorbar(drawn, ax=ax, shrink=0.85, aspect=18, pad=0.03, format=plain)
     bar.ax.tick_params(labelsize=7)
     bar.set_label(label, fontsize=8)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import reprlib
 import textwrap
+from collections.abc import Iterable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -90,3 +92,21 @@ def marked_states(mdp: MDP, agent: int | None) -> list[int]:
 def shortened(text: str, width: int) -> str:
     """Return `text`, cut to `width` characters with an ellipsis where it is longer."""
     return text if len(text) <= width else text[: width - 1] + "…"
+
+
+def apart(texts: Iterable[str], width: int) -> int:
+    """Return to how many characters texts can be cut, at least `width`, and be told apart.
+
+    >>> from monmdp.drawing.labels import apart, shortened
+    >>> names = ["door open, key in hand", "door open, key on the floor", "start"]
+    >>> apart(names, 10), [shortened(name, apart(names, 10)) for name in names]
+    (17, ['door open, key i…', 'door open, key o…', 'start'])
+    """
+    ordered = sorted(set(texts))
+    return max([width, *(2 + _alike(*pair) for pair in pairwise(ordered))])
+
+
+def _alike(one: str, other: str) -> int:
+    """With how many characters both texts begin."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((i for i, (a, b) in pairs if a != b), min(len(one), len(other)))

@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.colors import SymLogNorm
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from monmdp.drawing.canvas import LINE, Picture
+from monmdp.drawing.canvas import LINE, SEQUENTIAL, Picture
 from monmdp.drawing.heatmaps import colour_bar, colour_scale, fill_cells
 from monmdp.drawing.icons import icon, letter, robot
 from monmdp.drawing.labels import folded
@@ -52,6 +53,8 @@ class Layer:
     """said below the panel: how they become one"""
     signed: bool = False
     """whether negative numbers are orange and positive ones blue, and 0 has the lightest colour"""
+    logarithmic: bool = False
+    """whether colours tell sums by their logarithm, down to 1 % of the largest"""
 
 
 def draw_layers(mdp: MDP, layers: Sequence[Layer], *, title: str = "") -> Figure:
@@ -83,8 +86,11 @@ def draw_layers(mdp: MDP, layers: Sequence[Layer], *, title: str = "") -> Figure
         if layer.how:
             ax.set_xlabel(layer.how, fontsize=7, color="0.35")
         colour_bar(figure, drawn, ax, "")
-    if marks:
-        meant = "; ".join(mark.words for mark in marks)
+    words = [mark.words for mark in marks]
+    if any(np.isnan(_combined(layer, cell_of, len(sheet.cells))).any() for layer in layers):
+        words.append("hatched: nothing is done there")
+    if words:
+        meant = "; ".join(words)
         figure.supxlabel(meant, fontsize=8, color="0.35", parse_math=False)
     figure.suptitle(title, fontsize=10, parse_math=False)
     return figure
@@ -111,7 +117,7 @@ class _Mark:
 
 
 def _marks(mdp: MDP, cell_of: IntArray) -> list[_Mark]:
-    """The start, and what no map shows: goal and ⊥."""
+    """The start, and what no map shows: goal, ⊥ and where episodes end otherwise."""
     into, pair = mdp.successor, mdp.pair_of_outcome
     start = _cells(cell_of[mdp.start > 0])
     marks = [_Mark("robot: start", robot, start, (1, -1))] if len(start) <= MAX_STARTS else []
@@ -120,9 +126,12 @@ def _marks(mdp: MDP, cell_of: IntArray) -> list[_Mark]:
     is_goal = mdp.goal.reshape(-1)[pair]
     if not mdp.goal.any():  # then it is where an episode ends well
         is_goal = mdp.terminates & (mdp.reward > 0) & (mdp.reward == mdp.reward.max())
+    elsewhere = mdp.terminates & ~is_goal
+    ends = np.setdiff1d(_cells(cell_of[into[elsewhere]]), _cells(cell_of[into[is_goal]]))
     bottom = cell_of[mdp.bottom] if mdp.bottom.any() else cell_of[into[mdp.hidden]]
     marks += [
         _Mark("G: goal", lambda: letter("G"), _cells(cell_of[into[is_goal]]), (1, 1)),
+        _Mark("×: the episode ends", lambda: letter("×"), ends, (1, 1)),
         _Mark("⊥: reward never shown", lambda: icon("?"), _cells(bottom), (-1, 1)),
     ]
     return [mark for mark in marks if len(mark.cells)]
@@ -172,6 +181,9 @@ def _scale(layer: Layer, values: FloatArray) -> dict[str, Any]:
     reach = float(np.nanmax(np.abs(values), initial=0.0))
     if layer.signed and reach > 0:
         return colour_scale(values, 0.0, (-reach, reach))
+    if layer.logarithmic and reach > NOTHING:
+        norm = SymLogNorm(linthresh=reach / 100, linscale=0.5, vmin=0.0, vmax=reach)
+        return {"cmap": SEQUENTIAL, "norm": norm}
     if layer.weights is None and not np.nanmin(values, initial=0.0) < 0:
         return colour_scale(values, None, (0.0, reach if reach > NOTHING else 1.0))
     return colour_scale(values, None, None)

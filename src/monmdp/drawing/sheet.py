@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,7 @@ from monmdp.drawing.icons import DARK, PAPER, button, icon, place
 from monmdp.drawing.labels import MAX_DETAILED, folded, rows_of, shortened
 from monmdp.model.arrays import FloatArray, IntArray
 from monmdp.model.mdp import MDP
+from monmdp.model.monmdp import MonMDP
 from monmdp.worlds.gridmap import WALL
 
 CELL = re.compile(r"(\d{1,4}),(\d{1,4})")
@@ -111,6 +112,12 @@ def sheet_of(mdp: MDP) -> Sheet:
     if n > MAX_NAMED:
         width += -width % 5  # the rows begin with round numbers
     return Sheet(-(-n // width), width, np.column_stack(np.divmod(np.arange(n), width)))
+
+
+def world_of(monmdp: MonMDP) -> MDP:
+    """Return the world as it is drawn for a problem: without a button that does nothing there."""
+    works = len(monmdp.monitor.transition) > 1
+    return monmdp.mdp if works else replace(monmdp.mdp, button=None)
 
 
 def draw_ground(ax: Axes, mdp: MDP, sheet: Sheet) -> None:

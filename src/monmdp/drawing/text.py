@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from monmdp.drawing.labels import (
+    apart,
     demand_problem,
     demand_world,
     marked_states,
@@ -22,6 +23,8 @@ from monmdp.worlds.gridmap import MOVES, START, TILES, WALL, Tile
 
 MAX_LINES = 40
 """pairs or states that are listed; the rest are only counted"""
+LABEL = 24
+"""letters of a label in a list, or more if it takes more to tell labels apart"""
 MAX_SPACED = 40
 """widest map with spaces between its columns"""
 TIE = 1e-6
@@ -234,20 +237,25 @@ def _table(mdp: MDP) -> list[str]:
     """One line for each pair: its successors with probability and reward."""
     shown = min(mdp.n_pairs, MAX_LINES)
     rows = [("state", "action", "successor (probability, reward)")]
+    there = {pair // mdp.n_actions for pair in range(shown)}
+    there |= {int(s) for s in mdp.successor[: mdp.first[shown]]}
+    width = apart((mdp.state_labels[s] for s in there), LABEL)
+    of_actions = apart(mdp.action_labels, LABEL)
     for pair in range(shown):
         state, action = divmod(pair, mdp.n_actions)
-        label = shortened(mdp.state_labels[state], 24)
-        rows.append((label, shortened(mdp.action_labels[action], 24), _outcomes(mdp, pair)))
+        label = shortened(mdp.state_labels[state], width)
+        taken = shortened(mdp.action_labels[action], of_actions)
+        rows.append((label, taken, _outcomes(mdp, pair, width)))
     wide = [max(len(row[column]) for row in rows) for column in (0, 1)]
     lines = [f"{s:<{wide[0]}}  {a:<{wide[1]}}  {rest}" for s, a, rest in rows]
     return [*lines, *_more(mdp.n_pairs - shown, "pair")]
 
 
-def _outcomes(mdp: MDP, pair: int, most: int = 4) -> str:
+def _outcomes(mdp: MDP, pair: int, width: int, most: int = 4) -> str:
     first, end = int(mdp.first[pair]), int(mdp.first[pair + 1])
     words = []
     for o in range(first, min(end, first + most)):
-        label = shortened(mdp.state_labels[mdp.successor[o]], 24)
+        label = shortened(mdp.state_labels[mdp.successor[o]], width)
         parts = [f"{mdp.probability[o]:.3g}", f"{mdp.reward[o]:g}"]
         parts += ["ends"] * bool(mdp.terminates[o]) + ["hidden"] * bool(mdp.hidden[o])
         words.append(f"{label} ({', '.join(parts)})")
@@ -322,9 +330,10 @@ def _list_block(
 ) -> list[str]:
     """The same in a world without a map: a line for each state."""
     shown = min(mdp.n_states, MAX_LINES, max(1, max_states))
+    width = apart(mdp.state_labels[:shown], LABEL)
     lines = []
     for s in range(shown):
-        line = f"{shortened(mdp.state_labels[s], 24)}: {either(mdp.action_labels, env[s])}"
+        line = f"{shortened(mdp.state_labels[s], width)}: {either(mdp.action_labels, env[s])}"
         also = f"; monitor {either(monitor_actions, mon[s])}" if monitor_actions else ""
         lines.append(line + also)
     return [*lines, *_more(mdp.n_states - shown, "state")]

@@ -214,6 +214,9 @@ def _test_policy(problem: MonMDP, agent: Any) -> Any:
 
 def _predicted(problem: MonMDP, model: Any, view: View | None) -> IntArray:
     """[s] the joint actions that `predict(observation, deterministic=True)` says."""
+    space = getattr(model, "action_space", None)
+    if isinstance(space, spaces.Discrete):
+        _demand_actions(problem, int(space.n))
     seen, parts = model_view(model, problem, view), []
     for states, batch in observed(problem):
         said = model.predict(seen(batch), deterministic=True)
@@ -249,7 +252,24 @@ def _answer(problem: MonMDP, said: Any, states: slice) -> NDArray[Any]:
 def _of_array(problem: MonMDP, given: NDArray[Any]) -> FloatArray:
     if given.ndim == 1:
         return _one_hot(problem, _joint(problem, given, slice(0, problem.n_states)))
+    _demand_columns(problem, given, problem.n_states)
     return _distributions(problem, _nearly_normalised(given))
+
+
+def _demand_actions(problem: MonMDP, n: int) -> None:
+    """Refuse a policy for another number of joint actions."""
+    if n != problem.n_actions:
+        mdp, monitor = problem.mdp, problem.monitor
+        raise MonMDPError(
+            f"the policy has {n} actions, and {mdp.name} / {monitor.name} has {problem.n_actions}: "
+            f"{mdp.n_actions} of the world for each of {monitor.n_actions} of the monitor"
+        )
+
+
+def _demand_columns(problem: MonMDP, said: NDArray[Any], n: int) -> None:
+    """Refuse probabilities for another number; two numbers a state may be meant as aᵉ and aᵐ."""
+    if said.ndim == 2 and len(said) == n and said.shape[1] > 2:
+        _demand_actions(problem, said.shape[1])
 
 
 def _one_hot(problem: MonMDP, joint: IntArray) -> FloatArray:
@@ -268,6 +288,7 @@ def _joint(problem: MonMDP, said: Any, states: slice) -> IntArray:
             raise MonMDPError(f"policy: {n} actions of each kind expected, got {got}")
         said = np.stack(parts, axis=1)
     if said.dtype.kind not in "iu":
+        _demand_columns(problem, said, n)
         raise MonMDPError(
             f"policy: whole numbers expected, one joint action for each state, got {said.dtype} of "
             f"shape {said.shape}; probabilities have the shape [s, a]"

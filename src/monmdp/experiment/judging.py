@@ -66,7 +66,7 @@ LISTED = 5
 
 
 class GammaWarning(UserWarning):
-    """Values are compared with exact ones of another discount."""
+    """An agent learnt with another discount than the one that it is judged with."""
 
 
 @dataclass(frozen=True)
@@ -341,6 +341,7 @@ class Judgement:
         reach are left out.
         """
         from monmdp.drawing.layers import Layer, draw_layers
+        from monmdp.drawing.sheet import world_of
 
         by_state = (self.problem.mdp.n_states, -1)
         visits = self.visits.reshape(by_state).sum(axis=1)
@@ -353,7 +354,7 @@ class Judgement:
             bias = _by_weight(self.bias.reshape(by_state), self.weights, nowhere)
             weight = self.weights.reshape(by_state).sum(axis=1)
             layers.append(Layer("bias of its values", bias, weight, mean, signed=True))
-        layers.append(Layer("discounted visits", visits, None, total))
+        layers.append(Layer("discounted visits", visits, None, f"{total}; log scale", False, True))
         lost = self.loss.sum(axis=1).reshape(by_state).sum(axis=1)
         title = f"loss: shares of the value gap of {written(self.value_gap)}"
         layers.append(Layer(title, lost, None, total))
@@ -362,7 +363,7 @@ class Judgement:
             f"{mdp.name} / {monitor.name}: gap {written(self.gap)}, "
             f"{written(100 * self.share)} % of max(1, |v|)"
         )
-        return draw_layers(mdp, layers, title=title)
+        return draw_layers(world_of(self.problem), layers, title=title)
 
 
 class Judge:
@@ -399,8 +400,9 @@ class Judge:
         self.gamma = self.solution.gamma
         if self.solution.horizon is not None:
             raise MonMDPError(
-                f"gamma = 1: in {problem.mdp.name} only the time limit ends episodes, so values "
-                "depend on the steps that are left, and no table of values is right; take gamma < 1"
+                f"gamma = 1: in {problem.mdp.name} some policies never end an episode before the "
+                "time limit, so values depend on the steps that are left, and no table of values "
+                "is right; take gamma < 1"
             )
         self._tables = writable_tables(problem)
         self._chances = chances(problem, self.solution.seen)
@@ -419,6 +421,8 @@ class Judge:
     ) -> Judgement:
         """Judge a policy, and values if there are any.
 
+        If the agent is known to have learnt with another discount, there is a `GammaWarning`.
+
         Args:
             policy: [s, a] probabilities over joint states and joint actions, or [s] joint actions;
                 a `Policy`, a `Run`, an agent with `test_policy`; a function of
@@ -427,8 +431,7 @@ class Judge:
                 `MDP.observations`, [k, ...], or the numbers of states where there are none.
             values: what the agent believes: [s], or [s, a] action values, or a function as above
                 that returns [k] or [k, a]. By default those that the policy itself has: the method
-                `values` of an agent, or the Q-network or value network of Stable-Baselines3. If the
-                policy is known to have learnt with another discount, there is a `GammaWarning`.
+                `values` of an agent, or the Q-network or value network of Stable-Baselines3.
             view: translates what functions and `predict` are given.
             against: whether values are compared with the exact ones in M↓ ("worst-case") or in M
                 ("true").
@@ -445,8 +448,7 @@ class Judge:
         else:
             view_of_values = view
         given = None if values is None else read_values(self.problem, values, view_of_values)
-        if given is not None:
-            self._check_gamma(policy)
+        self._check_gamma(policy, given)
         if follows is not None:
             followed = read_policy(self.problem, follows, view)
         else:
@@ -457,20 +459,18 @@ class Judge:
         """Return an object that judges a policy now and then while it learns; see `Record`."""
         return Record(self, every, tensorboard=tensorboard)
 
-    def _check_gamma(self, policy: Any) -> None:
-        """Warn if the agent is known to have learnt its values with another discount."""
-        if isinstance(policy, Run | Policy):
-            gamma = (policy.settings if isinstance(policy, Run) else policy.origin).get("gamma")
-        else:
-            gamma = getattr(policy, "gamma", None)
-        if isinstance(gamma, int | float) and gamma != self.gamma:
-            warnings.warn(
-                f"the agent learnt with gamma = {gamma:g}, and the judge has gamma = "
-                f"{self.gamma:g}: the bias compares values of two discounts; take "
-                f"Judge(problem, gamma={gamma:g})",
-                GammaWarning,
-                stacklevel=3,
-            )
+    def _check_gamma(self, policy: Any, given: FloatArray | None) -> None:
+        """Warn if the agent is known to have learnt with another discount."""
+        gamma = gamma_of(policy)
+        if gamma is None or gamma == self.gamma:
+            return
+        what = "the gap is" if given is None else "gap and bias are"
+        warnings.warn(
+            f"the agent learnt with gamma = {gamma:g}, and the judge has gamma = {self.gamma:g}: "
+            f"{what} those of another discount; take Judge(problem, gamma={gamma:g})",
+            GammaWarning,
+            stacklevel=3,
+        )
 
     def _judged(
         self, pi: FloatArray, given: FloatArray | None, followed: FloatArray, against: Against
@@ -572,6 +572,17 @@ class Judge:
     @cached_property
     def _shown(self) -> FloatArray:
         return self.problem.observability()
+
+
+def gamma_of(policy: Any) -> float | None:
+    """Return the discount that an agent is known to have learnt with; tests may have another."""
+    if isinstance(policy, Run):
+        gamma = policy.learning_gamma
+    elif isinstance(policy, Policy):
+        gamma = policy.origin.get("learning_gamma")
+    else:
+        gamma = getattr(policy, "gamma", None)
+    return gamma if isinstance(gamma, int | float) else None
 
 
 def discounted_visits(start: FloatArray, moves: Any, gamma: float) -> FloatArray:

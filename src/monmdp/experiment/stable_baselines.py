@@ -89,6 +89,10 @@ def sb3_callback(
         against: in which problem values are compared, as a `Judge` takes it.
         tensorboard: folder for live curves, as `Judge.record` takes it.
     """
+    if not hasattr(judge, "record"):
+        raise MonMDPError(
+            f"sb3_callback takes a Judge first, Judge(problem, gamma=…), got {judge!r:.60}"
+        )
     try:
         from stable_baselines3.common.callbacks import BaseCallback
     except ImportError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
@@ -103,19 +103,33 @@ class Run:
     certified: int | None = None
     """training steps after which the agent was sure of its test policy; None: it never said so"""
 
+    def __post_init__(self) -> None:
+        """Let the policy know what discount it was learnt with."""
+        if self.policy is not None and self.learning_gamma is not None:
+            origin = {**self.policy.origin, "learning_gamma": self.learning_gamma}
+            object.__setattr__(self, "policy", replace(self.policy, origin=origin))
+
+    @property
+    def learning_gamma(self) -> float | None:
+        """The agent's own discount, which may not be that of its tests; None: not known."""
+        return own_gamma(self.settings)
+
     def data(self) -> bytes:
         """Return the bytes of the learning curve, which are the same however the run was done."""
         arrays = [self.step, *(self.curve[name] for name in COLUMNS)]
         return b"".join(np.ascontiguousarray(array).tobytes() for array in arrays)
 
     def figure(self) -> Any:
-        """Draw the learning curve."""
-        settings, returns = self.settings, self.curve["episode_return"]
-        name = str(settings["agent"])
-        curve = CurveData(name, self.step, returns, np.full(len(returns), np.nan))
+        """Draw the learning curve; also in M↓, if it counts on rewards that nobody can see."""
+        settings, name = self.settings, str(self.settings["agent"])
+        returns = {name: self.curve["episode_return"]}
+        worst = self.curve["worst_case_return"]
+        if settings["evaluation"] == "exact" and not np.allclose(returns[name], worst):
+            returns = {f"{name}, in M": returns[name], f"{name}, in M↓ (worst case)": worst}
+        curves = [CurveData(of, self.step, y, np.full(len(y), np.nan)) for of, y in returns.items()]
         return panel_grid(
-            [RowData([PanelData([curve])])],
-            styles=styles([(name, name)], agents.COLOURS),
+            [RowData([PanelData(curves)])],
+            styles=styles([(of, name) for of in returns], agents.COLOURS),
             title=f"{settings['world']} / {settings['monitor']}",
             y_label="discounted test return",
             note=f"seed {self.seed}; {settings['evaluation']} evaluation",
@@ -125,6 +139,12 @@ class Run:
         """Show the learning curve in a notebook."""
         png: bytes = self.figure()._repr_png_()
         return png
+
+
+def own_gamma(settings: Mapping[str, Any]) -> float | None:
+    """Return the discount that an agent with these settings learns with; None: not known."""
+    gamma = settings.get("parameters", {}).get("gamma")
+    return gamma if isinstance(gamma, int | float) else None
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -16,7 +17,12 @@ from monmdp.model.monitor import Monitor
 from monmdp.monitors import adversarial, earlier, paper
 from monmdp.naming import Registry, call
 
-__all__ = ["factory", "make", "registry"]
+__all__ = ["CostWarning", "factory", "make", "registry"]
+
+
+class CostWarning(UserWarning):
+    """A cost that is positive, so that observing pays."""
+
 
 registry: Registry[Monitor] = Registry("monitor", Monitor)
 """the monitors of this package by name, and how to add one"""
@@ -45,4 +51,24 @@ def make(name: str, **params: Any) -> Monitor:
     if not isinstance(name, str):
         raise MonMDPError(f"the name of a monitor expected, got {name!r}")
     what = f"monitor {name!r}"
-    return replace(registry.checked(call(factory(name), what, params), what), name=name)
+    monitor = replace(registry.checked(call(factory(name), what, params), what), name=name)
+    _warn_if_cost_pays(monitor, params)
+    return monitor
+
+
+def _warn_if_cost_pays(monitor: Monitor, params: Mapping[str, Any]) -> None:
+    """Warn of a cost that the monitor pays out: rewards of monitors are negative where they cost.
+
+    A monitor of one's own may take costs as positive numbers, and turn them round.
+    """
+    try:
+        cost = float(params.get("cost", 0))
+    except (TypeError, ValueError):  # of a monitor of one's own, whatever it means there
+        return
+    if cost > 0 and (monitor.reward == cost).any():
+        warnings.warn(
+            f"{monitor.name}: cost={cost:g} is a reward, so observing pays; where it is to cost, "
+            f"write cost={-cost:g}",
+            CostWarning,
+            stacklevel=3,
+        )

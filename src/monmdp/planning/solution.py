@@ -93,7 +93,7 @@ class Solution:
 
     @property
     def horizon(self) -> int | None:
-        """Steps that it is solved for: γ = 1, and only the time limit ends episodes."""
+        """Steps that it is solved for: γ = 1, and only the time limit ends all episodes."""
         stages = self.minimax.stages
         return None if stages is None else len(stages) - 1
 

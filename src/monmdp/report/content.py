@@ -23,7 +23,7 @@ from monmdp.report.inside import explorer
 from monmdp.report.packing import PackedCurves, finite, pack
 from monmdp.report.sources import DECIDING, UNASKED, Chapter, Inside, Sources, differing
 from monmdp.report.thumbnails import thumbnail
-from monmdp.results.evidence import Evidence
+from monmdp.results.evidence import WORST, Evidence
 from monmdp.results.figures import AXES, draw, label, panel_data, panel_title
 from monmdp.results.publish import about
 from monmdp.results.references import stored_table
@@ -280,12 +280,15 @@ class ChapterView:
         any_of = known[next(iter(first))]
         said = {"title": title, "minimax": finite(any_of.minimax)}
         # A chart opens with the range that its panels state, unless they differ.
-        ranges = {panel.y_range for _, panel, _ in met if panel.score == "episode_return"}
+        ranges = {panel.y_range for _, panel, _ in met if panel.shows_returns}
         self.data["settings"][section] = said | {
             "steps": any_of.settings["steps"],
             "curves": curves,
             "range": ranges.pop() if len(ranges) == 1 else None,
         }
+        if any(panel.score == WORST for _, panel, _ in met):
+            words = "discounted return of a test episode in M↓ (worst case)"
+            self.data["settings"][section]["words"] = {"episode_return": words}
         rows = [self._row(panel, curve) for panel, curve in first.values()]
         table = Table.of(PROBLEMS, rows).without("setting")
         against = {name: known[key] for key, name in names.items()}

@@ -257,9 +257,13 @@ def published() -> Scores:
 
 
 def protocol_hash(suite: Suite) -> str:
-    """Return a hash of all that a benchmark fixes: everything but its agents and its words."""
-    of_blocks = {"__all__": {"agents", "title", "quick"}}
-    left_out: Any = {"title": True, "folder": True, "quick": True, "experiment": of_blocks}
+    """Return a hash of all that a benchmark fixes.
+
+    That is everything but its agents, its words, and which of the measured scores are shown.
+    """
+    of_blocks = {"__all__": {"agents", "title", "quick", "score"}}
+    suites = dict.fromkeys(("title", "folder", "quick", "score", "late"), True)
+    left_out: Any = {**suites, "experiment": of_blocks}
     content = suite.model_dump(mode="json", exclude=left_out, exclude_defaults=True)
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
 

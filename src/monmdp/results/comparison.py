@@ -11,6 +11,7 @@ import numpy as np
 
 from monmdp.errors import MonMDPError, nearest
 from monmdp.experiment.policy import Returns
+from monmdp.experiment.training import own_gamma
 from monmdp.results import references
 from monmdp.results.benchmarking import Row
 from monmdp.results.evidence import Aggregate, Evidence
@@ -192,7 +193,17 @@ class Comparison:
         ]
         if unseen:
             said = (f"{UNSEEN}: {', '.join(unseen)}.", *said)
-        return said
+        return (*self._of_discounts, *said)
+
+    @property
+    def _of_discounts(self) -> tuple[str, ...]:
+        """Who learns with another discount than that of all returns."""
+        tested = self.rows[0].of.settings["gamma"]
+        own = {row.agent: own_gamma(row.of.settings) for row in self.rows}
+        others = [f"{agent} {of:g}" for agent, of in own.items() if of not in (None, tested)]
+        if not others:
+            return ()
+        return (f"Returns have the discount {tested:g}. Learnt with another: {', '.join(others)}.",)
 
     def __str__(self) -> str:
         return self.table().to_text()

@@ -12,7 +12,7 @@ import json
 import os
 import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,6 +26,7 @@ from monmdp.experiment.training import Run
 from monmdp.model import MonMDP
 from monmdp.model.arrays import FloatArray, IntArray
 from monmdp.planning import solve
+from monmdp.results.late import late_of
 from monmdp.results.sealed import read_sealed, write_sealed
 from monmdp.results.store import read_problem, read_run, run_path
 from monmdp.schema import LARGEST, DamagedError, FileName, Settings, checked
@@ -43,7 +44,10 @@ from monmdp.suites.plan import as_json
 
 FORMAT = "monmdp-summary-6"
 SCORES = ("episode_return", "goal_visits", "bottom_visits")
-"""what a panel may show"""
+"""what a panel may show; its returns may also be those in M↓"""
+WORST = "worst_case_return"
+LATE = ("within", "bottom")
+"""measures of `Late` that tables show"""
 RESAMPLES = 1000
 OPTIMAL = 0.01
 """a policy within 1 % of the minimax-optimal return, in units of max(1, |V|), is optimal"""
@@ -85,7 +89,7 @@ class Axis(NamedTuple):
 
 def axis_of(panel: Panel) -> Axis:
     """Return the axis on which a panel shows returns; one that shows visits has no height."""
-    return Axis(panel.x_range, panel.y_range if panel.score == "episode_return" else None)
+    return Axis(panel.x_range, panel.y_range if panel.shows_returns else None)
 
 
 class LeftOutWarning(UserWarning):
@@ -98,7 +102,10 @@ class UnknownReturnWarning(UserWarning):
 
 @dataclass(frozen=True, eq=False)
 class Aggregate:
-    """The runs of one configuration, seeds being the replicates."""
+    """The runs of one configuration, seeds being the replicates.
+
+    Where panels show ``worst_case_return``, that is the ``episode_return`` of what is below.
+    """
 
     configuration: str
     settings: Mapping[str, Any]
@@ -143,6 +150,8 @@ class Aggregate:
     """the versions of the source tree, where git knew them; ``+``: changed since"""
     stale: int
     """runs made by other code than that which reads them"""
+    late: Mapping[str, FloatArray] = field(default_factory=dict)
+    """if the suite asks for it, of the second half of training: measure of `Late` -> [seed]"""
 
     @property
     def cpu_seconds(self) -> float:
@@ -299,15 +308,28 @@ def sum_up(
         runs = [run for run in (read(name, seed) for seed in seeds) if run is not None]
         if not runs:
             continue
+        if any(panel.score == WORST for _, panel, _ in places):
+            runs = [in_worst_case(run) for run in runs]
         settings, minimax, kernel = known(name)
         aggregates[name] = aggregate(
             name, settings, runs, minimax, smoothing=places[0][0].smooth, kernel=kernel,
-            scores=dict.fromkeys(panel.score for _, panel, _ in places),
+            scores=dict.fromkeys(kept_as(panel) for _, panel, _ in places),
             axes=dict.fromkeys(axis_of(panel) for _, panel, _ in places),
+            late=any(figure.late for figure, *_ in places),
         )  # fmt: skip
         if watch is not None:
             watch(aggregates[name], runs)
     return Evidence(tuple(figures), aggregates, made)
+
+
+def in_worst_case(run: Run) -> Run:
+    """Return a run whose test returns are those in M↓."""
+    return replace(run, curve={**run.curve, "episode_return": run.curve[WORST]})
+
+
+def kept_as(panel: Panel) -> str:
+    """Return the score by which an aggregate keeps what a panel shows."""
+    return "episode_return" if panel.shows_returns else panel.score
 
 
 def aggregate(
@@ -320,6 +342,7 @@ def aggregate(
     smoothing: bool | None = None,
     axes: Iterable[Axis] = (Axis(None, None),),
     kernel: str | None = None,
+    late: bool = False,
 ) -> Aggregate:
     """Sum up the runs of a configuration, at least one; V is NaN where it is not known.
 
@@ -328,11 +351,11 @@ def aggregate(
     """
     noisy = settings["evaluation"] == "monte-carlo"
     smoothed = noisy and len(runs[0].step) >= SMOOTHED if smoothing is None else smoothing
-    names = (*SCORES, "worst_case_return", *LEDGER)
+    names = (*SCORES, WORST, *LEDGER)
     raw = {name: np.array([run.curve[name] for run in runs]) for name in names}
     step = runs[0].step
     unit = max(1.0, abs(minimax))
-    optimal_from, optimal = steps_to(step, raw["worst_case_return"], minimax - OPTIMAL * unit)
+    optimal_from, optimal = steps_to(step, raw[WORST], minimax - OPTIMAL * unit)
     threshold = minimax - AT * unit
     shown = {name: smooth(raw[name]) if smoothed else raw[name] for name in SCORES}
     returns = shown["episode_return"]
@@ -350,7 +373,7 @@ def aggregate(
         smoothed=smoothed,
         area=area(raw["episode_return"]),
         seen={axis.key: _seen(step, returns, axis) for axis in axes},
-        exact_end=end(raw["worst_case_return"]),
+        exact_end=end(raw[WORST]),
         end={name: end(raw[name]) for name in SCORES},
         first={name: raw[name][:, 0].copy() for name in SCORES},
         steps_to_optimal=optimal_from,
@@ -365,7 +388,14 @@ def aggregate(
         kernels=tuple(sorted(set(kernels))),
         commits=tuple(sorted({str(run.provenance.get("commit")) for run in runs})),
         stale=0 if kernel is None else sum(one != kernel for one in kernels),
+        late=_late(runs, minimax) if late and np.isfinite(minimax) else {},
     )
+
+
+def _late(runs: Sequence[Run], minimax: float) -> dict[str, FloatArray]:
+    """What is measured of the second half of training: measure -> [seed]."""
+    found = [late_of(run, minimax) for run in runs]
+    return {name: np.array([getattr(of, name) for of in found]) for name in LATE}
 
 
 def _seen(step: IntArray, curves: FloatArray, axis: Axis) -> FloatArray:
@@ -399,9 +429,11 @@ _KINDS: dict[str, tuple[str, Any]] = {
     "steps_to_v_resampled": ("int32", np.ndarray), "regret": ("float64", np.ndarray),
     "worst_steps": ("float64", np.ndarray), "wall_seconds": ("float64", float),
     "cpu_of_seed": ("float64", np.ndarray), "kernels": ("string", tuple),
-    "commits": ("string", tuple), "stale": ("int64", int),
+    "commits": ("string", tuple), "stale": ("int64", int), "late": ("string", _arrays),
 }  # fmt: skip
 """field of an aggregate -> type of its entries on disk, and what it is in memory"""
+_NEW = ("late",)
+"""columns that older files do not have"""
 _WIDE = {"int32": np.int64}
 """type on disk -> in memory, where they differ"""
 
@@ -414,7 +446,8 @@ def save(evidence: Evidence, path: str | os.PathLike[str]) -> None:
     for of in evidence.aggregates.values():
         row: dict[str, Any] = {name: getattr(of, name) for name in _KINDS}
         row["settings"] = json.dumps(of.settings)
-        row["seen"] = json.dumps({axis: values.tolist() for axis, values in of.seen.items()})
+        for name in ("seen", "late"):
+            row[name] = json.dumps({key: values.tolist() for key, values in row[name].items()})
         for name in [name for name, (_, kind) in _KINDS.items() if kind is dict]:
             row |= {f"{name}_{score}": row[name].get(score) for score in SCORES}
         rows.append({name: row[name] for name in schema.names})
@@ -423,12 +456,14 @@ def save(evidence: Evidence, path: str | os.PathLike[str]) -> None:
     write_sealed(path, pa.Table.from_pylist(rows, schema=schema), footer, compression_level=19)
 
 
-def _schema() -> Any:
+def _schema(without: Sequence[str] = ()) -> Any:
     """The columns of a summary and their types."""
     import pyarrow as pa
 
     columns: dict[str, Any] = {}
     for name, (entries, kind) in _KINDS.items():
+        if name in without:
+            continue
         one = pa.type_for_alias(entries)
         names = [f"{name}_{score}" for score in SCORES] if kind is dict else [name]
         columns |= dict.fromkeys(names, pa.list_(one) if kind in (dict, tuple, np.ndarray) else one)
@@ -438,7 +473,7 @@ def _schema() -> Any:
 def load(path: str | os.PathLike[str]) -> Evidence:
     """Read what `save` wrote."""
     try:
-        footer, table = read_sealed(path, FORMAT, schema=_schema())
+        footer, table = read_sealed(path, FORMAT, schema=_schema(), older=_schema(_NEW))
     except FileNotFoundError:
         raise MonMDPError(f"{path}: no such file") from None
     figures = checked(tuple[Figure, ...], footer.get("figures"), path)
@@ -454,6 +489,8 @@ def _read(row: Mapping[str, Any], path: str | os.PathLike[str]) -> Aggregate:
     values: dict[str, Any] = {}
     for name, (entries, kind) in _KINDS.items():
         dtype = _WIDE.get(entries, entries)
+        if name in _NEW and name not in row:
+            continue
         if kind is dict:
             kept = {score: row[f"{name}_{score}"] for score in SCORES}
             values[name] = {s: np.array(v, dtype) for s, v in kept.items() if v is not None}
@@ -472,6 +509,7 @@ def _check_lengths(of: Aggregate) -> None:
     """Demand a number for every seed, and one for every checkpoint of a curve."""
     by_seed = [of.area, of.exact_end, of.steps_to_optimal, of.optimal, of.regret, of.worst_steps]
     by_seed += [of.cpu_of_seed, *of.seen.values(), *of.end.values(), *of.first.values()]
+    by_seed += of.late.values()
     tests = -(-of.settings["steps"] // of.settings["every"])
     curves = [*of.mean.values(), *of.half.values()]
     if not of.seeds or any(array.shape != (len(of.seeds),) for array in by_seed):

@@ -13,18 +13,22 @@ from monmdp import agents, drawing, worlds
 from monmdp.drawing import CurveData, PanelData, RowData, Style
 from monmdp.drawing.panels import y_range
 from monmdp.errors import MonMDPError
-from monmdp.results.evidence import Aggregate, Evidence
+from monmdp.results.evidence import Aggregate, Evidence, kept_as
 from monmdp.stats import smooth
 from monmdp.suites import Curve, Figure, Panel
+from monmdp.suites.plan import RETURNS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
 
 AXES = {
     "episode_return": "discounted test return",
+    "worst_case_return": "discounted test return in M↓ (worst case)",
     "goal_visits": "visits to the goal",
     "bottom_visits": "visits to ⊥",
 }
+UNSEEN = "\ncounting rewards nobody can see"
+"""beside the axis, where such returns lie above those in M↓"""
 Extent = Literal["stated", "full"]
 """of the axes: what the suite states, or all of every curve"""
 
@@ -55,12 +59,16 @@ def draw(figure: Figure, evidence: Evidence, axes: Extent = "stated") -> Picture
         made = {title: worlds.make(name, **given) for title, name, given in figure.maps}
         return drawing.gallery(made)
     rows = _rows(figure, evidence, axes)
+    runs = [of for of in map(evidence.of, figure.curves()) if of is not None]
+    y_label = _y_label(figure)
+    if y_label == AXES["episode_return"] and any(of.counts_on_the_unseen for of in runs):
+        y_label += UNSEEN
     return drawing.panel_grid(
         rows,
         styles=styles(figure),
         title=_title(figure),
-        y_label=_y_label(figure),
-        note=_note(figure, evidence, any(panel.leaves for row in rows for panel in row.panels)),
+        y_label=y_label,
+        note=_note(figure, runs, any(panel.leaves for row in rows for panel in row.panels)),
     )
 
 
@@ -96,8 +104,8 @@ def styles(figure: Figure) -> dict[str, Style]:
 def _y_label(figure: Figure) -> str:
     """What all panels show; nothing where they differ, then the rows say it."""
     scores = {panel.score for panel in figure.panels()}
-    if "episode_return" in scores:
-        return AXES["episode_return"] if len(scores) == 1 else ""
+    if scores & {*RETURNS}:
+        return AXES[scores.pop()] if len(scores) == 1 else ""
     return f"{AXES[scores.pop()]} a test episode" if len(scores) == 1 else "visits a test episode"
 
 
@@ -137,20 +145,19 @@ def panel_data(panel: Panel, evidence: Evidence, title: str, axes: Extent = "sta
             missing.append(label(curve))
             continue
         minimax = of.minimax
-        mean = of.mean[panel.score].astype(np.float64)
+        mean = of.mean[kept_as(panel)].astype(np.float64)
         mean = smooth(mean) if of.smoothed else mean
-        half = of.half[panel.score].astype(np.float64)
+        half = of.half[kept_as(panel)].astype(np.float64)
         there.append(CurveData(label(curve), of.step, mean, half))
-    dashed = minimax if panel.score == "episode_return" else None
+    dashed = minimax if panel.shows_returns else None
     data = PanelData(there, dashed, title, panel.x_range, panel.y_range, missing)
     if axes == "full" and there:
         return replace(data, x_range=None, y_range=y_range(data, full=True))
     return data
 
 
-def _note(figure: Figure, evidence: Evidence, leaves: bool) -> str:
+def _note(figure: Figure, runs: Sequence[Aggregate], leaves: bool) -> str:
     """What is averaged, what the band is, and what marks of curves outside the axes mean."""
-    runs = [of for of in map(evidence.of, figure.curves()) if of is not None]
     if not runs:
         return "nothing has been run yet"
     settings = runs[0].settings
@@ -160,7 +167,7 @@ def _note(figure: Figure, evidence: Evidence, leaves: bool) -> str:
     if any(of.smoothed for of in runs):
         parts.append("each seed smoothed by an exponential moving average (0.9 old, 0.1 new)")
     parts.append(f"{settings['evaluation']} evaluation{drawn}; preset {figure.preset}")
-    if any(panel.score == "episode_return" for panel in figure.panels()):
+    if any(panel.shows_returns for panel in figure.panels()):
         parts.append("dashed: return of the minimax-optimal policy, computed")
         if any(of.counts_on_the_unseen for of in runs):
             parts.append("curves count rewards that nobody can see")

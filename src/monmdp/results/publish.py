@@ -16,12 +16,18 @@ from monmdp.results.charts import draw_profiles, draw_ratios, draw_steps
 from monmdp.results.claims import JudgedClaim, check_claims
 from monmdp.results.evidence import Evidence
 from monmdp.results.figures import Extent, checked_extent, draw, label
-from monmdp.results.scores import SuiteTable, cpu_seconds, problems_table, suite_table
+from monmdp.results.scores import (
+    SuiteTable,
+    cpu_seconds,
+    late_table,
+    problems_table,
+    suite_table,
+)
 from monmdp.results.steps import SIDE_BY_SIDE, StepsTable, steps_tables
 from monmdp.results.store import make_folder
 from monmdp.results.verdicts import claims_table
 from monmdp.suites import Figure
-from monmdp.tables import render
+from monmdp.tables import Table, render
 
 SUMMARY = "summary.parquet"
 
@@ -35,6 +41,8 @@ class Publication:
     claims: tuple[JudgedClaim, ...]
     tables: tuple[SuiteTable, ...]
     steps: tuple[StepsTable, ...]
+    late: tuple[Table, ...]
+    """for suites that ask for it: how good agents are in the second half of training"""
     cpu: Mapping[str, float]
     """figure -> CPU seconds"""
     cpu_total: float
@@ -63,6 +71,7 @@ def publish(
                 pictures.append(_save(draw_profiles(table), folder, f"{figure.name}-profiles"))
         if figure.reference is not None:
             pictures += _charts(folder, figure, own)
+    late = (late_table(figure, evidence) for figure in evidence.figures)
     origin = about(evidence)
     made = Publication(
         folder=folder,
@@ -70,6 +79,7 @@ def publish(
         claims=tuple(check_claims(evidence)),
         tables=tuple(tables),
         steps=tuple(steps),
+        late=tuple(of for of in late if of.rows),
         cpu=origin["cpu_seconds_by_figure"],
         cpu_total=origin["cpu_seconds"],
     )
@@ -79,7 +89,12 @@ def publish(
         _write(folder / "claims", text, {"about": origin, "claims": data})
     if evidence.aggregates:
         problems = [problems_table(figure, evidence) for figure in evidence.figures]
-        text = render("statistics.md.j2", tables=[of.table() for of in tables], problems=problems)
+        text = render(
+            "statistics.md.j2",
+            tables=[of.table() for of in tables],
+            problems=problems,
+            late=made.late,
+        )
         _write(folder / "statistics", text, [table.to_dict() for table in tables])
         content = {"about": origin, "tables": [of.to_dict() for of in steps]}
         _write(folder / "steps", render("steps.md.j2", groups=steps), content)

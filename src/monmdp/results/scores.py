@@ -12,6 +12,7 @@ import numpy as np
 from monmdp.model.arrays import FloatArray
 from monmdp.results.evidence import Aggregate, Evidence
 from monmdp.results.figures import label, panel_title
+from monmdp.results.late import REACHES, SOLVED
 from monmdp.stats import (
     Interval,
     bootstrap,
@@ -25,6 +26,7 @@ from monmdp.stats import (
 from monmdp.suites import Curve, Figure, Panel
 from monmdp.tables import Cell, Column, Table, TableRow, Value, bounds, plural, share
 
+LATE_TESTS = "the second half of training"
 THRESHOLDS = np.linspace(0.0, 1.1, 221)
 
 AGENTS = (
@@ -56,6 +58,15 @@ PROBLEMS = (
     Column("steps-to-v", ("steps_to_v",), "of the mean curve, as drawn, to within 5 %", ",.0f"),
     Column("goal visits", bounds("goal_visits"), "at the end", ""),
     Column("⊥ visits", bounds("bottom_visits"), "at the end", ""),
+)
+IN_WORST_CASE = "Returns are those in M↓: rewards that nobody can see are as low as they can be."
+LATE = (
+    Column("setting"),
+    Column("agent"),
+    Column("reach v", ("reaching", "seeds"), "seeds with 80 % of the late tests within 2 %", ""),
+    Column("solved", ("solved",), "by 80 % of the seeds"),
+    Column("late tests within 2 %", bounds("within"), "of |v|", form=""),
+    Column("late episodes on ⊥", bounds("bottom"), "at most", form=""),
 )
 
 
@@ -110,6 +121,7 @@ class SuiteTable:
             cells = (row.agent, row.iqm_end, row.iqm_area, row.improvement, optimal)
             rows.append(TableRow((*cells, row.median_steps, steps), {"agent": row.agent}))
         notes = [f"Mean steps count within the shortest budget, {self.budget:,} steps."]
+        notes += [IN_WORST_CASE] if self.figure.in_worst_case else []
         if self.left_out:
             why = "their seeds differ, or v is not known"
             notes.append(f"Left out, because {why}: {', '.join(self.left_out)}.")
@@ -136,7 +148,7 @@ def suite_table(figure: Figure, evidence: Evidence) -> SuiteTable | None:
     Panels that show the same runs, whole and zoomed, are one problem. None if no agent is in all
     panels, or nothing is there.
     """
-    panels = [panel for panel in figure.panels() if panel.score == "episode_return"]
+    panels = [panel for panel in figure.panels() if panel.shows_returns]
     ids = [{label(curve): curve.configuration for curve in panel.curves} for panel in panels]
     labels = dict.fromkeys(name for of in ids for name in of)
     names = [name for name in labels if all(name in of for of in ids)]
@@ -218,7 +230,32 @@ def problems_table(figure: Figure, evidence: Evidence) -> Table:
         for curve in panel.curves:
             row = problem_row(panel_title(panel), label(curve), panel, curve, evidence)
             rows.setdefault((curve.configuration, label(curve)), row)
-    return Table.of(PROBLEMS, rows.values(), title="every problem", about=figure.name)
+    notes = [IN_WORST_CASE] if figure.in_worst_case else []
+    return Table.of(PROBLEMS, rows.values(), title="every problem", notes=notes, about=figure.name)
+
+
+def late_table(figure: Figure, evidence: Evidence) -> Table:
+    """Return how good agents are in the second half of training, if the suite asks for it."""
+    rows: dict[tuple[str, str], TableRow] = {}
+    for panel in figure.panels() if figure.late else ():
+        for curve in panel.curves:
+            of = evidence.of(curve)
+            if of is None or not of.late:  # not run, or v is not known
+                continue
+            within, bottom = of.late["within"], of.late["bottom"]
+            n, reaching = len(within), int((within >= REACHES).sum())
+            solved = "yes" if reaching >= SOLVED * n else "no"
+            measured = (share(reaching, n), solved, _share(within), _share(bottom))
+            marks = panel_marks(panel) | {"agent": label(curve)}
+            row = TableRow((panel_title(panel), label(curve), *measured), marks)
+            rows.setdefault((curve.configuration, label(curve)), row)
+    return Table.of(LATE, rows.values(), title=LATE_TESTS, about=figure.name)
+
+
+def _share(of: FloatArray) -> Interval:
+    """Mean of shares; none is below 0 or above 1."""
+    mean, low, high = mean_interval(of)
+    return Interval(mean, *(end if isnan(end) else min(max(end, 0.0), 1.0) for end in (low, high)))
 
 
 def problem_row(

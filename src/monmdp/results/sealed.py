@@ -47,10 +47,11 @@ def read_sealed(
     form: str,
     columns: Sequence[str] | None = None,
     schema: Any = None,
+    older: Any = None,
 ) -> tuple[dict[str, Any], Any]:
     """Read the footer, and the columns as a table; `DamagedError` if a single bit has changed.
 
-    `schema` says which columns of which types the file must have.
+    `schema` says which columns of which types the file must have, or else `older`.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -79,7 +80,8 @@ def read_sealed(
             lacking = [name for name in columns or () if name not in file.schema_arrow.names]
             if lacking:
                 raise DamagedError(f"{path}: damaged, there is no column {lacking[0]!r}")
-            if schema is not None and not file.schema_arrow.equals(schema):
+            known = [of for of in (schema, older) if of is not None]
+            if known and not any(map(file.schema_arrow.equals, known)):
                 raise DamagedError(f"{path}: damaged, its columns are not those of {form!r}")
             table = None if columns == () else _unpacked(file, columns, str(path))
     except DamagedError:

@@ -50,6 +50,8 @@ def _bundled(drawn: Drawn) -> Drawn:
 
 
 Bundled = Annotated[Drawn, AfterValidator(_bundled)]
+RETURNS = ("episode_return", "worst_case_return")
+"""scores that are returns: in M, and in M↓"""
 INHERITED = ("seeds", "steps", "every", "evaluation", "episodes", "gamma")
 """what a block that does not say it takes from its suite"""
 MOST_WORLDS = 100
@@ -91,6 +93,11 @@ class Panel:
         rho = self.problem.get("monitor.rho", 1.0)
         return float(rho) if isinstance(rho, int | float) else float("nan")
 
+    @property
+    def shows_returns(self) -> bool:
+        """Whether it shows returns, in M or in M↓, rather than visits."""
+        return self.score in RETURNS
+
     def __getitem__(self, agent: str) -> Curve:
         """Return the curve of the agent of this name."""
         return next(curve for curve in self.curves if curve.agent == agent)
@@ -124,6 +131,13 @@ class Figure:
     """label of the agent that others are compared with; None: the first"""
     claims: tuple[Claim, ...] = ()
     """what the suite says its runs show"""
+    late: bool = False
+    """whether tables tell how good agents are in the second half of training"""
+
+    @property
+    def in_worst_case(self) -> bool:
+        """Whether returns are those in M↓."""
+        return any(panel.score == "worst_case_return" for panel in self.panels())
 
     @property
     def has_curves(self) -> bool:
@@ -198,8 +212,13 @@ def expand(suite: Suite, preset: str = "paper") -> Plan:
     )
     figure = Figure(
         suite.name, suite.title, preset, grids, maps, graphs, suite.illustration, suite.smooth,
-        suite.reference, suite.claim,
+        suite.reference, suite.claim, suite.late,
     )  # fmt: skip
+    if len({panel.score for panel in figure.panels() if panel.shows_returns}) > 1:
+        raise MonMDPError(
+            f"suite {suite.name!r}: its panels show episode_return and worst_case_return; tables "
+            "measure one of them, so make two suites (they share their runs)"
+        )
     seeds: dict[str, tuple[int, ...]] = {}
     for curve in figure.curves():
         if seeds.setdefault(curve.configuration, curve.seeds) != curve.seeds:
@@ -280,7 +299,7 @@ class _Expansion:
             world=world.short_name,
             monitor=name or "",
             problem=problem,
-            score=block.score,
+            score=block.score or self.suite.score,
             x_range=block.x_range,
             y_range=block.y_range_of.get(name or "", y_range),
             curves=tuple(curves),

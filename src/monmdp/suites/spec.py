@@ -83,7 +83,7 @@ Discount = Annotated[float, Field(strict=True, ge=0, lt=1)]
 Bound = Annotated[float, Field(strict=True, ge=-LARGEST, le=LARGEST)]
 Range = Annotated[tuple[Bound, Bound], AfterValidator(_ordered)]
 Seeds = Annotated[int | tuple[int, ...], BeforeValidator(_seeds)]
-Score = Literal["episode_return", "goal_visits", "bottom_visits"]
+Score = Literal["episode_return", "worst_case_return", "goal_visits", "bottom_visits"]
 Evaluation = Literal["exact", "monte-carlo"]
 Illustration = Literal["interaction", "pessimism"]
 
@@ -279,7 +279,7 @@ class Block(Frozen):
     episodes: Count | None = None
     gamma: Discount | None = None
     seeds: Seeds | None = None
-    score: Score = "episode_return"
+    score: Score | None = None
     """what its panels show"""
     x_range: Range | None = None
     """training steps that its panels show"""
@@ -391,6 +391,10 @@ class Suite(Frozen):
     """where modules of your own are looked for, too; that of its file if it was read from one"""
     reference: str | None = None
     """label or name of the agent that steps.md compares the others with"""
+    score: Score = "episode_return"
+    """what panels show; tables measure the same return"""
+    late: bool = False
+    """also tell how good agents are in the second half of training, see `results.late`"""
     experiment: tuple[Block, ...] = ()
     claim: tuple[Claim, ...] = ()
     """what its runs are to show"""

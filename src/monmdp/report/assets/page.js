@@ -132,9 +132,10 @@ class Setting {
     for (const score of Object.keys(SCORES)) {
       this.loaded[score] = await Promise.all(this.packed.map((packed) => loaded(packed, score)));
       const root = this.section.querySelector(`[data-score="${score}"]`);
+      const words = this.data.words?.[score] ?? SCORES[score];
       this.charts[score] = new Chart(root, {
-        title: `${this.data.title}: ${SCORES[score]}`, xLabel: "training steps", xName: "step",
-        yLabel: SCORES[score], height: score === "episode_return" ? 360 : 240,
+        title: `${this.data.title}: ${words}`, xLabel: "training steps", xName: "step",
+        yLabel: words, height: score === "episode_return" ? 360 : 240,
         hint: score === "episode_return" ? HINT : "",
       });
     }
