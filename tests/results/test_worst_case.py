@@ -86,7 +86,7 @@ def test_the_second_half_of_training(found, capsys):
     assert table.to_markdown() in text
 
 
-def test_a_summary_keeps_it_and_older_files_lack_it(found, tmp_path, monkeypatch):
+def test_a_summary_keeps_it(found):
     path = found.report.folder / "summary.parquet"
     for key, of in evidence.load(path).aggregates.items():
         before = found.evidence.aggregates[key]
@@ -94,10 +94,6 @@ def test_a_summary_keeps_it_and_older_files_lack_it(found, tmp_path, monkeypatch
             name: list(seeds) for name, seeds in before.late.items()
         }
         assert set(of.late) == {"within", "bottom"}
-    with monkeypatch.context() as m:
-        m.setattr(evidence, "_schema", lambda schema=evidence._schema: schema(("late",)))
-        evidence.save(found.evidence, tmp_path / "older.parquet")
-    assert all(not of.late for of in evidence.load(tmp_path / "older.parquet").aggregates.values())
 
 
 def test_who_does_not_ask_gets_none_of_it():

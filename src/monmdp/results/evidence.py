@@ -42,7 +42,7 @@ from monmdp.stats import (
 from monmdp.suites import Curve, Figure, Panel, Plan
 from monmdp.suites.plan import as_json
 
-FORMAT = "monmdp-summary-6"
+FORMAT = "monmdp-summary-7"
 SCORES = ("episode_return", "goal_visits", "bottom_visits")
 """what a panel may show; its returns may also be those in M↓"""
 WORST = "worst_case_return"
@@ -432,8 +432,6 @@ _KINDS: dict[str, tuple[str, Any]] = {
     "commits": ("string", tuple), "stale": ("int64", int), "late": ("string", _arrays),
 }  # fmt: skip
 """field of an aggregate -> type of its entries on disk, and what it is in memory"""
-_NEW = ("late",)
-"""columns that older files do not have"""
 _WIDE = {"int32": np.int64}
 """type on disk -> in memory, where they differ"""
 
@@ -456,14 +454,12 @@ def save(evidence: Evidence, path: str | os.PathLike[str]) -> None:
     write_sealed(path, pa.Table.from_pylist(rows, schema=schema), footer, compression_level=19)
 
 
-def _schema(without: Sequence[str] = ()) -> Any:
+def _schema() -> Any:
     """The columns of a summary and their types."""
     import pyarrow as pa
 
     columns: dict[str, Any] = {}
     for name, (entries, kind) in _KINDS.items():
-        if name in without:
-            continue
         one = pa.type_for_alias(entries)
         names = [f"{name}_{score}" for score in SCORES] if kind is dict else [name]
         columns |= dict.fromkeys(names, pa.list_(one) if kind in (dict, tuple, np.ndarray) else one)
@@ -473,7 +469,7 @@ def _schema(without: Sequence[str] = ()) -> Any:
 def load(path: str | os.PathLike[str]) -> Evidence:
     """Read what `save` wrote."""
     try:
-        footer, table = read_sealed(path, FORMAT, schema=_schema(), older=_schema(_NEW))
+        footer, table = read_sealed(path, FORMAT, schema=_schema())
     except FileNotFoundError:
         raise MonMDPError(f"{path}: no such file") from None
     figures = checked(tuple[Figure, ...], footer.get("figures"), path)
@@ -489,8 +485,6 @@ def _read(row: Mapping[str, Any], path: str | os.PathLike[str]) -> Aggregate:
     values: dict[str, Any] = {}
     for name, (entries, kind) in _KINDS.items():
         dtype = _WIDE.get(entries, entries)
-        if name in _NEW and name not in row:
-            continue
         if kind is dict:
             kept = {score: row[f"{name}_{score}"] for score in SCORES}
             values[name] = {s: np.array(v, dtype) for s, v in kept.items() if v is not None}

@@ -47,11 +47,10 @@ def read_sealed(
     form: str,
     columns: Sequence[str] | None = None,
     schema: Any = None,
-    older: Any = None,
 ) -> tuple[dict[str, Any], Any]:
     """Read the footer, and the columns as a table; `DamagedError` if a single bit has changed.
 
-    `schema` says which columns of which types the file must have, or else `older`.
+    `schema` says which columns of which types the file must have.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -80,8 +79,7 @@ def read_sealed(
             lacking = [name for name in columns or () if name not in file.schema_arrow.names]
             if lacking:
                 raise DamagedError(f"{path}: damaged, there is no column {lacking[0]!r}")
-            known = [of for of in (schema, older) if of is not None]
-            if known and not any(map(file.schema_arrow.equals, known)):
+            if schema is not None and not file.schema_arrow.equals(schema):
                 raise DamagedError(f"{path}: damaged, its columns are not those of {form!r}")
             table = None if columns == () else _unpacked(file, columns, str(path))
     except DamagedError:
