@@ -487,7 +487,7 @@ def test_the_view_of_an_environment():
     agent = ALL["deep-monitored"](view, np.random.default_rng(0))
     observation, _ = env.reset(seed=0)
     assert set(agent.act(observation)) == {"env", "mon"}
-    with pytest.raises(MonMDPError, match="r_min must be a number, got None"):
+    with pytest.raises(MonMDPError, match="give r_min=… and r_max=…, the least and the largest"):
         view_of(env)
     with pytest.raises(MonMDPError, match="AddMonitor adds one"):
         view_of(gymnasium.make("CartPole-v1"), 0, 1)
