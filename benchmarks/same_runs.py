@@ -223,13 +223,13 @@ def same_tuning() -> tuple[int, list[str], dict[str, set[str]]]:
         json.loads(path.read_text("utf-8")) for path in (deep_tuning.WRITTEN, control.CHOSEN)
     )
     then = {agent: {suite["code"][agent], of_control["code"][agent]} for agent in suite["code"]}
-    if all(hashes == {_today(agent)} for agent, hashes in then.items()):
-        return 0, [], {}  # made by this very code
-    best = [(None, agent, of[0]) for agent, of in suite["tried"].items()]
-    best += [
+    tables = [(None, suite["code"], suite["tried"])]
+    tables += [(env, of_control["code"], tried) for env, tried in of_control["tried"].items()]
+    best = [
         (env, agent, of[0])
-        for env, of_agents in of_control["tried"].items()
-        for agent, of in of_agents.items()
+        for env, code, tried in tables
+        for agent, of in tried.items()
+        if code[agent] != _today(agent)
     ]
     again = joblib.Parallel(n_jobs=2)(joblib.delayed(tried_again)(*of) for of in best)
     pairs = zip(best, again, strict=True)
