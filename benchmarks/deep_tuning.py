@@ -70,13 +70,13 @@ def ranked(runs: list[dict[str, Any]], tried: dict[str, Any]) -> dict[str, list[
 
 
 def _rank(agent: str, listed: list[dict[str, Any]]) -> Callable[[dict[str, Any]], tuple[Any, ...]]:
-    """Of settings that are as good: most updates, then fewest changes, then first in the list."""
+    """Of settings that are as good: fewest changes, then fewest updates, then first in the list."""
     usual = getattr(agents.find(agent), "every", 1)
 
     def rank(of: dict[str, Any]) -> tuple[Any, ...]:
         params = of["params"]
-        tie = params.get("every", usual), len(params), listed.index(params)
-        return -of["close"], -of["return"], *tie
+        cost = len(params), -params.get("every", usual), listed.index(params)
+        return -of["close"], -of["return"], *cost
 
     return rank
 
