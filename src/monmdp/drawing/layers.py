@@ -20,7 +20,7 @@ from matplotlib.patches import Patch
 from monmdp.drawing.canvas import LINE, SEQUENTIAL, Picture
 from monmdp.drawing.heatmaps import colour_bar, colour_scale, fill_cells
 from monmdp.drawing.icons import icon, letter, robot
-from monmdp.drawing.labels import folded
+from monmdp.drawing.labels import folded, marked_states
 from monmdp.drawing.sheet import CORNER, Sheet, draw_cells, draw_ground, place_small, sheet_of
 from monmdp.errors import MonMDPError
 from monmdp.model.arrays import FloatArray, IntArray
@@ -57,8 +57,10 @@ class Layer:
     """whether colours tell sums by their logarithm, down to 1 % of the largest"""
 
 
-def draw_layers(mdp: MDP, layers: Sequence[Layer], *, title: str = "") -> Figure:
-    """Draw a panel for each layer."""
+def draw_layers(
+    mdp: MDP, layers: Sequence[Layer], *, title: str = "", agent: int | None = None
+) -> Figure:
+    """Draw a panel for each layer, with a robot where the agent is, or where episodes start."""
     sheet, cell_of, corner = _ground(mdp)
     n = len(layers)
     # An even number stands in rows of equal length. Three panels shrink to fit into one row.
@@ -72,7 +74,7 @@ def draw_layers(mdp: MDP, layers: Sequence[Layer], *, title: str = "") -> Figure
     )
     figure.set_layout_engine("constrained")
     axes = figure.subplots(down, across, squeeze=False)
-    marks = _marks(mdp, cell_of) if sheet.detailed else ()
+    marks = _marks(mdp, cell_of, agent) if sheet.detailed else ()
     for ax, layer in zip(axes.flat, layers, strict=True):
         values = _combined(layer, cell_of, len(sheet.cells))
         if mdp.picture is None and mdp.places is not None:
@@ -116,11 +118,12 @@ class _Mark:
             place_small(ax, self.patches(), x, y, 1.0 if roomy else 2.4)
 
 
-def _marks(mdp: MDP, cell_of: IntArray) -> list[_Mark]:
-    """The start, and what no map shows: goal, ⊥ and where episodes end otherwise."""
+def _marks(mdp: MDP, cell_of: IntArray, agent: int | None) -> list[_Mark]:
+    """The agent or the start, and what no map shows: goal, ⊥ and where episodes end otherwise."""
     into, pair = mdp.successor, mdp.pair_of_outcome
-    start = _cells(cell_of[mdp.start > 0])
-    marks = [_Mark("robot: start", robot, start, (1, -1))] if len(start) <= MAX_STARTS else []
+    words = "robot: start" if agent is None else "robot: the agent"
+    here = _cells(cell_of[marked_states(mdp, agent)])
+    marks = [_Mark(words, robot, here, (1, -1))] if len(here) <= MAX_STARTS else []
     if mdp.picture is not None:
         return marks
     is_goal = mdp.goal.reshape(-1)[pair]

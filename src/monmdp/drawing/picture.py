@@ -38,10 +38,10 @@ def draw_world(
     >>> drawing.save(figure, "loop.svg")
     """
     demand_world(mdp, "draw_world")
-    alone, large = ax is None and agent is None, mdp.n_states > MAX_NODES
-    if alone and large and mdp.picture is None and mdp.places is not None:
+    large = mdp.n_states > MAX_NODES
+    if ax is None and large and mdp.picture is None and mdp.places is not None:
         states = Layer("states at each place", np.ones(mdp.n_states))
-        return draw_layers(mdp, [states], title=mdp.name if title is None else title)
+        return draw_layers(mdp, [states], title=mdp.name if title is None else title, agent=agent)
     if title is None:
         is_matrix = mdp.picture is None and mdp.n_states > MAX_NODES
         title = mdp.name + (f": transition matrix of {mdp.n_states} states" if is_matrix else "")

@@ -150,9 +150,6 @@ def remarks(monmdp: MonMDP, biased: list[Bias] | None = None) -> list[str]:
     >>> planning.remarks(make("river-swim", "semi-random"))  # doctest: +NORMALIZE_WHITESPACE
     ["biased observation of 1 of 12 pairs: state '5', action 'RIGHT' pays 0.6 on average, the
      rewards shown average 0.4286"]
-    >>> planning.remarks(make("loop", "ask", cost=0.2))  # doctest: +NORMALIZE_WHITESPACE
-    ["the monitor pays up to 0.2 a step for showing rewards (monitor state 'ON', action 'ASK'); a
-     cost is a negative number"]
     """
     mdp, monitor = monmdp.mdp, monmdp.monitor
     biased = biased_pairs(monmdp) if biased is None else biased
