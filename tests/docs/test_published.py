@@ -200,9 +200,11 @@ def test_deep_monitored_solves_settings_with_fewer_cells_than_a_quarter_of_the_s
     for of_agents in settings.values():
         for agent, runs in of_agents.items():
             solved[agent] += is_solved(runs)
-        assert max(run.bottom for run in of_agents[deep.OURS]) < 0.01
-    assert solved[deep.OURS] >= 2
-    assert not any(n for agent, n in solved.items() if agent.startswith("Discretised"))
+        assert len(of_agents[deep.OURS]) == 10
+        assert max(run.bottom for run in of_agents["Coin flips that do not remember"]) < 0.01
+    tables = {agent for agent in solved if agent.startswith("Discretised")}
+    assert len(tables) == 2
+    assert all((n == 0) if agent in tables else (n >= 2) for agent, n in solved.items())
 
 
 def test_the_runs_of_control_are_those_of_the_best_parameters(monkeypatch):
