@@ -161,7 +161,8 @@ deep: $(READY)
 	$(BIN)/monmdp run deep-v1 --out results --jobs 2
 	$(BIN)/monmdp run deep-coarse --out results --jobs 2
 	$(BIN)/python benchmarks/control.py results/control.jsonl --problems cartpole/ask --agents deep-monitored
-	$(BIN)/python benchmarks/control.py results/control.jsonl --seeds 3 --write
+	$(BIN)/python benchmarks/control.py results/control.jsonl --problems cartpole/ask mountaincar/ask acrobot/ask --seeds 3
+	$(BIN)/python benchmarks/control.py results/control.jsonl --seeds 1 --write
 	$(BIN)/python benchmarks/deep.py results
 
 # Whether code that was moved or renamed still makes the published runs; docs/kernels.json says since when.
