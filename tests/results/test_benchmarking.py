@@ -244,7 +244,7 @@ def test_other_files_are_refused():
     Path("flipped.parquet").write_bytes(content)
     with pytest.raises(DamagedError, match="checksum"):
         load("flipped.parquet")
-    with pytest.raises(DamagedError, match="format is 'monmdp-summary-6'"):
+    with pytest.raises(DamagedError, match="format is 'monmdp-summary-7'"):
         load(ROOT / "docs/results/findings.parquet")
     with pytest.raises(MonMDPError, match="no such file"):
         load("nothing.parquet")

@@ -956,7 +956,7 @@ def test_a_damaged_summary_is_one_error(small, command):
         assert err.count("\n") == 1
     code, _, err = command("redraw", files_of(small)[0])
     assert code == 2
-    assert "its format is 'monmdp-run-5', not 'monmdp-summary-6'" in err
+    assert "its format is 'monmdp-run-5', not 'monmdp-summary-7'" in err
     code, _, err = command("redraw", "nowhere.parquet")
     assert (code, err) == (2, "error: nowhere.parquet: no such file\n")
 

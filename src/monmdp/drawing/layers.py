@@ -118,7 +118,7 @@ class _Mark:
             place_small(ax, self.patches(), x, y, 1.0 if roomy else 2.4)
 
 
-def _marks(mdp: MDP, cell_of: IntArray, agent: int | None) -> list[_Mark]:
+def _marks(mdp: MDP, cell_of: IntArray, agent: int | None = None) -> list[_Mark]:
     """The agent or the start, and what no map shows: goal, ⊥ and where episodes end otherwise."""
     into, pair = mdp.successor, mdp.pair_of_outcome
     words = "robot: start" if agent is None else "robot: the agent"
