@@ -354,3 +354,12 @@ def test_very_long_episodes_without_a_discount_are_solved():
     solution = planning.solve(join(mdp, blind), 1.0)
     assert solution.value == pytest.approx(-60 * 61, rel=1e-9)  # the unbiased walk is the shorter
     assert solution.minimax.converged
+
+
+def test_the_remark_upon_a_monitor_that_pays_names_where():
+    with pytest.warns(monitors.CostWarning, match=r"write cost=-0.2"):
+        problem = make("loop", "ask", cost=0.2)
+    assert planning.remarks(problem) == [
+        "the monitor pays up to 0.2 a step for showing rewards (monitor state 'ON', action 'ASK'); "
+        "a cost is a negative number"
+    ]
